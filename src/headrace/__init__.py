@@ -1,0 +1,1 @@
+"""Headrace: stream processing on Spark, in Python."""

@@ -1,0 +1,120 @@
+"""Every error Headrace raises on purpose, and how they relate.
+
+    HeadraceError
+    ├── SetupError            Java, a jar or the kernel is missing on this machine
+    ├── OptionError           an option of a connector, a format or the command line is wrong
+    ├── SchemaError           a schema can't be read, or rows can't have it
+    ├── DurationError         "5 minuets"
+    ├── DocumentError         a YAML document is wrong; knows file, line and column
+    ├── PlanError             the pipeline can't be run as written; holds all problems at once
+    ├── SourceError           a source can't be read
+    │   └── DecodeError       a record can't be decoded, and `on_error="fail"`
+    ├── DeliveryError         an epoch can't be written
+    │   └── FencedError       a newer run of the same pipeline has taken over the sink
+    └── TranscriptError       a test script is wrong (a failed expectation is a result, not an error)
+
+An error says where, then what was expected and what came, then the next thing to type.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: where it is, what it is, and what to do about it."""
+
+    where: str
+    what: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class HeadraceError(Exception):
+    """The root of all errors that are for the user to read."""
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        self.problem = Problem(where, what, hint)
+        super().__init__(str(self.problem))
+
+    @property
+    def where(self) -> str:
+        return self.problem.where
+
+    @property
+    def what(self) -> str:
+        return self.problem.what
+
+    @property
+    def hint(self) -> str:
+        return self.problem.hint
+
+
+class SetupError(HeadraceError):
+    """The machine lacks something that Headrace needs."""
+
+
+class OptionError(HeadraceError):
+    """An option is unknown, missing or out of range."""
+
+
+class SchemaError(HeadraceError):
+    """A schema can't be read, or can't be used where it stands."""
+
+
+class DurationError(HeadraceError):
+    """A length of time can't be read."""
+
+
+class DocumentError(HeadraceError):
+    """A document is wrong; `problems` holds every fault with its `file:line:column`."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class PlanError(HeadraceError):
+    """The pipeline can't be run as written; `problems` holds every reason."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class SourceError(HeadraceError):
+    """A source can't be opened or read."""
+
+
+class DecodeError(SourceError):
+    """A record doesn't decode, and the source was told to fail on it."""
+
+
+class DeliveryError(HeadraceError):
+    """Rows can't be written to a sink; the epoch stays uncommitted and is tried again."""
+
+
+class FencedError(DeliveryError):
+    """A newer run owns the sink; this one must stop without writing."""
+
+
+class TranscriptError(HeadraceError):
+    """A test script can't be run."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint that names the nearest known word and lists them all.
+
+    >>> did_you_mean("tumblin", ["tumbling", "sliding"])
+    'did you mean `tumbling`? Known: sliding, tumbling'
+    """
+    names = sorted(known)
+    listing = f"Known: {', '.join(names)}" if names else "Nothing is defined there."
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`? {listing}" if near else listing
