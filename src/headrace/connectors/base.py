@@ -1,0 +1,191 @@
+"""What every connector is: one option model, and the reader and writer the engine calls.
+
+A connector is declared by a frozen option model (`Connector`). The same model is what Python users construct
+(`connect.files(path=...)`), what a document's `files: {...}` is validated against, and what the reference page and the
+forms are made from. It imports no pyspark; `reader()` and `writer()` load the half that does.
+
+How an epoch is delivered, and why every sink shares these four verbs, is told in ARCHITECTURE.md ("Delivery").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from headrace.errors import OptionError, Problem, did_you_mean
+from headrace.formats import Format
+from headrace.formats.schemas import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Role = Literal["source", "sink", "table"]
+Carries = Literal["bytes", "rows"]
+Guarantee = Literal["at_most_once", "at_least_once", "exactly_once"]
+WriteMode = Literal["append", "update", "complete"]
+
+
+class Connector(BaseModel):
+    """The options of one connector; unknown or wrong ones raise `OptionError` with the nearest known word.
+
+    Subclasses set the class variables and describe each option with `Field(description=...)`: the description is the
+    option's entry on the reference page.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    kind: ClassVar[str]
+    """The word for it in documents and in `connect`."""
+    roles: ClassVar[frozenset[Role]]
+    delivers: ClassVar[Guarantee] = "at_least_once"
+    """The best a sink of this kind can do; meaningless for a pure source."""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **options: Any) -> None:
+            try:
+                super().__init__(**options)
+            except ValidationError as error:
+                problem = option_problems(type(self), error, where=self.kind)[0][1]
+                raise OptionError(problem.what, where=problem.where, hint=problem.hint) from None
+
+    @property
+    def replayable(self) -> bool:
+        """Whether, after a crash, the same records can be read again from a remembered position."""
+        return False
+
+    @property
+    def carries(self) -> Carries:
+        """`bytes`, to be decoded by a format, or `rows` that have their columns already."""
+        return "bytes"
+
+    @property
+    def schema_known(self) -> Schema | None:
+        """The schema of its rows where the options alone tell it."""
+        return None
+
+    def reader(self) -> Reader:
+        """The half that reads; loads pyspark."""
+        raise OptionError(f"{self.kind} can't be read from", where=self.kind)
+
+    def writer(self) -> Writer:
+        """The half that writes, one for each run; loads pyspark."""
+        raise OptionError(f"{self.kind} can't be written to", where=self.kind)
+
+
+@dataclass(frozen=True)
+class ReadContext:
+    """What a reader is told: whose rows it reads, and what they should look like."""
+
+    pipeline: str
+    source: str
+    schema: Schema | None
+    format: Format | None
+    directory: str
+    """A directory that lasts as long as the checkpoint, for whatever the reader must remember."""
+
+
+class Reader(Protocol):
+    """Reads a source.
+
+    A frame of `bytes` has the columns `value binary, partition string, offset bigint`: the record and its position. A
+    frame of `rows` has the schema's columns, and may have `__position struct<source, partition, offset>`.
+    """
+
+    def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        """All records from the start, and those to come."""
+        ...
+
+    def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        """All records there are now; also how a lookup table is read."""
+        ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a writer is told when a run opens it."""
+
+    pipeline: str
+    sink: str
+    lineage: str
+    """The id of the checkpoint: epochs are counted within it. Another lineage starts again at epoch 0."""
+    mode: WriteMode
+    directory: str
+
+
+class Staged(Protocol):
+    """Rows that are written but can't be seen yet."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        ...
+
+
+class Writer(Protocol):
+    """Delivers epochs to one sink. The engine calls: `open`, then for each epoch `stage` and `commit`, then `close`.
+
+    A writer that delivers exactly once keeps a ledger in its target: for (pipeline, sink) the lineage, the number of the
+    run that owns the sink, and the last epoch committed. The ledger row is committed with the rows or not at all.
+    """
+
+    def open(self, run: Run) -> int:
+        """Take over the sink and return the last epoch committed in this lineage, or -1.
+
+        Taking over raises the run number in the ledger, so that a commit of any older run fails with `FencedError`.
+        Whatever an earlier run left half done is completed or removed here.
+        """
+        ...
+
+    def stage(self, epoch: int, frame: DataFrame) -> Staged:
+        """Write the epoch's rows where no reader sees them. May be repeated for the same epoch."""
+        ...
+
+    def commit(self, epoch: int, staged: Staged) -> None:
+        """Make the staged rows and the ledger row visible together. Committing a committed epoch does nothing."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the target; nothing is committed here."""
+        ...
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The simplest `Staged`: a count, and whatever the writer wants to remember."""
+
+    rows: int
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+def option_problems(
+    model: type[BaseModel], error: ValidationError, *, where: str
+) -> list[tuple[tuple[str | int, ...], Problem]]:
+    """Each fault pydantic found, as (path of the option, a problem in our words).
+
+    Documents use the path to find line and column.
+    """
+    return [(fault["loc"], _problem(model, dict(fault), where)) for fault in error.errors()]
+
+
+def _problem(model: type[BaseModel], fault: dict[str, Any], where: str) -> Problem:
+    option = ".".join(map(str, fault["loc"]))
+    if fault["type"] == "extra_forbidden":
+        return Problem(where, f"unknown option `{option}`", did_you_mean(option, model.model_fields))
+    if fault["type"] == "missing":
+        return Problem(where, f"option `{option}` is missing", _described(model, option))
+    got = fault.get("input")
+    message = fault["msg"].removeprefix("Value error, ")
+    return Problem(f"{where}: {option}" if option else where, f"{_lower(message)}, got {got!r}", _described(model, option))
+
+
+def _described(model: type[BaseModel], option: str) -> str:
+    entry = model.model_fields.get(option)
+    return f"`{option}` is {_lower(entry.description)}" if entry is not None and entry.description else ""
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]

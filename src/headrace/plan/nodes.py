@@ -1,0 +1,279 @@
+"""The nodes of a plan: one small frozen class for each kind of step.
+
+A node names its inputs by `Ref` and its outputs by word; the main output is `""`. Lengths of time are microseconds.
+Nodes hold what the user wrote and nothing that Spark knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from headrace.connectors.base import Connector, WriteMode
+from headrace.formats import Format
+from headrace.formats.schemas import Schema
+from headrace.triggers import Emission
+from headrace.windows import Window
+
+OnError = Literal["fail", "skip", "divert"]
+LookupHow = Literal["inner", "left"]
+
+MAIN = ""
+
+
+@dataclass(frozen=True, order=True)
+class Ref:
+    """One output of one step, printed `step` or `step.output`."""
+
+    step: str
+    output: str = MAIN
+
+    def __str__(self) -> str:
+        return f"{self.step}.{self.output}" if self.output else self.step
+
+
+@dataclass(frozen=True, eq=False)
+class Opaque:
+    """An expression given as a pyspark `Column`: it runs, but can't be printed or compared."""
+
+    column: Any
+
+    def __repr__(self) -> str:
+        return f"Column<{self.column}>"
+
+
+Expression = str | Opaque
+Named = tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """The base of all nodes."""
+
+    name: str
+
+    verb: ClassVar[str] = ""
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the step remembers something from one batch to the next."""
+        return False
+
+    @property
+    def inputs(self) -> tuple[Ref, ...]:
+        return (self.input,) if hasattr(self, "input") else ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN,)
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether the name was made up: the user did not give one."""
+        return ":" in self.name
+
+
+@dataclass(frozen=True)
+class Source(Node):
+    """Reads a connector and decodes its records."""
+
+    connector: Connector
+    format: Format | None = None
+    schema: Schema | None = None
+    on_error: OnError = "divert"
+    verb: ClassVar[str] = "read"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, "rejects") if self.connector.carries == "bytes" else (MAIN,)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource(Node):
+    """A DataFrame that came from outside."""
+
+    frame: Any
+    verb: ClassVar[str] = "from_dataframe"
+
+
+@dataclass(frozen=True)
+class EventTime(Node):
+    """Says which column is event time and how far the watermark stays behind it."""
+
+    input: Ref
+    column: str
+    out_of_order: int = 0
+    idle: int | None = None
+    watermark_when: Expression | None = None
+    verb: ClassVar[str] = "event_time"
+
+
+@dataclass(frozen=True)
+class ClockTime(Node):
+    """Time by the clock: of the batch that read the row (`ingestion`) or at the step (`processing`)."""
+
+    input: Ref
+    clock: Literal["ingestion", "processing"]
+    verb: ClassVar[str] = "clock_time"
+
+    @property
+    def column(self) -> str:
+        return f"{self.clock}_time"
+
+
+@dataclass(frozen=True)
+class Where(Node):
+    """Keeps the rows that satisfy a condition."""
+
+    input: Ref
+    condition: Expression
+    verb: ClassVar[str] = "where"
+
+
+@dataclass(frozen=True)
+class Select(Node):
+    """Keeps and computes columns; an unnamed one is Spark SQL text such as `amount * 2 as double`."""
+
+    input: Ref
+    columns: Named
+    verb: ClassVar[str] = "select"
+
+
+@dataclass(frozen=True)
+class WithColumns(Node):
+    """Adds or replaces columns."""
+
+    input: Ref
+    columns: Named
+    verb: ClassVar[str] = "with_columns"
+
+
+@dataclass(frozen=True)
+class Drop(Node):
+    """Removes columns."""
+
+    input: Ref
+    columns: tuple[str, ...]
+    verb: ClassVar[str] = "drop"
+
+
+@dataclass(frozen=True)
+class Union(Node):
+    """All rows of several streams; columns are matched by name."""
+
+    streams: tuple[Ref, ...]
+    verb: ClassVar[str] = "union"
+
+    @property
+    def inputs(self) -> tuple[Ref, ...]:
+        return self.streams
+
+
+@dataclass(frozen=True)
+class Route(Node):
+    """Named outputs by condition: a row goes to the first whose condition holds."""
+
+    input: Ref
+    branches: Named
+    verb: ClassVar[str] = "route"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.branches)
+
+
+@dataclass(frozen=True)
+class Distinct(Node):
+    """Drops rows that repeat the columns `on` of a kept row less than `within` apart."""
+
+    input: Ref
+    on: tuple[str, ...]
+    within: int | None = None
+    verb: ClassVar[str] = "distinct"
+
+    @property
+    def stateful(self) -> bool:
+        return True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, "late") if self.within is not None else (MAIN,)
+
+
+@dataclass(frozen=True)
+class Lookup(Node):
+    """Adds the columns of a table row with the same key."""
+
+    input: Ref
+    on: tuple[str, ...]
+    table: Connector | Opaque
+    format: Format | None = None
+    schema: Schema | None = None
+    how: LookupHow = "left"
+    verb: ClassVar[str] = "lookup"
+
+
+@dataclass(frozen=True)
+class Sql(Node):
+    """A Spark SQL query over the pipeline's named streams."""
+
+    query: str
+    streams: tuple[Ref, ...]
+    groups: bool = False
+    verb: ClassVar[str] = "sql"
+
+    @property
+    def stateful(self) -> bool:
+        return self.groups
+
+    @property
+    def inputs(self) -> tuple[Ref, ...]:
+        return self.streams
+
+
+@dataclass(frozen=True)
+class Aggregate(Node):
+    """A running aggregate: one row for each key, brought up to date with every batch."""
+
+    input: Ref
+    keys: Named
+    aggregates: Named
+    verb: ClassVar[str] = "aggregate"
+
+    @property
+    def stateful(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class WindowAggregate(Node):
+    """Aggregates of windows."""
+
+    input: Ref
+    keys: Named
+    window: Window
+    emission: Emission
+    aggregates: Named
+    verb: ClassVar[str] = "window"
+
+    @property
+    def stateful(self) -> bool:
+        return True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, "late") if self.emission.late_rows == "divert" else (MAIN,)
+
+
+@dataclass(frozen=True)
+class Sink(Node):
+    """Writes a stream to a connector. `mode` is None where the user did not say."""
+
+    input: Ref
+    connector: Connector
+    mode: WriteMode | None = None
+    verb: ClassVar[str] = "write"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return ()
