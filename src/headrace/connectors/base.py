@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headrace.errors import OptionError, Problem, did_you_mean
+from headrace.errors import OptionError
 from headrace.formats import Format
+from headrace.formats.options import option_problems as option_problems
 from headrace.formats.schemas import Schema
 
 if TYPE_CHECKING:
@@ -159,33 +160,3 @@ class Counted:
 
     rows: int
     detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-def option_problems(
-    model: type[BaseModel], error: ValidationError, *, where: str
-) -> list[tuple[tuple[str | int, ...], Problem]]:
-    """Each fault pydantic found, as (path of the option, a problem in our words).
-
-    Documents use the path to find line and column.
-    """
-    return [(fault["loc"], _problem(model, dict(fault), where)) for fault in error.errors()]
-
-
-def _problem(model: type[BaseModel], fault: dict[str, Any], where: str) -> Problem:
-    option = ".".join(map(str, fault["loc"]))
-    if fault["type"] == "extra_forbidden":
-        return Problem(where, f"unknown option `{option}`", did_you_mean(option, model.model_fields))
-    if fault["type"] == "missing":
-        return Problem(where, f"option `{option}` is missing", _described(model, option))
-    got = fault.get("input")
-    message = fault["msg"].removeprefix("Value error, ")
-    return Problem(f"{where}: {option}" if option else where, f"{_lower(message)}, got {got!r}", _described(model, option))
-
-
-def _described(model: type[BaseModel], option: str) -> str:
-    entry = model.model_fields.get(option)
-    return f"`{option}` is {_lower(entry.description)}" if entry is not None and entry.description else ""
-
-
-def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:]

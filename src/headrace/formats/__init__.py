@@ -1,0 +1,16 @@
+"""How bytes become rows: schemas, and the formats that read records by them.
+
+>>> from headrace import formats
+>>> formats.of("text").default_schema.ddl
+'value string'
+"""
+
+from headrace.formats.base import Format
+from headrace.formats.csv import Csv
+from headrace.formats.datatypes import Field
+from headrace.formats.json import Json
+from headrace.formats.plain import Parquet, Raw, Text
+from headrace.formats.registry import get, names, of
+from headrace.formats.schemas import Schema
+
+__all__ = ["Csv", "Field", "Format", "Json", "Parquet", "Raw", "Schema", "Text", "get", "names", "of"]
