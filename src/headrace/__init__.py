@@ -1,1 +1,22 @@
-"""Headrace: stream processing on Spark, in Python."""
+"""Headrace: stream processing on Spark, in Python.
+
+In reading order: `Pipeline` reads sources into streams; `connect` names what can be read and written; `windows` and
+`triggers` say where and when results are computed; errors are all `HeadraceError`. Importing this starts no JVM.
+
+>>> from headrace import Pipeline, connect, windows
+>>> fraud = Pipeline("card-fraud")
+>>> tx = fraud.read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
+>>> totals = (
+...     tx.event_time("ts", out_of_order="1 minute")
+...     .key_by("card")
+...     .window(windows.tumbling("10 minutes"))
+...     .aggregate("totals", n="count(*)", total="sum(amount)")
+... )
+>>> totals.write("shown", connect.console())
+"""
+
+from headrace import triggers, windows
+from headrace.errors import HeadraceError
+from headrace.streams.pipeline import Pipeline
+
+__all__ = ["HeadraceError", "Pipeline", "triggers", "windows"]

@@ -243,5 +243,7 @@ def _several(triggers: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:
 def _one_of(word: str, known: tuple[str, ...], where: str) -> None:
     if word not in known:
         raise OptionError(
-            f"expected one of {', '.join(known)}, got {word!r}", where=where, hint=did_you_mean(str(word), known)
+            f"expected one of {', '.join(known)}, got {word!r}",
+            where=where,
+            hint=did_you_mean(str(word), known),
         )

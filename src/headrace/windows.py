@@ -256,7 +256,5 @@ def _at_least_one(number: int, where: str) -> int:
 
 def _order(order: str, where: str) -> Order:
     if order not in ("event_time", "arrival"):
-        raise OptionError(
-            f'expected "event_time" or "arrival", got {order!r}', where=f"{where}: order"
-        )
+        raise OptionError(f'expected "event_time" or "arrival", got {order!r}', where=f"{where}: order")
     return order  # type: ignore[return-value]

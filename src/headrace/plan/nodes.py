@@ -215,10 +215,10 @@ class Lookup(Node):
 
 @dataclass(frozen=True)
 class Sql(Node):
-    """A Spark SQL query over the pipeline's named streams."""
+    """A Spark SQL query over streams, each under the name that the query gives it."""
 
     query: str
-    streams: tuple[Ref, ...]
+    tables: tuple[tuple[str, Ref], ...]
     groups: bool = False
     verb: ClassVar[str] = "sql"
 
@@ -228,7 +228,7 @@ class Sql(Node):
 
     @property
     def inputs(self) -> tuple[Ref, ...]:
-        return self.streams
+        return tuple(ref for _, ref in self.tables)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,229 @@
+"""All that can be wrong with a plan before Spark sees it. Each rule is a function from a node to its problems.
+
+Rules are asked in turn for every node, and everything they find is reported at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from headrace.connectors.base import Connector
+from headrace.durations import text
+from headrace.errors import Problem, did_you_mean
+from headrace.plan.facts import change_of, columns_of, is_timed, plain_column
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Drop,
+    EventTime,
+    Lookup,
+    Node,
+    Ref,
+    Sink,
+    Source,
+    Union,
+    WindowAggregate,
+)
+from headrace.windows import Session, Sliding, Trailing, Tumbling
+
+Rule = Callable[[Graph, Node], Iterator[tuple[str, str]]]
+
+
+def problems_of(graph: Graph) -> list[Problem]:
+    """Every problem of the plan, in the order of its steps."""
+    if not graph.nodes:
+        return [Problem(f"pipeline `{graph.name}`", "it has no steps", "begin with pipeline.read(...)")]
+    unknown = [problem for node in graph for problem in _inputs(graph, node)]
+    if unknown:  # the other rules look at inputs, so they must exist
+        return unknown
+    return [
+        Problem(graph.where(node), what, hint)
+        for node in graph
+        for rule in _RULES
+        for what, hint in rule(graph, node)
+    ]
+
+
+def _inputs(graph: Graph, node: Node) -> Iterator[Problem]:
+    for ref in node.inputs:
+        if ref.step not in graph.nodes:
+            known = [name for name, other in graph.nodes.items() if not other.anonymous]
+            yield Problem(graph.where(node), f"there is no step `{ref.step}`", did_you_mean(ref.step, known))
+        elif ref.output not in graph[ref.step].outputs:
+            outputs = [str(Ref(ref.step, out)) for out in graph[ref.step].outputs]
+            yield Problem(graph.where(node), f"there is no output `{ref}`", did_you_mean(str(ref), outputs))
+
+
+def _source(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, Source):
+        return
+    if "source" not in node.connector.roles:
+        yield f"{node.connector.kind} can't be read from", "it is a sink only"
+    if node.connector.carries == "bytes" and node.format is None:
+        yield (
+            f"{node.connector.kind} gives bytes, and no format is said",
+            'add format="json", "csv", "text" or "raw"',
+        )
+    elif node.schema is None and (node.format is None or node.format.default_schema is None):
+        yield (
+            "no schema is said",
+            'add schema="id string, at timestamp, ...", a dataclass or a pydantic model',
+        )
+    if node.on_error not in ("fail", "skip", "divert"):
+        yield f"expected on_error to be fail, skip or divert, got {node.on_error!r}", ""
+
+
+def _table(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, Lookup) or not isinstance(node.table, Connector):
+        return
+    if "table" not in node.table.roles:
+        yield f"{node.table.kind} can't be looked up in", "take files, sqlite or a DataFrame"
+    yield from _known(graph, node, node.on, node.input, "lookup on")
+    if node.schema is not None:
+        for name in node.on:
+            if name not in node.schema:
+                yield f"the table has no column `{name}`", did_you_mean(name, node.schema.names)
+
+
+def _event_time(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, EventTime):
+        return
+    yield from _known(graph, node, (node.column,), node.input, "event time is")
+    source = graph[node.input.step]
+    if isinstance(source, Source) and source.schema is not None and node.column in source.schema:
+        kind = str(source.schema[node.column].type)
+        if not kind.startswith("timestamp"):
+            yield (
+                f"event time must be a timestamp; `{node.column}` is {kind}",
+                "make it one with with_columns(...)",
+            )
+    if change_of(graph, node.input) != "none":
+        yield "event time can't be set on rows that are replaced later", "set it before the aggregate"
+
+
+def _columns(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Distinct):
+        yield from _known(graph, node, node.on, node.input, "distinct on")
+    if isinstance(node, Drop):
+        yield from _known(graph, node, node.columns, node.input, "drop")
+    if isinstance(node, Aggregate | WindowAggregate):
+        plain = [name for _, key in node.keys if (name := plain_column(key))]
+        yield from _known(graph, node, tuple(plain), node.input, "key")
+        names = [name for name, _ in (*node.keys, *node.aggregates)]
+        for name in {name for name in names if names.count(name) > 1}:
+            yield f"`{name}` is both a key and an aggregate, or twice there", "name each once"
+
+
+def _known(
+    graph: Graph, node: Node, names: tuple[str, ...], before: Ref, what: str
+) -> Iterator[tuple[str, str]]:
+    columns = columns_of(graph, before)
+    if columns is None:
+        return
+    lowered = {column.lower() for column in columns}
+    for name in names:
+        if name.lower() not in lowered:
+            yield f"{what} `{name}`, and there is no such column", did_you_mean(name, columns)
+
+
+def _time(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    wants = (isinstance(node, Distinct) and node.within is not None) or isinstance(node, WindowAggregate)
+    if wants and not is_timed(graph, node.inputs[0]):
+        yield (
+            f"{node.verb} needs rows with time",
+            "add event_time(column), ingestion_time() or processing_time() before",
+        )
+    if isinstance(node, Union) and len({is_timed(graph, ref) for ref in node.inputs}) > 1:
+        yield "some of these streams have event time and some don't", "give all of them event time, or none"
+
+
+def _window(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, WindowAggregate):
+        return
+    emission, window = node.emission, node.window
+    ordered = window.order_dependent
+    if emission.may_lose and not emission.allow_loss:
+        yield (
+            "this trigger may leave rows unemitted",
+            "wrap it in repeatedly(...), use late=after_count(1), or say allow_loss=True",
+        )
+    if ordered and (emission.lateness or getattr(emission.trigger, "late", None) is not None):
+        yield (
+            f"{type(window).__name__.lower()} windows take rows in order, so they have no lateness and no late firings",
+            "late rows are in .late; widen out_of_order to wait longer",
+        )
+    if emission.late_rows == "count":
+        if not isinstance(window, Tumbling | Sliding | Session):
+            yield (
+                f'late_rows="count" runs on Spark\'s own operators, which have no {type(window).__name__.lower()} window',
+                "leave late_rows out",
+            )
+        if not emission.fires_once:
+            yield (
+                'late_rows="count" runs on Spark\'s own operators, which fire once, when the watermark passes',
+                "leave late_rows out to have early and late firings",
+            )
+    if isinstance(window, Trailing) and emission.trigger.__class__.__name__ != "AfterWatermark":
+        yield "a trailing window gives one result per row and takes no trigger", "leave trigger out"
+
+
+def _changelog(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not node.stateful:
+        return
+    for ref in node.inputs:
+        if change_of(graph, ref) != "none":
+            yield (
+                f"its input `{ref}` emits a row again when it changes, so it would be counted twice",
+                "let the step before fire once (no early or late firings), or write it out and read the table",
+            )
+
+
+def _sink(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, Sink):
+        return
+    if "sink" not in node.connector.roles:
+        yield f"{node.connector.kind} can't be written to", "it is a source only"
+    change = change_of(graph, node.input)
+    if node.mode not in (None, "append", "update", "complete"):
+        yield f"expected mode to be append, update or complete, got {node.mode!r}", ""
+    if change == "updates" and node.mode == "append":
+        yield (
+            "a running aggregate changes its rows, so it can't be appended",
+            'use mode="update" or "complete"',
+        )
+    if change == "none" and node.mode in ("update", "complete"):
+        yield (
+            f'mode="{node.mode}" is for running aggregates; these rows never change',
+            'leave mode out or say "append"',
+        )
+    key = getattr(node.connector, "key", None)
+    if key:
+        yield from _known(graph, node, tuple(name for name in key), node.input, "the key names")
+
+
+def _sink_modes(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, Aggregate):
+        return
+    reached = [sink for sink in graph.sinks if node in graph.upstream(sink)]
+    if len({sink.mode or "update" for sink in reached}) > 1:
+        yield "its sinks want different modes", "give all of them update, or all of them complete"
+
+
+def _idle(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, EventTime) and node.idle is not None and node.idle < 1_000_000:
+        yield f"expected idle of a second or more, got {text(node.idle)}", "a batch takes about that long"
+
+
+_RULES: tuple[Rule, ...] = (
+    _source,
+    _table,
+    _event_time,
+    _columns,
+    _time,
+    _window,
+    _changelog,
+    _sink,
+    _sink_modes,
+    _idle,
+)

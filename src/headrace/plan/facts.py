@@ -1,0 +1,157 @@
+"""What is known of an output before Spark is asked: its columns, whether it has time, whether rows are ever replaced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import (
+    Aggregate,
+    ClockTime,
+    Distinct,
+    Drop,
+    EventTime,
+    FrameSource,
+    Lookup,
+    Named,
+    Node,
+    Ref,
+    Route,
+    Select,
+    Source,
+    Sql,
+    Union,
+    Where,
+    WindowAggregate,
+    WithColumns,
+)
+
+Columns = tuple[str, ...] | None
+Change = Literal["none", "updates", "refinements"]
+
+LATE_COLUMNS = ("late_by", "window", "watermark", "reason")
+REJECT_COLUMNS = ("raw", "reason", "field", "source", "partition", "position", "read_at")
+_PLAIN = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)")
+_ALIASED = re.compile(r".*\sas\s+(?:`([^`]+)`|([A-Za-z_]\w*))\s*", re.IGNORECASE | re.DOTALL)
+
+
+def columns_of(graph: Graph, ref: Ref) -> Columns:
+    """The names of an output's columns, or None where only Spark can tell."""
+    node = graph[ref.step]
+    if ref.output == "rejects":
+        return REJECT_COLUMNS
+    if ref.output == "late":
+        before = columns_of(graph, node.inputs[0])
+        return None if before is None else (*before, *LATE_COLUMNS)
+    return _COLUMNS[type(node)](graph, node) if type(node) in _COLUMNS else None
+
+
+def is_timed(graph: Graph, ref: Ref) -> bool:
+    """Whether rows of this output have a time: event, ingestion or processing."""
+    node = graph[ref.step]
+    if ref.output in ("rejects", "late") or isinstance(node, Source | FrameSource | Aggregate | Sql):
+        return False
+    if isinstance(node, EventTime | ClockTime | WindowAggregate):
+        return True
+    return all(is_timed(graph, before) for before in node.inputs)
+
+
+def change_of(graph: Graph, ref: Ref) -> Change:
+    """Whether a later row of this output can replace an earlier one, and how.
+
+    `updates` come from running aggregates (the same key again), `refinements` from windows that fire more than once.
+    """
+    node = graph[ref.step]
+    if ref.output in ("rejects", "late"):
+        return "none"
+    if isinstance(node, Aggregate) or (isinstance(node, Sql) and node.groups):
+        return "updates"
+    if isinstance(node, WindowAggregate):
+        return "none" if node.emission.fires_once else "refinements"
+    found = {change_of(graph, before) for before in node.inputs}
+    return next((kind for kind in ("updates", "refinements") if kind in found), "none")
+
+
+def plain_column(expression: object) -> str | None:
+    """The column that an expression names, if it is nothing but a name.
+
+    >>> plain_column("card"), plain_column("lower(card)")
+    ('card', None)
+    """
+    found = _PLAIN.fullmatch(expression.strip()) if isinstance(expression, str) else None
+    return (found.group(1) or found.group(2)) if found else None
+
+
+def _select(graph: Graph, node: Node) -> Columns:
+    assert isinstance(node, Select)
+    names = [name or _named(item) for name, item in node.columns]
+    return None if None in names else tuple(name for name in names if name is not None)
+
+
+def _named(item: object) -> str | None:
+    aliased = _ALIASED.fullmatch(item) if isinstance(item, str) else None
+    return (aliased.group(1) or aliased.group(2)) if aliased else plain_column(item)
+
+
+def _extended(graph: Graph, node: Node) -> Columns:
+    assert isinstance(node, WithColumns | ClockTime)
+    before = columns_of(graph, node.input)
+    added = [node.column] if isinstance(node, ClockTime) else [name for name, _ in node.columns]
+    return None if before is None else (*before, *(name for name in added if name not in before))
+
+
+def _dropped(graph: Graph, node: Node) -> Columns:
+    assert isinstance(node, Drop)
+    before = columns_of(graph, node.input)
+    return None if before is None else tuple(name for name in before if name not in node.columns)
+
+
+def _looked_up(graph: Graph, node: Node) -> Columns:
+    assert isinstance(node, Lookup)
+    before = columns_of(graph, node.input)
+    if before is None or node.schema is None:
+        return None
+    return (*before, *(name for name in node.schema.names if name not in node.on))
+
+
+def _source(graph: Graph, node: Node) -> Columns:
+    assert isinstance(node, Source)
+    return None if node.schema is None else node.schema.names
+
+
+def _grouped(graph: Graph, node: Node) -> Columns:
+    assert isinstance(node, Aggregate | WindowAggregate)
+    keys, values = _names(node.keys), _names(node.aggregates)
+    return (*keys, *values) if isinstance(node, Aggregate) else (*keys, "window", *values, "pane")
+
+
+def _same(graph: Graph, node: Node) -> Columns:
+    return columns_of(graph, node.inputs[0])
+
+
+def _united(graph: Graph, node: Node) -> Columns:
+    parts = [columns_of(graph, ref) for ref in node.inputs]
+    return None if None in parts else tuple(dict.fromkeys(name for part in parts for name in part or ()))
+
+
+def _names(named: Named) -> tuple[str, ...]:
+    return tuple(name for name, _ in named)
+
+
+_COLUMNS: dict[type[Node], Callable[[Graph, Node], Columns]] = {
+    Source: _source,
+    EventTime: _same,
+    ClockTime: _extended,
+    Where: _same,
+    Route: _same,
+    Distinct: _same,
+    Select: _select,
+    WithColumns: _extended,
+    Drop: _dropped,
+    Union: _united,
+    Lookup: _looked_up,
+    Aggregate: _grouped,
+    WindowAggregate: _grouped,
+}

@@ -1,0 +1,51 @@
+"""What a plan needs to know of a SQL text without running it: the tables it reads, and whether it keeps state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
+
+from headrace.errors import OptionError
+
+_STATE = (exp.Group, exp.AggFunc, exp.Join, exp.Distinct, exp.Window)
+
+
+@dataclass(frozen=True)
+class SqlFacts:
+    """The tables a query reads, in order, and whether it groups, joins or de-duplicates."""
+
+    tables: tuple[str, ...]
+    groups: bool
+
+
+def read(query: str, *, where: str) -> SqlFacts:
+    """Read the facts off a query.
+
+    >>> read("select country, count(*) n from tx group by country", where="report")
+    SqlFacts(tables=('tx',), groups=True)
+
+    Raises:
+        OptionError: the text isn't one query; says line and column.
+    """
+    try:
+        statements = [
+            statement for statement in sqlglot.parse(query, dialect="spark") if statement is not None
+        ]
+    except SqlglotError as error:
+        faults = getattr(error, "errors", None) or [{"description": str(error), "line": 1, "col": 1}]
+        fault = faults[0]
+        raise OptionError(
+            f"the SQL can't be read at line {fault['line']}, column {fault['col']}: {fault['description']}",
+            where=where,
+        ) from None
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise OptionError(
+            "expected one select query", where=where, hint="write `select ... from <stream> ...`"
+        )
+    tree = statements[0]
+    local = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+    tables = dict.fromkeys(t.name for t in tree.find_all(exp.Table) if t.name and t.name not in local)
+    return SqlFacts(tuple(tables), tree.find(*_STATE) is not None)

@@ -1,0 +1,231 @@
+"""`Pipeline`: where a plan begins. It holds the nodes; everything else is a handle to one of their outputs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.base import Connector, Guarantee
+from headrace.durations import Duration
+from headrace.errors import OptionError, PlanError, Problem, did_you_mean
+from headrace.formats import Format
+from headrace.formats import of as format_of
+from headrace.formats.schemas import Schema
+from headrace.plan import sqltext
+from headrace.plan.check import problems_of
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import FrameSource, Node, OnError, Ref, Source, Sql
+
+if TYPE_CHECKING:
+    from headrace.engine.run import Running
+    from headrace.streams.stream import SourceStream, Stream
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_PACKAGE = str(Path(__file__).parent.parent)
+_collected: ContextVar[list[Pipeline] | None] = ContextVar("collected", default=None)
+
+
+class Pipeline:
+    """A named graph of steps, from sources to sinks.
+
+    Building one reads nothing and starts nothing; mistakes in it are collected and raised together by `check`,
+    `explain`, `run` and `start`.
+
+    >>> from headrace import Pipeline, connect
+    >>> words = Pipeline("words")
+    >>> lines = words.read("lines", connect.socket(port=9999), format="text")
+    >>> lines.select("explode(split(value, ' ')) as word").key_by("word").aggregate("counts", n="count(*)")
+    <counts of words>
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise OptionError(f"expected a name of letters, digits, _ and -, got {name!r}", where="pipeline")
+        self.name = name
+        self._nodes: dict[str, Node] = {}
+        self._places: dict[str, str] = {}
+        self._problems: list[Problem] = []
+        collected = _collected.get()
+        if collected is not None:
+            collected.append(self)
+
+    def read(
+        self,
+        name: str,
+        connector: Connector,
+        /,
+        *,
+        format: str | Format | None = None,  # noqa: A002 - the word of the contract
+        schema: str | type | Schema | None = None,
+        on_error: OnError = "divert",
+    ) -> SourceStream:
+        """Read a source.
+
+        Args:
+            name: its name, in errors, metrics, checkpoints and SQL.
+            connector: from `connect`.
+            format: how records are written: `"json"`, `"csv"`, `"text"`, `"raw"`, or a format with options.
+            schema: the columns, as Spark's DDL text, a dataclass or a pydantic model.
+            on_error: what happens to a record that doesn't decode: `"divert"` sends it to `.rejects`, `"skip"` counts
+                it, `"fail"` stops the run.
+        """
+        from headrace.streams.stream import SourceStream
+
+        decoded = format_of(format, where=name) if format is not None else getattr(connector, "format", None)
+        columns = Schema.of(schema) if schema is not None else connector.schema_known
+        if columns is None and decoded is not None:
+            columns = decoded.default_schema
+        node = Source(name, connector, decoded, columns, on_error)
+        return SourceStream(self, self.add(node))
+
+    def from_dataframe(self, name: str, frame: Any, /) -> Stream:
+        """Take a DataFrame that was made elsewhere, streaming or not, as a source."""
+        from headrace.streams.stream import Stream
+
+        return Stream(self, self.add(FrameSource(name, frame)))
+
+    def sql(self, name: str, query: str, /) -> Stream:
+        """A step written in Spark SQL over the pipeline's named streams.
+
+        A query that groups or joins keeps state inside Spark, which drops late rows without counting them one by one:
+        `window(...).aggregate(...)` does not.
+        """
+        from headrace.streams.stream import Stream
+
+        names = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
+        return Stream(self, self.add(sql_node(name, query, names)))
+
+    @property
+    def graph(self) -> Graph:
+        """The plan so far."""
+        return Graph(self.name, self._nodes, self._places)
+
+    def check(self) -> Graph:
+        """The plan, if it can be run.
+
+        Raises:
+            PlanError: it can't; every reason is listed.
+        """
+        problems = [*self._problems, *problems_of(self.graph)]
+        if problems:
+            raise PlanError(problems)
+        return self.graph
+
+    def run(self, **options: Any) -> None:
+        """Run until the input ends or Ctrl-C; takes the options of `start`."""
+        if _collected.get() is not None:
+            return  # `headrace run file.py` runs it, with the options of the command line
+        with self.start(**options) as running:
+            running.wait()
+
+    def start(
+        self,
+        *,
+        once: bool = False,
+        finish: bool = False,
+        every: Duration | None = None,
+        checkpoint: str | Path | None = None,
+        guarantee: Guarantee | None = None,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+    ) -> Running:
+        """Start the run and return a handle to it.
+
+        Args:
+            once: take what is there now and stop; open windows stay open for the next run.
+            finish: take what is there, end the input for good and close every window.
+            every: how often a micro-batch runs; as fast as possible if None.
+            checkpoint: the pipeline's directory; `.headrace/<name>` here if None.
+            guarantee: refuse to run with less than this; the best that source and sinks can do if None.
+            master: Spark's master; `local[*]` if None.
+            conf: settings of Spark.
+        """
+        from headrace.engine.run import start
+
+        return start(
+            self.check(),
+            once=once,
+            finish=finish,
+            every=every,
+            checkpoint=checkpoint,
+            guarantee=guarantee,
+            master=master,
+            conf=dict(conf or {}),
+        )
+
+    def add(self, node: Node, *, place: str = "") -> Ref:
+        """Put a node into the plan; a second one of the same name is a problem of the plan."""
+        place = place or _calling_place()
+        if not node.anonymous and not _NAME.fullmatch(node.name):
+            self._problems.append(
+                Problem(
+                    place,
+                    f"expected a name of letters, digits, _ and -, got {node.name!r}",
+                    "rename the step",
+                )
+            )
+        if node.name in self._nodes:
+            taken = self._places.get(node.name, "")
+            self._problems.append(
+                Problem(
+                    place, f"there is a step `{node.name}` already", f"rename one; the first is at {taken}"
+                )
+            )
+        self._nodes[node.name] = node
+        self._places[node.name] = place
+        return Ref(node.name, node.outputs[0] if node.outputs else "")
+
+    def unnamed(self, after: Ref, verb: str) -> str:
+        """A made-up name for a step whose user gave none: `tx:where`, then `tx:where:2`."""
+        base, number = f"{after.step.split(':')[0]}:{verb}", 1
+        while (name := base if number == 1 else f"{base}:{number}") in self._nodes:
+            number += 1
+        return name
+
+    def rename(self, ref: Ref, name: str) -> Ref:
+        """Give a name to a step that has just been added without one."""
+        import dataclasses
+
+        node, place = self._nodes.pop(ref.step), self._places.pop(ref.step)
+        self.add(dataclasses.replace(node, name=name), place=place)
+        return Ref(name, ref.output)
+
+    def __repr__(self) -> str:
+        return f"<pipeline {self.name}>"
+
+
+@contextmanager
+def collecting() -> Iterator[list[Pipeline]]:
+    """Within it, pipelines that are built are listed, and `run()` does nothing: how the command line loads a file."""
+    found: list[Pipeline] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
+def sql_node(name: str, query: str, known: Mapping[str, Ref], *, where: str = "") -> Sql:
+    """A node for a query, its tables looked up among the known streams."""
+    facts = sqltext.read(query, where=where or f"`{name}`")
+    missing = [table for table in facts.tables if table not in known]
+    if missing:
+        raise OptionError(
+            f"the query reads `{missing[0]}`, which is no stream of this pipeline",
+            where=where or f"`{name}`",
+            hint=did_you_mean(missing[0], known),
+        )
+    return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups)
+
+
+def _calling_place() -> str:
+    """`file:line` of the user's code that is being run."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""

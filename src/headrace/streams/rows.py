@@ -1,0 +1,144 @@
+"""`Rows`: what every stage can do, one row at a time. None of these verbs keeps state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from headrace.connectors.base import Connector, WriteMode
+from headrace.errors import OptionError
+from headrace.formats import Format
+from headrace.formats import of as format_of
+from headrace.formats.schemas import Schema
+from headrace.plan.nodes import (
+    Drop,
+    Expression,
+    Lookup,
+    LookupHow,
+    Named,
+    Node,
+    Opaque,
+    Ref,
+    Select,
+    Sink,
+    Where,
+    WithColumns,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from headrace.streams.pipeline import Pipeline
+
+
+class Rows:
+    """A handle to one output of one step. Handles are cheap; the plan is in the pipeline."""
+
+    stage_after: ClassVar[type[Rows] | None] = None
+    """What a verb of `Rows` gives, where that isn't the same stage again."""
+
+    def __init__(self, pipeline: Pipeline, ref: Ref) -> None:
+        self._pipeline = pipeline
+        self._ref = ref
+
+    def where(self, condition: str | Column, /) -> Self:
+        """Keep the rows that satisfy a condition. A condition that is null keeps nothing.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.where("amount > 50")
+        <tx:where of p>
+        """
+        return self._then(Where(self._unnamed("where"), self._ref, expression(condition)))
+
+    def select(self, *columns: str | Column, **named: str | Column) -> Self:
+        """Keep these columns. An item is Spark SQL text, named by `as` or by keyword."""
+        if not columns and not named:
+            raise OptionError("expected at least one column", where=f"select after `{self._ref}`")
+        items = (*(("", expression(item)) for item in columns), *named_expressions(named))
+        return self._then(Select(self._unnamed("select"), self._ref, items))
+
+    def with_columns(self, **columns: str | Column) -> Self:
+        """Add columns, or replace those of the same name."""
+        return self._then(WithColumns(self._unnamed("with_columns"), self._ref, named_expressions(columns)))
+
+    def drop(self, *columns: str) -> Self:
+        """Remove columns."""
+        return self._then(Drop(self._unnamed("drop"), self._ref, columns))
+
+    def lookup(
+        self,
+        name: str,
+        table: Connector | DataFrame,
+        /,
+        *,
+        on: str | list[str] | tuple[str, ...],
+        format: str | Format | None = None,  # noqa: A002 - the word of the contract
+        schema: str | type | Schema | None = None,
+        how: LookupHow = "left",
+    ) -> Self:
+        """Add the columns of the table's row that has the same `on` columns.
+
+        With `how="left"` a row that finds nothing passes with nulls; with `"inner"` it is dropped. The table is read when
+        the run starts and sent to every task, so it should fit in memory.
+        """
+        held = table if isinstance(table, Connector) else Opaque(table)
+        decoded = format_of(format, where=name) if format is not None else getattr(table, "format", None)
+        columns = Schema.of(schema) if schema is not None else getattr(table, "schema_known", None)
+        keys = (on,) if isinstance(on, str) else tuple(on)
+        return self._then(Lookup(name, self._ref, keys, held, decoded, columns, how))
+
+    def named(self, name: str, /) -> Self:
+        """Give the last step a name, for errors, metrics, SQL and documents.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.where("amount > 50").named("big")
+        <big of p>
+        """
+        if ":" not in self._ref.step:
+            raise OptionError(f"the step is named `{self._ref.step}` already", where=f"named({name!r})")
+        self._ref = self._pipeline.rename(self._ref, name)
+        return self
+
+    def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> None:
+        """Write the rows to a sink.
+
+        Args:
+            name: the sink's name, in errors, metrics and the delivery ledger.
+            connector: from `connect`.
+            mode: for running aggregates `"update"` (each changed key once per batch, the default) or `"complete"` (all
+                keys every time); `"append"` for all else.
+        """
+        self._pipeline.add(Sink(name, self._ref, connector, mode))
+
+    def to_dataframe(self, **options: Any) -> DataFrame:
+        """The stream as a Spark DataFrame, to go on with in PySpark."""
+        from headrace.engine.frames import frame_of
+
+        return frame_of(self._pipeline.graph, self._ref, **options)
+
+    def _then(self, node: Node) -> Self:
+        stage = self.stage_after or type(self)
+        return cast("Self", stage(self._pipeline, self._pipeline.add(node)))
+
+    def _unnamed(self, verb: str) -> str:
+        return self._pipeline.unnamed(self._ref, verb)
+
+    def __repr__(self) -> str:
+        return f"<{self._ref} of {self._pipeline.name}>"
+
+
+def expression(given: str | Column) -> Expression:
+    """Spark SQL text as it is; a pyspark Column wrapped."""
+    if isinstance(given, str):
+        return given
+    if type(given).__module__.startswith("pyspark."):
+        return Opaque(given)
+    raise OptionError(
+        f"expected Spark SQL text or a pyspark Column, got {given!r}", hint='such as "amount > 50"'
+    )
+
+
+def named_expressions(given: dict[str, Any]) -> Named:
+    """Keyword arguments as (name, expression) pairs."""
+    return tuple((name, expression(cast("str", item))) for name, item in given.items())
