@@ -1,0 +1,197 @@
+"""Jars from Maven Central, pinned by SHA-256 and downloaded once.
+
+`jars.toml` beside this module is the lock: named sets of jars (`kafka`), each with its coordinates, size and
+checksum. A set is downloaded into the cache when it is first needed; a broken download goes on where it
+stopped, and nothing enters the cache whose checksum differs. `HEADRACE_MAVEN_MIRROR` names another repository
+than Maven Central.
+
+    python -m headrace.engine.jars fetch kafka      # before going offline, or in an image's build
+    python -m headrace.engine.jars list
+    python -m headrace.engine.jars pin org.apache.commons:commons-pool2:2.12.0      # a line for the lock
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+import tomllib
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from headrace.engine.cache import cache_directory
+from headrace.engine.download import Download, Watcher, download, silent
+from headrace.engine.progress import progress
+from headrace.errors import HeadraceError, OptionError, SetupError, did_you_mean
+
+MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
+LOCK = Path(__file__).with_name("jars.toml")
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One jar of the lock.
+
+    >>> Jar("org.apache.commons:commons-pool2:2.12.0", sha256="6d3b", size=150048).path
+    'org/apache/commons/commons-pool2/2.12.0/commons-pool2-2.12.0.jar'
+    """
+
+    maven: str
+    sha256: str
+    size: int
+
+    @property
+    def path(self) -> str:
+        """Where a Maven repository keeps it; the cache keeps it in the same place."""
+        group, artifact, version = self.maven.split(":")
+        return f"{group.replace('.', '/')}/{artifact}/{version}/{self.name}"
+
+    @property
+    def name(self) -> str:
+        _, artifact, version = self.maven.split(":")
+        return f"{artifact}-{version}.jar"
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """Jars that are used together, such as all that Spark needs to read Kafka."""
+
+    name: str
+    about: str
+    jars: tuple[Jar, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(jar.size for jar in self.jars)
+
+    def paths(self) -> tuple[Path, ...]:
+        """Where its jars are, or will be, in the cache."""
+        return tuple(_cached(jar) for jar in self.jars)
+
+    def missing(self) -> tuple[Jar, ...]:
+        """The jars that are still to be downloaded."""
+        return tuple(jar for jar in self.jars if not _complete(jar))
+
+
+@cache
+def jar_sets(lock: Path = LOCK) -> Mapping[str, JarSet]:
+    """All sets of the lock by name.
+
+    >>> sorted(jar_sets())
+    ['kafka']
+    """
+    tables = tomllib.loads(lock.read_text())
+    return {
+        name: JarSet(name, table["about"], tuple(Jar(**jar) for jar in table["jars"]))
+        for name, table in tables.items()
+    }
+
+
+def jar_set(name: str) -> JarSet:
+    """One set of the lock.
+
+    Raises:
+        OptionError: There is no set of that name.
+    """
+    known = jar_sets()
+    if name not in known:
+        raise OptionError(f"unknown set of jars {name!r}", where="jars", hint=did_you_mean(name, known))
+    return known[name]
+
+
+def fetch(name: str, *, mirror: str | None = None, watch: Watcher = silent) -> tuple[Path, ...]:
+    """The jars of a set, downloaded where the cache lacks them.
+
+    Args:
+        name: The set, such as `kafka`.
+        mirror: A Maven repository's address; `HEADRACE_MAVEN_MIRROR`, then Maven Central by default.
+        watch: Gets each download and how far it is; `headrace.engine.progress` draws it as bars.
+
+    Raises:
+        OptionError: There is no such set.
+        SetupError: A jar can't be had, or isn't the one of the lock.
+    """
+    chosen = jar_set(name)
+    repository = _repository(mirror)
+    for jar in chosen.missing():
+        wanted = Download(f"{repository}/{jar.path}", _cached(jar), jar.sha256, jar.size)
+        try:
+            download(wanted, watch)
+        except OSError as error:
+            raise SetupError(
+                f"{jar.name} can't be downloaded from {repository}: {error}",
+                where=f"jars {name}",
+                hint="try again (it goes on where it stopped), or set HEADRACE_MAVEN_MIRROR to a repository"
+                " you can reach",
+            ) from error
+    return chosen.paths()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`python -m headrace.engine.jars`: fetch the locked jars, list them, or pin another."""
+    parser = argparse.ArgumentParser(prog="python -m headrace.engine.jars", description=main.__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="the sets, and which of them are here")
+    fetching = commands.add_parser("fetch", help="download sets of jars into the cache")
+    fetching.add_argument("sets", nargs="+", metavar="SET")
+    fetching.add_argument("--mirror", help="a Maven repository to use instead of Maven Central")
+    pinning = commands.add_parser("pin", help="print the line of the lock for a jar")
+    pinning.add_argument("coordinates", metavar="GROUP:ARTIFACT:VERSION")
+    pinning.add_argument("--mirror", help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    try:
+        sys.stdout.writelines(f"{line}\n" for line in _answer(chosen))
+    except HeadraceError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def _answer(chosen: argparse.Namespace) -> list[str]:
+    if chosen.command == "list":
+        return [
+            f"{known.name}: {known.about} ({len(known.jars)} jars, {known.size / 1e6:.1f} MB,"
+            f" {'to be fetched' if known.missing() else 'here'})"
+            for known in jar_sets().values()
+        ]
+    if chosen.command == "pin":
+        return [_pin(chosen.coordinates, _repository(chosen.mirror))]
+    with progress("jars") as watch:
+        return [str(path) for name in chosen.sets for path in fetch(name, mirror=chosen.mirror, watch=watch)]
+
+
+def _pin(coordinates: str, repository: str) -> str:
+    if coordinates.count(":") != 2:
+        raise OptionError(f"expected GROUP:ARTIFACT:VERSION, got {coordinates!r}", where="jars pin")
+    address = f"{repository}/{Jar(coordinates, '', 0).path}"
+    try:
+        with urllib.request.urlopen(address, timeout=60) as response:
+            content = response.read()
+    except OSError as error:
+        raise SetupError(f"{address} can't be read: {error}", where="jars pin") from error
+    sha256 = hashlib.sha256(content).hexdigest()
+    return f'{{ maven = "{coordinates}", size = {len(content)}, sha256 = "{sha256}" }},'
+
+
+def _repository(mirror: str | None) -> str:
+    return (mirror or os.environ.get("HEADRACE_MAVEN_MIRROR") or MAVEN_CENTRAL).rstrip("/")
+
+
+def _cached(jar: Jar) -> Path:
+    return cache_directory() / "jars" / jar.path
+
+
+def _complete(jar: Jar) -> bool:
+    """By size: a jar enters the cache only after its checksum was right, so this finds truncation."""
+    try:
+        return _cached(jar).stat().st_size == jar.size
+    except FileNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
