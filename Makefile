@@ -1,0 +1,67 @@
+# Everything a developer does, each in one word; `make help` lists them. Nothing has to be installed first but
+# Python 3.11 or newer: uv comes into .tools if the machine has none, Java and Spark come from PyPI.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo check lint unit test bench docs kernel servers clean
+
+UV := $(or $(shell command -v uv),.tools/bin/uv)
+RUN := .venv/bin
+READY := .venv/.ready
+
+# Debian packages that tests talk to, as command:package. They are installed where the command is missing.
+SERVERS :=
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+demo: $(READY) kernel ## card fraud on generated payments: alerts on the terminal and in SQLite; ends by itself
+	@$(RUN)/python -m examples.card_fraud
+
+check: lint unit ## format, lint, types, import layers and the tests that need no JVM; under a minute
+
+lint: $(READY)
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+	$(RUN)/lint-imports
+
+unit: $(READY)
+	$(RUN)/pytest -q tests/unit
+
+test: lint servers $(READY) ## all tests, with coverage; what CI runs
+	$(RUN)/python -m headrace.engine.kernel_jar --strict
+	$(RUN)/coverage erase
+	$(RUN)/coverage run -m pytest tests
+	$(RUN)/coverage combine --quiet
+	$(RUN)/coverage report
+
+bench: $(READY) kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
+	$(RUN)/python -m benchmarks
+
+docs: $(READY) ## the documentation, into site/
+	$(RUN)/mkdocs build --strict
+
+kernel: $(READY) ## compile the Scala kernel, if it changed
+	@$(RUN)/python -m headrace.engine.kernel_jar
+
+servers:
+	@for pair in $(SERVERS); do \
+	  command -v "$${pair%%:*}" >/dev/null && continue; \
+	  if [ "$$(id -u)" != 0 ]; then echo "missing: sudo apt-get install $${pair##*:}" >&2; continue; fi; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$${pair##*:}"; \
+	done
+
+clean: ## delete what was built; the download cache stays
+	rm -rf .venv .tools dist build site htmlcov .coverage* .headrace src/headrace/jars
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(READY): pyproject.toml uv.lock hatch_build.py | $(UV)
+	$(UV) sync --locked --all-extras
+	@touch $@
+
+.tools/bin/uv:
+	python3 -m venv .tools || python3 -m pip install --target .tools uv
+	test -x $@ || .tools/bin/python -m pip install --quiet uv
