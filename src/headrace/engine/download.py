@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import IO
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from headrace.engine.cache import locked
 from headrace.errors import SetupError
@@ -61,20 +62,34 @@ def download(
         wanted.part.replace(wanted.target)
 
 
+@contextmanager
+def opened(request: Request) -> Iterator[HTTPResponse]:
+    """The server's answer. An error is one too, and holds its connection until it is closed."""
+    try:
+        with urlopen(request, timeout=TIMEOUT) as response:
+            yield response
+    except HTTPError as error:
+        error.close()
+        raise
+
+
 def _receive_all(wanted: Download, watch: Watcher, pause: Callable[[float], None]) -> None:
     for attempt in range(ATTEMPTS):
         try:
             return _receive(wanted, watch)
         except (OSError, HTTPException) as error:
-            if attempt == ATTEMPTS - 1 or not _may_pass(error):
-                raise error if isinstance(error, OSError) else OSError(repr(error)) from error
-            pause(FIRST_PAUSE * 2**attempt)
+            if attempt < ATTEMPTS - 1 and _may_pass(error):
+                pause(FIRST_PAUSE * 2**attempt)
+            elif isinstance(error, OSError):
+                raise
+            else:
+                raise ConnectionError(repr(error)) from error
     return None
 
 
 def _may_pass(error: Exception) -> bool:
     """Whether it makes sense to ask again: not if the server said that there is no such file."""
-    return not (isinstance(error, urllib.error.HTTPError) and 400 <= error.code < 500 and error.code != 429)
+    return not (isinstance(error, HTTPError) and 400 <= error.code < 500 and error.code != 429)
 
 
 def _receive(wanted: Download, watch: Watcher) -> None:
@@ -85,8 +100,8 @@ def _receive(wanted: Download, watch: Watcher) -> None:
     if here > wanted.size:
         wanted.part.unlink()
         here = 0
-    request = urllib.request.Request(wanted.url, headers={"Range": f"bytes={here}-"} if here else {})
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+    request = Request(wanted.url, headers={"Range": f"bytes={here}-"} if here else {})
+    with opened(request) as response:
         resumed = here > 0 and response.status == 206  # a server may ignore the range and send all of it
         with wanted.part.open("ab" if resumed else "wb") as file:
             _copy(response, file, here if resumed else 0, wanted, watch)

@@ -17,14 +17,14 @@ import hashlib
 import os
 import sys
 import tomllib
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.request import Request
 
 from headrace.engine.cache import cache_directory
-from headrace.engine.download import Download, Watcher, download, silent
+from headrace.engine.download import Download, Watcher, download, opened, silent
 from headrace.engine.progress import progress
 from headrace.errors import HeadraceError, OptionError, SetupError, did_you_mean
 
@@ -169,7 +169,7 @@ def _pin(coordinates: str, repository: str) -> str:
         raise OptionError(f"expected GROUP:ARTIFACT:VERSION, got {coordinates!r}", where="jars pin")
     address = f"{repository}/{Jar(coordinates, '', 0).path}"
     try:
-        with urllib.request.urlopen(address, timeout=60) as response:
+        with opened(Request(address)) as response:
             content = response.read()
     except OSError as error:
         raise SetupError(f"{address} can't be read: {error}", where="jars pin") from error

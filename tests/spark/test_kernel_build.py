@@ -1,0 +1,70 @@
+"""Compiling the kernel: the jar is made, made again when a source changes, and says what it was made from."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from headrace.engine import kernel_jar
+from headrace.engine.kernel_jar import KernelSources, build, read_properties
+from headrace.errors import SetupError
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> KernelSources:
+    ours = kernel_jar.checkout_sources()
+    assert ours is not None
+    root = tmp_path / "a source" / "src"  # a path with a space, as on many desktops
+    target = root / "org/apache/spark/sql/headrace/Kernel.scala"
+    target.parent.mkdir(parents=True)
+    shutil.copy(ours.root / target.relative_to(root), target)
+    return KernelSources(root, ours.spark_home)
+
+
+def test_the_jar_is_made_again_when_a_source_changes(sources: KernelSources, tmp_path: Path) -> None:
+    jar = tmp_path / "kernel.jar"
+    said: list[str] = []
+    build(sources, jar, said.append)
+    assert read_properties(jar) == {"digest": sources.digest, "spark": sources.spark_version}
+    assert said[0] == f"kernel: compiling 1 Scala files for Spark {sources.spark_version}"
+
+    (sources.root / "More.scala").write_text("package org.apache.spark.sql.headrace\nobject More\n")
+    build(sources, jar, said.append)
+    assert read_properties(jar)["digest"] == sources.digest
+    with zipfile.ZipFile(jar) as archive:
+        assert "org/apache/spark/sql/headrace/More.class" in archive.namelist()
+
+    count = len(said)
+    build(sources, jar, said.append)
+    assert len(said) == count
+
+
+def test_the_same_sources_give_the_same_bytes(sources: KernelSources, tmp_path: Path) -> None:
+    first = build(sources, tmp_path / "first.jar", lambda line: None)
+    second = build(sources, tmp_path / "second.jar", lambda line: None)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_source_that_does_not_compile_is_shown_with_its_line(
+    sources: KernelSources, tmp_path: Path
+) -> None:
+    (sources.root / "Bad.scala").write_text("object Bad {\n  val x: Int = missing\n}\n")
+    with pytest.raises(SetupError) as caught:
+        build(sources, tmp_path / "kernel.jar", lambda line: None)
+    text = str(caught.value)
+    assert text.startswith("kernel: the kernel doesn't compile\n")
+    assert "Bad.scala:2: error: not found: value missing" in text
+    assert text.endswith("hint: mend it, then: make kernel")
+    assert not (tmp_path / "kernel.jar").exists()
+
+
+def test_a_warning_is_told_and_strictly_an_error(sources: KernelSources, tmp_path: Path) -> None:
+    (sources.root / "Odd.scala").write_text("import java.util.Properties\nobject Odd\n")
+    said: list[str] = []
+    build(sources, tmp_path / "kernel.jar", said.append)
+    assert any("Odd.scala:1: warning: Unused import" in line for line in said)
+    with pytest.raises(SetupError, match="Unused import"):
+        build(sources, tmp_path / "kernel.jar", said.append, force=True, strict=True)
