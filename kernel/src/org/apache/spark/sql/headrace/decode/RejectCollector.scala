@@ -1,0 +1,118 @@
+package org.apache.spark.sql.headrace.decode
+
+import java.util.{ArrayList => JArrayList, LinkedHashMap => JLinkedHashMap}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.SparkException
+import org.apache.spark.sql.{DataFrame, Row, SparkSession}
+import org.apache.spark.sql.types._
+import org.apache.spark.util.AccumulatorV2
+
+/** One record that doesn't decode: its bytes, why, and where it stands in the source. */
+final case class Reject(
+    raw: Array[Byte],
+    reason: String,
+    field: String,
+    partition: String,
+    position: java.lang.Long,
+    readAt: Long) {
+
+  /** About what it costs to hold. */
+  def bytes: Long = RejectCollector.Overhead + raw.length + 2L * reason.length
+}
+
+/**
+ * Brings the rejects of an epoch from the tasks to the driver, beside the rows. Spark counts only tasks that succeed;
+ * a stage that runs twice adds its rejects twice, so what is taken has each position once.
+ *
+ * It is meant for the odd bad record. More bytes than `limit` in an epoch means that the schema or the format is wrong:
+ * the task fails, and so does `take`.
+ */
+final class RejectCollector(val source: String, val limit: Long)
+  extends AccumulatorV2[Reject, java.util.List[Reject]] {
+
+  private val held = new JArrayList[Reject]
+  private var bytes = 0L
+
+  override def isZero: Boolean = synchronized(held.isEmpty)
+
+  override def copy(): RejectCollector = synchronized {
+    val other = new RejectCollector(source, limit)
+    other.held.addAll(held)
+    other.bytes = bytes
+    other
+  }
+
+  override def reset(): Unit = synchronized {
+    held.clear()
+    bytes = 0L
+  }
+
+  override def add(reject: Reject): Unit = synchronized {
+    if (bytes + reject.bytes > limit) throw tooMany(reject.reason)
+    hold(reject)
+  }
+
+  /** Never throws: Spark only logs what merging throws. One reject too many is kept, as the sign for `take`. */
+  override def merge(other: AccumulatorV2[Reject, java.util.List[Reject]]): Unit = synchronized {
+    val added = other.value.iterator
+    while (added.hasNext && bytes <= limit) hold(added.next())
+  }
+
+  override def value: java.util.List[Reject] = synchronized(new JArrayList(held))
+
+  /** How many there are since the last `take`. */
+  def count: Long = distinct.size.toLong
+
+  /** The rejects since the last time, each position once, as rows of `RejectCollector.schema`. */
+  def take(spark: SparkSession): DataFrame = synchronized {
+    if (bytes > limit) {
+      val last = held.get(held.size - 1).reason
+      throw tooMany(last)
+    }
+    val rows = distinct.map(row)
+    reset()
+    spark.createDataFrame(rows.asJava, RejectCollector.schema)
+  }
+
+  private def hold(reject: Reject): Unit = {
+    held.add(reject)
+    bytes += reject.bytes
+  }
+
+  private def distinct: Seq[Reject] = synchronized {
+    val first = new JLinkedHashMap[Any, Reject]
+    held.asScala.foreach { reject =>
+      val key = if (reject.position == null) reject else (reject.partition, reject.position)
+      first.putIfAbsent(key, reject)
+    }
+    first.values.asScala.toSeq
+  }
+
+  private def row(reject: Reject): Row = Row(
+    reject.raw, reject.reason, reject.field, source, reject.partition, reject.position,
+    java.time.Instant.ofEpochSecond(reject.readAt / 1000000, reject.readAt % 1000000 * 1000))
+
+  private def tooMany(reason: String): Throwable = new TooManyRejects(source, limit, reason)
+}
+
+/** The rejects of one epoch don't fit in memory; most likely every record is bad, for one reason. */
+final class TooManyRejects(source: String, limit: Long, reason: String) extends SparkException(
+  s"source `$source`: the rejects of one batch are more than ${limit >> 20} MiB; the last: $reason " +
+    "(hint: check format and schema, read smaller batches, or count bad records with on_error=\"skip\")")
+
+object RejectCollector {
+  val Overhead = 100L
+
+  /** The columns of a `rejects` output. */
+  val schema: StructType = StructType.fromDDL(
+    "raw binary, reason string, field string, source string, partition string, position bigint, read_at timestamp")
+
+  /** A collector that Spark knows; one for each source and query. */
+  def open(spark: SparkSession, source: String, limit: Long): RejectCollector = {
+    val collector = new RejectCollector(source, limit)
+    spark.sparkContext.register(collector, s"rejects of $source")
+    collector
+  }
+}
