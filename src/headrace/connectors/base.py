@@ -53,6 +53,11 @@ class Connector(BaseModel):
                 problem = option_problems(type(self), error, where=self.kind)[0][1]
                 raise OptionError(problem.what, where=problem.where, hint=problem.hint) from None
 
+    def __hash__(self) -> int:
+        # Pydantic's own would refuse rows and recipes, which are dicts; equal connectors still hash alike.
+        plain = (value for value in self.__dict__.values() if isinstance(value, str | int | float))
+        return hash((self.kind, *plain))
+
     @property
     def replayable(self) -> bool:
         """Whether, after a crash, the same records can be read again from a remembered position."""
@@ -67,6 +72,10 @@ class Connector(BaseModel):
     def schema_known(self) -> Schema | None:
         """The schema of its rows where the options alone tell it."""
         return None
+
+    def refuses(self, mode: WriteMode) -> str:
+        """Why this sink, with these options, can't take rows in that mode; empty where it can."""
+        return ""
 
     def reader(self) -> Reader:
         """The half that reads; loads pyspark."""
@@ -102,6 +111,10 @@ class Reader(Protocol):
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         """All records there are now; also how a lookup table is read."""
+        ...
+
+    def close(self) -> None:
+        """Let go of whatever `stream` opened; called once the queries that read it have ended."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from headrace.errors import Problem, did_you_mean
 
@@ -22,7 +23,7 @@ def option_problems(
 def _problem(model: type[BaseModel], fault: dict[str, Any], where: str) -> Problem:
     option = ".".join(map(str, fault["loc"]))
     if fault["type"] == "extra_forbidden":
-        return Problem(where, f"unknown option `{option}`", did_you_mean(option, model.model_fields))
+        return Problem(where, f"unknown option `{option}`", did_you_mean(option, _entries(model)))
     if fault["type"] == "missing":
         return Problem(where, f"option `{option}` is missing", _described(model, option))
     got = fault.get("input")
@@ -32,8 +33,13 @@ def _problem(model: type[BaseModel], fault: dict[str, Any], where: str) -> Probl
 
 
 def _described(model: type[BaseModel], option: str) -> str:
-    entry = model.model_fields.get(option)
+    entry = _entries(model).get(option)
     return f"`{option}` is {_lower(entry.description)}" if entry is not None and entry.description else ""
+
+
+def _entries(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The options by the word the user writes, which is the alias where there is one."""
+    return {entry.alias or name: entry for name, entry in model.model_fields.items()}
 
 
 def _lower(message: str) -> str:

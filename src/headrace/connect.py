@@ -1,0 +1,14 @@
+"""Connectors, by the words that documents use: `connect.files(path="in/", format="json")`.
+
+Each is an option model; its docstring tells what it reads and writes and what it promises. An unknown or wrong option
+raises `OptionError` at once, without Spark.
+
+>>> from headrace import connect
+>>> connect.files(path="in/", format="json").kind
+'files'
+"""
+
+from headrace.connectors.files import Files as files  # noqa: N813 - a constructor, by the word of documents
+from headrace.connectors.memory import Memory as memory  # noqa: N813
+
+__all__ = ["files", "memory"]

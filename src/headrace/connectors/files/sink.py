@@ -1,0 +1,243 @@
+"""Writes epochs as files, exactly once.
+
+    stage     Spark writes the parts to out/_headrace/<pipeline>.<sink>/staging/<run>-<epoch>
+    commit    1. the next ledger entry, which names every part and its visible name     <- the epoch is committed
+              2. each part is renamed to its visible name, made of lineage, epoch and number
+    open      completes step 2 of the last entry, takes over, removes what older runs staged
+
+A crash before 1 leaves parts that nobody sees and the next open removes; a crash after it is completed by the next open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors import flat
+from headrace.connectors.base import Run, Staged
+from headrace.connectors.failpoints import reach
+from headrace.connectors.files.ledger import Entry, Ledger
+from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
+from headrace.errors import DeliveryError, FencedError, did_you_mean
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.connectors.files import Files
+
+_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
+_OPTIONS = {
+    "json": {"ignoreNullFields": "false", "timestampFormat": _TIME},
+    "csv": {"timestampFormat": _TIME, "escape": '"'},
+}
+_SUFFIX = {"text": "txt"}
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What an epoch's rows were written to, relative to the target directory."""
+
+    rows: int
+    moves: tuple[tuple[str, str], ...]
+
+
+class FilesWriter:
+    """Delivers the epochs of one sink to a directory."""
+
+    def __init__(self, options: Files) -> None:
+        self._options = options
+        self._root = spark_path(str(options.path))
+        self._run: Run | None = None
+        self._entry = Entry(-1, 0)
+        self._ledger: Ledger | None = None
+        self._store: Store = LocalStore()
+
+    def open(self, run: Run) -> int:
+        self._run = run
+        if reason := self._options.refuses(run.mode):
+            raise DeliveryError(reason, where=run.sink)
+        with self._told(f"{self._root} can't be written to"):
+            if local_path(self._root) is None:
+                self._store = HadoopStore(_session(), self._root)
+            self._ledger = Ledger(self._store, f"{self._root}/{self._own}/log")
+            self._take_over()
+            self._store.remove(f"{self._root}/{self._own}/staging")
+        return self._entry.epochs.get(run.lineage, -1)
+
+    def stage(self, epoch: int, frame: DataFrame) -> _Parts:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        place = f"{self._own}/staging/{self._entry.run}-{epoch}"
+        observed = Observation()
+        shaped = self._shaped(frame).observe(observed, f.count(f.lit(1)).alias("rows"))
+        if self._running.mode == "complete":
+            shaped = shaped.coalesce(1)
+        with self._told(f"epoch {epoch} can't be written to {self._root}"):
+            writer = shaped.write.mode("overwrite").partitionBy(*self._options.partition_by)
+            writer.format(self._format).options(**self._encoding()).save(f"{self._root}/{place}")
+            reach("files.staged")
+            rows = int(observed.get["rows"])
+            return _Parts(rows, self._moves(place, epoch, rows))
+
+    def commit(self, epoch: int, staged: Staged) -> None:
+        if not isinstance(staged, _Parts):
+            raise TypeError("commit takes what stage gave")
+        lineage = self._running.lineage
+        if epoch <= self._entry.epochs.get(lineage, -1):
+            return
+        entry = self._entry.with_epoch(lineage, epoch, staged.moves)
+        with self._told(f"epoch {epoch} can't be committed to {self._root}"):
+            if self._ledger is None or not self._ledger.write(entry):
+                raise self._fenced(epoch)
+            self._entry = entry
+            reach("files.manifest")
+            self._show(entry)
+            self._store.remove(f"{self._root}/{self._own}/staging/{entry.run}-{epoch}")
+        reach("files.cleaned")
+
+    def close(self) -> None:
+        self._run = None
+
+    def _take_over(self) -> None:
+        """Complete what the last entry began, then write the next; again if another run was faster."""
+        if self._ledger is None:
+            return
+        while True:
+            last = self._ledger.last()
+            self._show(last)
+            reach("files.rolled_forward")
+            if self._ledger.write(last.taken_over()):
+                self._entry = last.taken_over()
+                reach("files.fenced")
+                return
+
+    def _show(self, entry: Entry) -> None:
+        for source, target in entry.moves:
+            self._store.move(f"{self._root}/{source}", f"{self._root}/{target}")
+            reach("files.shown")
+
+    def _moves(self, place: str, epoch: int, rows: int) -> tuple[tuple[str, str], ...]:
+        run = self._running
+        parts = [
+            name
+            for name, size in self._store.tree(f"{self._root}/{place}")
+            if size > 0 or run.mode == "complete"
+        ]
+        if rows == 0 and run.mode != "complete":
+            return ()
+        ending = self._ending(parts[0]) if parts else ""
+        if run.mode == "complete":
+            return tuple((f"{place}/{name}", f"{_word(run.sink)}{ending}") for name in parts[:1])
+        stem = f"{_word(run.sink)}-{run.lineage[:8]}-{epoch:08d}"
+        return tuple(
+            (f"{place}/{name}", f"{_directory(name)}{stem}-{number:04d}{ending}")
+            for number, name in enumerate(parts)
+        )
+
+    def _shaped(self, frame: DataFrame) -> DataFrame:
+        missing = [name for name in self._options.partition_by if name not in frame.columns]
+        if missing:
+            raise DeliveryError(
+                f"there is no column `{missing[0]}` to partition by",
+                where=self._running.sink,
+                hint=did_you_mean(missing[0], frame.columns),
+            )
+        if self._format == "csv":
+            return frame.selectExpr(*flat.expressions(frame.schema.jsonValue(), times=False))
+        if self._format == "text" and [kind for _, kind in frame.dtypes] != ["string"]:
+            raise DeliveryError(
+                f"text files take one column of type string, got `{_listed(frame)}`",
+                where=self._running.sink,
+                hint="select one, such as select(\"concat_ws(' ', a, b) as line\"), or write json",
+            )
+        return frame
+
+    def _encoding(self) -> dict[str, str]:
+        options = dict(_OPTIONS.get(self._format, {}))
+        chosen = self._options.encoding
+        for name, key in (
+            ("delimiter", "sep"),
+            ("quote", "quote"),
+            ("header", "header"),
+            ("null_text", "nullValue"),
+        ):
+            if hasattr(chosen, name):
+                options[key] = str(getattr(chosen, name))
+        return options
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Tell any failure of the file system or of Spark's write as ours, or as a fence if that is behind it."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except (OSError, Py4JError, PySparkException) as error:
+            if self._ledger is not None and self._overtaken():
+                raise self._fenced(None) from error
+            hint = "is the disk full, or the directory not writable by this user?"
+            raise DeliveryError(f"{what}: {_reason(error)}", where=self._running.sink, hint=hint) from error
+
+    def _overtaken(self) -> bool:
+        try:
+            return self._ledger is not None and 0 < self._entry.run < self._ledger.last().run
+        except OSError:
+            return False
+
+    def _fenced(self, epoch: int | None) -> FencedError:
+        what = "nothing" if epoch is None else f"epoch {epoch} is not"
+        return FencedError(
+            f"{what} written: a newer run has taken over {self._root}",
+            where=self._running.sink,
+            hint="two runs of one pipeline write here; stop one of them",
+        )
+
+    def _ending(self, part: str) -> str:
+        """`.json`, and the compression's if the session asks for one."""
+        words = part.rpartition("/")[2].split(".")[1:]
+        return "." + ".".join(_SUFFIX.get(word, word) for word in words)
+
+    @property
+    def _format(self) -> str:
+        return self._options.encoding.name if self._options.encoding is not None else "json"
+
+    @property
+    def _own(self) -> str:
+        return f"_headrace/{_word(self._running.pipeline)}.{_word(self._running.sink)}"
+
+    @property
+    def _running(self) -> Run:
+        if self._run is None:
+            raise DeliveryError("the sink is not open", where="files")
+        return self._run
+
+
+def _session() -> Any:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.active()
+
+
+def _word(name: str) -> str:
+    """A name as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9.-]", "-", name).lstrip(".") or "sink"
+
+
+def _directory(name: str) -> str:
+    return name.rpartition("/")[0] + "/" if "/" in name else ""
+
+
+def _listed(frame: DataFrame) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in frame.dtypes)
+
+
+def _reason(error: Exception) -> str:
+    """The first line of the innermost cause: what the system said, without Spark's way to it."""
+    text = str(error)
+    causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
+    return causes[-1] if causes else text.strip().splitlines()[0]

@@ -1,0 +1,85 @@
+"""Reads files with Spark's own file source: new files are picked up with every epoch."""
+
+from __future__ import annotations
+
+import glob
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.base import ReadContext
+from headrace.connectors.files.store import HadoopStore, local_path, spark_path
+from headrace.errors import SourceError
+from headrace.formats import Format
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from headrace.connectors.files import Files
+
+_FOREVER = "36500d"
+"""By default Spark skips files a week older than the newest, without a word."""
+
+
+class FilesReader:
+    """Reads a directory, a file or a glob; lines as bytes with their position, Parquet as rows."""
+
+    def __init__(self, options: Files) -> None:
+        self._options = options
+        self._path = spark_path(str(options.path))
+
+    def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        self._look(spark, context)
+        reader = spark.readStream.option("maxFileAge", _FOREVER)
+        if self._options.max_files_per_batch is not None:
+            reader = reader.option("maxFilesPerTrigger", self._options.max_files_per_batch)
+        return self._loaded(spark, reader, context)
+
+    def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        self._look(spark, context)
+        return self._loaded(spark, spark.read, context)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _loaded(self, spark: SparkSession, reader: Any, context: ReadContext) -> DataFrame:
+        chosen = context.format or self._options.encoding
+        if chosen is not None and chosen.of_rows:
+            return self._rows(spark, reader, context, chosen)
+        lines: DataFrame = (
+            reader.schema("value string")
+            .option("recursiveFileLookup", "true")
+            .format("text")
+            .load(self._path)
+        )
+        placed = lines.select(lines.value.cast("binary").alias("value"), _position(spark))
+        return placed.select("value", "at.partition", "at.offset")
+
+    def _rows(self, spark: SparkSession, reader: Any, context: ReadContext, chosen: Format) -> DataFrame:
+        schema = context.schema or self._options.schema_known
+        ddl = schema.ddl if schema is not None else spark.read.format(chosen.name).load(self._path).schema
+        rows: DataFrame = reader.schema(ddl).format(chosen.name).load(self._path)
+        return rows.selectExpr(
+            "*",
+            f"struct('{context.source}' as source, _metadata.file_path as partition,"
+            " _metadata.row_index as offset) as __position",
+        )
+
+    def _look(self, spark: SparkSession, context: ReadContext) -> None:
+        """Say now, in plain words, that there is nothing to read; a directory may be empty, a glob may match later."""
+        if glob.has_magic(self._path):
+            return
+        local = local_path(self._path)
+        there = local.exists() if local is not None else HadoopStore(spark, self._path).exists(self._path)
+        if not there:
+            raise SourceError(
+                f"there is no file or directory {self._options.path}",
+                where=context.source,
+                hint="make the directory first, or write a glob such as `in/*.json` if files will come",
+            )
+
+
+def _position(spark: SparkSession) -> Column:
+    """File and line of the row that is being read; must stand straight above the scan."""
+    from pyspark.sql.classic.column import Column
+
+    kernel: Any = spark.sparkContext._jvm
+    return Column(kernel.org.apache.spark.sql.headrace.decode.FilePosition.column()).alias("at")

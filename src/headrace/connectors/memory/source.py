@@ -1,0 +1,90 @@
+"""Reads rows of the process through Spark's own `MemoryStream`, one for each query."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.base import ReadContext
+from headrace.connectors.memory.shelf import Rows, Shelf
+from headrace.errors import SourceError
+from headrace.formats.schemas import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_STREAM = "org.apache.spark.sql.execution.streaming.runtime.MemoryStream"
+
+
+class MemoryReader:
+    """Gives each query a `MemoryStream` of its own, because one forgets what its query has committed.
+
+    A lot is one offset, so a restart in the same process reads the same rows for the same epoch.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._feeding: list[Callable[[Rows], None]] = []
+
+    def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        from pyspark.sql import DataFrame
+
+        frame = self.batch(spark, context).limit(0)
+        encoder = _jvm(spark).org.apache.spark.sql.Encoders.row(frame._jdf.schema())
+        stream = getattr(_jvm(spark), _STREAM).apply(encoder, spark._jsparkSession)
+
+        def feed(rows: Rows) -> None:
+            lot = _frame(spark, context, rows)._jdf.collectAsList()
+            stream.addData(_jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(lot))
+
+        self._shelf.listen(feed)
+        self._feeding.append(feed)
+        return DataFrame(stream.toDF(), spark)
+
+    def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        return _frame(spark, context, self._shelf.contents())
+
+    def close(self) -> None:
+        for feed in self._feeding:
+            self._shelf.forget(feed)
+        self._feeding.clear()
+
+
+def _frame(spark: SparkSession, context: ReadContext, rows: Rows) -> DataFrame:
+    """The rows with the schema's types: by way of JSON, so that a document can say timestamps as text or seconds."""
+    from pyspark.sql import functions as f
+
+    schema = _checked(context, rows)
+    lines = spark.createDataFrame([(json.dumps(row, default=_plain),) for row in rows], "line string")
+    return lines.select(f.from_json("line", schema.ddl, {"mode": "FAILFAST"}).alias("row")).select("row.*")
+
+
+def _checked(context: ReadContext, rows: Rows) -> Schema:
+    if context.schema is None:
+        hint = 'give one: read("tx", connect.memory(), schema="card string, amount double")'
+        raise SourceError("rows from memory need a schema", where=context.source, hint=hint)
+    names = set(context.schema.names)
+    for row in rows:
+        if unknown := sorted(set(row) - names):
+            known = f"the schema is `{context.schema.ddl}`"
+            raise SourceError(
+                f"a row has the unknown column `{unknown[0]}`", where=context.source, hint=known
+            )
+    return context.schema
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)
+
+
+def _jvm(spark: SparkSession) -> Any:
+    return spark.sparkContext._jvm

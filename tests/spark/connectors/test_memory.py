@@ -1,0 +1,107 @@
+"""The memory connector: rows from Python into a stream, and delivered rows back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from sinks import deliver, rows
+
+from headrace import connect
+from headrace.connectors.base import ReadContext, Run
+from headrace.errors import FencedError, SourceError
+
+Drain = Callable[..., list[list[dict[str, Any]]]]
+
+
+def test_first_rows_and_added_rows_come_through_the_stream(
+    spark: SparkSession, context: Callable[..., ReadContext], drained: Drain
+) -> None:
+    feed = connect.memory(rows=[{"k": "a", "v": 1}])
+    frame = feed.reader().stream(spark, context("k string, v int"))
+    feed.add({"k": "b", "v": 2}, {"k": "c"})
+    assert [row for rows in drained(frame) for row in rows] == [
+        {"k": "a", "v": 1},
+        {"k": "b", "v": 2},
+        {"k": "c", "v": None},
+    ]
+
+
+def test_timestamps_are_text_seconds_or_datetimes(
+    spark: SparkSession, context: Callable[..., ReadContext]
+) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    feed = connect.memory(
+        rows=[
+            {"ts": "2026-01-01T00:00:00Z"},
+            {"ts": at},
+            {"ts": int(at.timestamp())},
+            {"ts": at.replace(tzinfo=None)},
+        ]
+    )
+    table = feed.reader().batch(spark, context("ts timestamp")).toArrow()
+    assert [row["ts"] for row in table.to_pylist()] == [at] * 4
+
+
+def test_restarted_query_goes_on_where_it_was(
+    spark: SparkSession, context: Callable[..., ReadContext], drained: Drain
+) -> None:
+    feed = connect.memory(rows=[{"v": 1}])
+    first = feed.reader()
+    assert drained(first.stream(spark, context("v int"))) == [[{"v": 1}]]
+    first.close()
+    feed.add({"v": 2})
+    assert drained(feed.reader().stream(spark, context("v int"))) == [[{"v": 2}]]
+
+
+def test_two_queries_each_get_all_rows(
+    spark: SparkSession, context: Callable[..., ReadContext], drained: Drain
+) -> None:
+    feed = connect.memory(rows=[{"v": 1}])
+    reader = feed.reader()
+    for query in ("one", "two"):
+        assert drained(reader.stream(spark, context("v int")), query) == [[{"v": 1}]]
+
+
+def test_row_with_an_unknown_column_is_refused(
+    spark: SparkSession, context: Callable[..., ReadContext]
+) -> None:
+    with pytest.raises(
+        SourceError, match=r"tx: a row has the unknown column `w`\n  hint: the schema is `v int`"
+    ):
+        connect.memory(rows=[{"w": 1}]).reader().batch(spark, context("v int"))
+
+
+def test_source_without_a_schema_says_how_to_give_one(
+    spark: SparkSession, context: Callable[..., ReadContext]
+) -> None:
+    with pytest.raises(SourceError, match="rows from memory need a schema"):
+        connect.memory().reader().stream(spark, context())
+
+
+def test_repeated_epoch_is_kept_once(spark: SparkSession, run: Callable[..., Run]) -> None:
+    out = connect.memory()
+    for epoch in (0, 1, 1):
+        deliver(out, run(), epoch, rows(spark, ("a", epoch)))
+    assert out.contents() == [{"k": "a", "v": 0}, {"k": "a", "v": 1}]
+
+
+def test_complete_mode_replaces_the_rows(spark: SparkSession, run: Callable[..., Run]) -> None:
+    out = connect.memory()
+    deliver(out, run("complete"), 0, rows(spark, ("a", 1)))
+    deliver(out, run("complete"), 1, rows(spark, ("a", 2)))
+    assert out.contents() == [{"k": "a", "v": 2}]
+
+
+def test_older_run_is_fenced(spark: SparkSession, run: Callable[..., Run]) -> None:
+    out = connect.memory()
+    old, new = out.writer(), out.writer()
+    old.open(run())
+    staged = old.stage(0, rows(spark, ("a", 1)))
+    new.open(run())
+    with pytest.raises(FencedError, match="out: epoch 0 is not written: a newer run has taken over"):
+        old.commit(0, staged)
+    assert out.contents() == []

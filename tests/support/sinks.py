@@ -1,0 +1,22 @@
+"""What tests of sinks do: deliver an epoch, make a small batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.connectors.base import Connector, Run, Writer
+
+
+def deliver(connector: Connector, run: Run, epoch: int, frame: DataFrame) -> None:
+    """Open, stage, commit, close: one epoch of a run that lasts no longer, as after a restart."""
+    writer: Writer = connector.writer()
+    if writer.open(run) < epoch:
+        writer.commit(epoch, writer.stage(epoch, frame))
+    writer.close()
+
+
+def rows(spark: SparkSession, *values: tuple[Any, ...], schema: str = "k string, v int") -> DataFrame:
+    """A small batch, in two partitions."""
+    return spark.createDataFrame(list(values), schema).repartition(2)

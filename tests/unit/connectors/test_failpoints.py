@@ -1,0 +1,35 @@
+"""Fail-points: they raise where a test asks, and kill the process where the environment asks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from headrace.connectors import failpoints
+
+
+def test_armed_point_raises_the_nth_time_and_then_no_more() -> None:
+    with failpoints.armed("a.step", 2):
+        failpoints.reach("a.step")
+        failpoints.reach("b.step")
+        with pytest.raises(failpoints.Crash, match=r"a\.step"):
+            failpoints.reach("a.step")
+    failpoints.reach("a.step")
+
+
+@pytest.mark.parametrize(("wanted", "said"), [("a", ""), ("a@2", "1\n"), ("b@2", "1\n2\n3\n")])
+def test_environment_kills_the_process_at_the_nth_time(wanted: str, said: str) -> None:
+    code = "from headrace.connectors.failpoints import reach\nfor n in (1, 2, 3): reach('a'); print(n, flush=True)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, failpoints.VARIABLE: wanted},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == said
+    assert ended.returncode == (0 if wanted == "b@2" else -signal.SIGKILL)

@@ -1,0 +1,130 @@
+"""The option models of the embedded connectors, without Spark: what they take, and what they say."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace import connect
+from headrace.connectors.registry import connector
+from headrace.errors import OptionError
+
+
+@dataclasses.dataclass
+class Payment:
+    card: str
+    amount: float
+
+
+def test_each_word_of_the_registry_is_a_constructor_in_connect() -> None:
+    for kind in connect.__all__:
+        model = connector(kind)
+        assert model is getattr(connect, kind)
+        assert model.kind == kind
+        assert model.__module__.startswith("headrace.connectors.")
+
+
+def test_every_option_is_described() -> None:
+    for kind in connect.__all__:
+        for name, field in connector(kind).model_fields.items():
+            assert field.description, f"{kind}.{name}"
+        assert connector(kind).model_json_schema()["additionalProperties"] is False
+
+
+def test_connectors_load_without_spark() -> None:
+    code = "import sys; from headrace import connect; connect.files(path='x'); assert 'pyspark' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_files_take_paths_schemas_and_formats_in_any_spelling() -> None:
+    plain = connect.files(path="in", format="csv", schema="card string NOT NULL, amount double NOT NULL")
+    assert plain == connect.files(path=Path("in"), format={"csv": {}}, schema=Payment)
+    assert hash(plain) == hash(connect.files(path=Path("in"), format={"csv": {}}, schema=Payment))
+    assert plain.model_dump(by_alias=True, exclude_defaults=True) == {
+        "path": "in",
+        "format": "csv",
+        "schema": "card string NOT NULL, amount double NOT NULL",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("in/*.jsonl", "json"),
+        ("homes.csv", "csv"),
+        ("a/words.txt.gz", "text"),
+        ("x.parquet/", "parquet"),
+        ("in/", None),
+    ],
+)
+def test_files_tell_the_format_from_the_path(path: str, name: str | None) -> None:
+    encoding = connect.files(path=path).encoding
+    assert (encoding.name if encoding else None) == name
+
+
+def test_parquet_files_carry_rows_and_others_bytes() -> None:
+    assert connect.files(path="x.parquet").carries == "rows"
+    assert connect.files(path="x.csv").carries == "bytes"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"path": "x", "formt": "json"},
+            "files: unknown option `formt`\n  hint: did you mean `format`? Known: format, ",
+        ),
+        ({}, "files: option `path` is missing\n  hint: `path` is a directory"),
+        ({"path": 3}, "files: path: expected a path, got 3"),
+        ({"path": ""}, "files: path: expected a path, got ''"),
+        ({"path": "x", "format": "jsn"}, "files: format: there is no format `jsn` (did you mean `json`?"),
+        ({"path": "x", "format": "raw"}, "files: format: files are made of lines: take `text`"),
+        (
+            {"path": "x", "schema": "a strin"},
+            "files: schema: schema column 3: unknown type `strin` (did you mean `string`?",
+        ),
+        (
+            {"path": "x", "max_files_per_batch": 0},
+            "files: max_files_per_batch: input should be greater than or equal to 1",
+        ),
+        ({"path": "x", "partition_by": [1]}, "files: partition_by: expected a list of column names, got [1]"),
+    ],
+)
+def test_wrong_options_of_files_are_told(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        connect.files(**options)
+    assert message in str(caught.value)
+
+
+def test_complete_mode_refuses_partitions() -> None:
+    assert (
+        connect.files(path="x", partition_by="k")
+        .refuses("complete")
+        .startswith("`complete` replaces one file")
+    )
+    assert connect.files(path="x", partition_by="k").refuses("append") == ""
+
+
+def test_memory_is_equal_by_what_was_declared() -> None:
+    one, two = connect.memory(rows=[{"a": 1}]), connect.memory(rows=({"a": 1},))
+    one.add({"a": 2})
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one != connect.memory(name="x", rows=[{"a": 1}])
+    assert two.contents() == [{"a": 1}]
+
+
+def test_memory_with_a_name_is_shared_and_can_be_cleared() -> None:
+    connect.memory(name="shared").add({"a": 1})
+    assert connect.memory(name="shared").contents() == [{"a": 1}]
+    connect.memory(name="shared").clear()
+    assert connect.memory(name="shared").contents() == []
+
+
+def test_rows_of_memory_must_be_mappings() -> None:
+    with pytest.raises(OptionError, match=r"memory: rows.*mapping"):
+        connect.memory(rows=[1])  # type: ignore[list-item]
