@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import sqlglot
@@ -10,6 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from headrace.errors import OptionError
 
+_TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
 _STATE = (exp.Group, exp.AggFunc, exp.Join, exp.Distinct, exp.Window)
 
 
@@ -37,8 +39,9 @@ def read(query: str, *, where: str) -> SqlFacts:
     except SqlglotError as error:
         faults = getattr(error, "errors", None) or [{"description": str(error), "line": 1, "col": 1}]
         fault = faults[0]
+        said = _TOKEN.sub(r"`\1`", fault["description"])  # sqlglot shows its tokens' insides
         raise OptionError(
-            f"the SQL can't be read at line {fault['line']}, column {fault['col']}: {fault['description']}",
+            f"the SQL can't be read at line {fault['line']}, column {fault['col']}: {said}",
             where=where,
         ) from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):

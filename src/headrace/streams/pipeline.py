@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headrace.engine.run import Running
     from headrace.streams.stream import SourceStream, Stream
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _PACKAGE = str(Path(__file__).parent.parent)
 _collected: ContextVar[list[Pipeline] | None] = ContextVar("collected", default=None)
 
@@ -44,7 +44,7 @@ class Pipeline:
     """
 
     def __init__(self, name: str) -> None:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
             raise OptionError(f"expected a name of letters, digits, _ and -, got {name!r}", where="pipeline")
         self.name = name
         self._nodes: dict[str, Node] = {}
@@ -76,11 +76,7 @@ class Pipeline:
         """
         from headrace.streams.stream import SourceStream
 
-        decoded = format_of(format, where=name) if format is not None else getattr(connector, "format", None)
-        columns = Schema.of(schema) if schema is not None else connector.schema_known
-        if columns is None and decoded is not None:
-            columns = decoded.default_schema
-        node = Source(name, connector, decoded, columns, on_error)
+        node = source_node(name, connector, format=format, schema=schema, on_error=on_error)
         return SourceStream(self, self.add(node))
 
     def from_dataframe(self, name: str, frame: Any, /) -> Stream:
@@ -161,7 +157,7 @@ class Pipeline:
     def add(self, node: Node, *, place: str = "") -> Ref:
         """Put a node into the plan; a second one of the same name is a problem of the plan."""
         place = place or _calling_place()
-        if not node.anonymous and not _NAME.fullmatch(node.name):
+        if not node.anonymous and not NAME.fullmatch(node.name):
             self._problems.append(
                 Problem(
                     place,
@@ -208,6 +204,22 @@ def collecting() -> Iterator[list[Pipeline]]:
         yield found
     finally:
         _collected.reset(token)
+
+
+def source_node(
+    name: str,
+    connector: Connector,
+    *,
+    format: str | Format | None = None,  # noqa: A002 - the word of the contract
+    schema: str | type | Schema | None = None,
+    on_error: OnError = "divert",
+) -> Source:
+    """A node for a source; format and schema are the connector's own, then the format's, where none are given."""
+    decoded = format_of(format, where=name) if format is not None else getattr(connector, "format", None)
+    columns = Schema.of(schema) if schema is not None else connector.schema_known
+    if columns is None and decoded is not None:
+        columns = decoded.default_schema
+    return Source(name, connector, decoded, columns, on_error)
 
 
 def sql_node(name: str, query: str, known: Mapping[str, Ref], *, where: str = "") -> Sql:

@@ -81,11 +81,7 @@ class Rows:
         With `how="left"` a row that finds nothing passes with nulls; with `"inner"` it is dropped. The table is read when
         the run starts and sent to every task, so it should fit in memory.
         """
-        held = table if isinstance(table, Connector) else Opaque(table)
-        decoded = format_of(format, where=name) if format is not None else getattr(table, "format", None)
-        columns = Schema.of(schema) if schema is not None else getattr(table, "schema_known", None)
-        keys = (on,) if isinstance(on, str) else tuple(on)
-        return self._then(Lookup(name, self._ref, keys, held, decoded, columns, how))
+        return self._then(lookup_node(name, self._ref, table, on=on, format=format, schema=schema, how=how))
 
     def named(self, name: str, /) -> Self:
         """Give the last step a name, for errors, metrics, SQL and documents.
@@ -126,6 +122,24 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"<{self._ref} of {self._pipeline.name}>"
+
+
+def lookup_node(
+    name: str,
+    ref: Ref,
+    table: Connector | DataFrame,
+    *,
+    on: str | list[str] | tuple[str, ...],
+    format: str | Format | None = None,  # noqa: A002 - the word of the contract
+    schema: str | type | Schema | None = None,
+    how: LookupHow = "left",
+) -> Lookup:
+    """A node for a lookup; format and schema are the table's own where none are given."""
+    held = table if isinstance(table, Connector) else Opaque(table)
+    decoded = format_of(format, where=name) if format is not None else getattr(table, "format", None)
+    columns = Schema.of(schema) if schema is not None else getattr(table, "schema_known", None)
+    keys = (on,) if isinstance(on, str) else tuple(on)
+    return Lookup(name, ref, keys, held, decoded, columns, how)
 
 
 def expression(given: str | Column) -> Expression:

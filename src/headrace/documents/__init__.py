@@ -1,0 +1,17 @@
+"""Pipelines as YAML documents: `load` reads one into the plan that Python would build, `dump` prints it.
+
+>>> from headrace import documents
+>>> pipeline = documents.from_text('''
+... name: words
+... sources:
+...   lines: {memory: {}, schema: word string}
+... steps:
+...   counts: {from: lines, key_by: word, aggregate: {n: count(*)}}
+... ''')
+>>> pipeline.graph["counts"].aggregates
+(('n', 'count(*)'),)
+"""
+
+from headrace.documents.load import from_mapping, from_text, load
+
+__all__ = ["from_mapping", "from_text", "load"]

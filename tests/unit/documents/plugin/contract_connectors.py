@@ -1,0 +1,46 @@
+"""Option models of connectors that the contract's example names, found as any third-party connector is."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from headrace.connectors.base import Carries, Connector, Role
+
+
+class Feed(Connector):
+    """Rows from nowhere."""
+
+    kind: ClassVar[str] = "feed"
+    roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
+
+    @property
+    def carries(self) -> Carries:
+        return "rows"
+
+
+class Kafka(Connector):
+    """Topics of Kafka."""
+
+    kind: ClassVar[str] = "kafka"
+    roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
+
+    servers: str = Field(description="The brokers")
+    topic: str = Field(description="The topic")
+    partitions: int = Field(1, ge=1, description="How many partitions")
+
+
+class Postgres(Connector):
+    """Tables of PostgreSQL."""
+
+    kind: ClassVar[str] = "postgres"
+    roles: ClassVar[frozenset[Role]] = frozenset({"sink", "table"})
+
+    url: str = Field(description="Where the server is")
+    table: str = Field(description="The table")
+    key: tuple[str, ...] = Field((), description="The columns that tell rows apart")
+
+    @property
+    def carries(self) -> Carries:
+        return "rows"
