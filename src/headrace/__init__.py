@@ -15,8 +15,8 @@ In reading order: `Pipeline` reads sources into streams; `connect` names what ca
 >>> totals.write("shown", connect.console())
 """
 
-from headrace import triggers, windows
+from headrace import connect, triggers, windows
 from headrace.errors import HeadraceError
 from headrace.streams.pipeline import Pipeline
 
-__all__ = ["HeadraceError", "Pipeline", "triggers", "windows"]
+__all__ = ["HeadraceError", "Pipeline", "connect", "triggers", "windows"]

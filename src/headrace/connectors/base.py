@@ -155,7 +155,11 @@ class Writer(Protocol):
         ...
 
     def stage(self, epoch: int, frame: DataFrame) -> Staged:
-        """Write the epoch's rows where no reader sees them. May be repeated for the same epoch."""
+        """Write the epoch's rows where no reader sees them. May be repeated for the same epoch.
+
+        The frame must be computed exactly once and wholly (no `count` before the write, no `limit`): it may update
+        state as it is computed.
+        """
         ...
 
     def commit(self, epoch: int, staged: Staged) -> None:

@@ -58,6 +58,16 @@ def is_timed(graph: Graph, ref: Ref) -> bool:
     return all(is_timed(graph, before) for before in node.inputs)
 
 
+def delay_of(graph: Graph, ref: Ref) -> int:
+    """How far the watermark stays behind the time of these rows, in microseconds. Panes come when it has passed."""
+    node = graph[ref.step]
+    if isinstance(node, EventTime):
+        return node.out_of_order
+    if isinstance(node, WindowAggregate | ClockTime):
+        return 0
+    return max((delay_of(graph, before) for before in node.inputs), default=0)
+
+
 def change_of(graph: Graph, ref: Ref) -> Change:
     """Whether a later row of this output can replace an earlier one, and how.
 

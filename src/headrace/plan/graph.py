@@ -34,6 +34,10 @@ class Graph:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def plus(self, *nodes: Node) -> Graph:
+        """The plan with more nodes at its end."""
+        return Graph(self.name, {**self.nodes, **{node.name: node for node in nodes}}, self.places)
+
     def of(self, kind: type[NodeType]) -> list[NodeType]:
         """The nodes of one kind.
 

@@ -1,0 +1,153 @@
+"""From a plan to queries that can be started: each with its trunk, its way out, and its output mode.
+
+Real runs and test scripts share this; they differ in where rows come from (`Inputs`), where they go (`writer_of`) and
+who starts the queries.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace.connectors.base import Run, WriteMode, Writer
+from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
+from headrace.engine.handover import HandoverLog
+from headrace.engine.lower import Inputs, Lowering
+from headrace.plan.facts import change_of, delay_of, is_timed
+from headrace.plan.nodes import Aggregate, Ref, Sink, Sql
+from headrace.plan.queries import Query, queries_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.engine.inputs import StreamInputs
+    from headrace.plan.graph import Graph
+
+OutputMode = Literal["append", "update", "complete"]
+
+
+@dataclass
+class Assembled:
+    """A query that is ready to start."""
+
+    query: Query
+    trunk: DataFrame
+    output_mode: OutputMode
+    delivery: Delivery
+    checkpoint: Path
+    inputs: StreamInputs
+    running: Any = None
+    """The Spark query, once it runs."""
+
+    def watermark(self) -> int:
+        """The watermark that the current batch is computed under, in milliseconds."""
+        return watermark_in_force(self.running)
+
+
+class Assembly:
+    """Puts the queries of one plan together, in order: a reader of a log after its writer."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        graph: Graph,
+        directory: str | Path,
+        *,
+        inputs_of: Callable[[Query], StreamInputs],
+        writer_of: Callable[[Sink], Writer],
+    ) -> None:
+        self.spark = spark
+        self.graph = graph
+        self.directory = Path(directory)
+        self.inputs_of = inputs_of
+        self.writer_of = writer_of
+        self._schemas: dict[Ref, Any] = {}
+
+    def assembled(self) -> list[Assembled]:
+        """All queries of the plan."""
+        return [self._assemble(query) for query in queries_of(self.graph)]
+
+    def _assemble(self, query: Query) -> Assembled:
+        inputs = self.inputs_of(query)
+        logs = {ref: self._log(ref).read(self.spark, self._schemas[ref]) for ref in query.reads}
+        trunk = Lowering(self.spark, self.graph, inputs, frames=logs)
+        checkpoint = self.directory / "queries" / query.name.replace(":", "_")
+        tip = self.graph[query.tip.step]
+        frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
+        delivery = Delivery(self._branches(query, inputs), [])
+        built = Assembled(query, frame, self._output_mode(query), delivery, checkpoint, inputs)
+        delivery.rejects = {
+            name: inputs.rejects[name] for name in query.owns_rejects if name in inputs.rejects
+        }
+        delivery.outlets = [*self._logs_out(query, built), *self._sinks_out(query, built)]
+        self._remember_schemas(query, frame, inputs)
+        return built
+
+    def _branches(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
+        """Make the frames after the tip from a micro-batch."""
+        if self.graph[query.tip.step].stateful:
+            return lambda batch: Lowering(self.spark, self.graph, inputs, raw={query.tip.step: batch})
+        return lambda batch: Lowering(self.spark, self.graph, inputs, frames={query.tip: batch})
+
+    def _output_mode(self, query: Query) -> OutputMode:
+        tip = self.graph[query.tip.step]
+        if not isinstance(tip, Aggregate) and not (isinstance(tip, Sql) and tip.groups):
+            return "append"
+        modes: set[WriteMode] = {_mode(self.graph, self.graph[name]) for name in query.sinks}
+        return modes.pop() if len(modes) == 1 else "update"
+
+    def _sinks_out(self, query: Query, built: Assembled) -> list[Outlet]:
+        sinks = [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
+        return [
+            Outlet(
+                sink.name,
+                sink.input,
+                self.writer_of(sink),
+                self._run(built, sink.name, _mode(self.graph, sink)),
+            )
+            for sink in sinks
+        ]
+
+    def _logs_out(self, query: Query, built: Assembled) -> list[Outlet]:
+        return [self._log_out(ref, built) for ref in query.hands_over]
+
+    def _log_out(self, ref: Ref, built: Assembled) -> Outlet:
+        log = self._log(ref)
+        run = self._run(built, f"handover.{ref}", "append")
+        return Outlet(run.sink, ref, log.writer(), run, lambda frame: log.with_beat(frame, built.watermark()))
+
+    def _log(self, ref: Ref) -> HandoverLog:
+        timed = is_timed(self.graph, ref)
+        return HandoverLog(self.directory, ref, delay=delay_of(self.graph, ref) if timed else None)
+
+    def _run(self, built: Assembled, sink: str, mode: WriteMode) -> Run:
+        return Run(
+            self.graph.name, sink, lineage_of(built.checkpoint), mode, str(self.directory / "sinks" / sink)
+        )
+
+    def _remember_schemas(self, query: Query, frame: DataFrame, inputs: StreamInputs) -> None:
+        """The readers of a log must know its columns before anything is in it."""
+        lowering = self._branches(query, inputs)(frame)
+        for ref in query.hands_over:
+            if ref.output == "rejects":
+                lowering = lowering.with_frames({ref: inputs.rejects[ref.step].take()})
+            self._schemas[ref] = lowering.frame(ref).schema
+
+
+def lineage_of(checkpoint: Path) -> str:
+    """The id of a checkpoint, made with it: epochs of another lineage are not these epochs."""
+    named = checkpoint / "lineage"
+    if not named.exists():
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        whole = named.with_suffix(".new")
+        whole.write_text(uuid.uuid4().hex)
+        whole.replace(named)  # a crash must not leave half an id
+    return named.read_text()
+
+
+def _mode(graph: Graph, node: Any) -> WriteMode:
+    default: WriteMode = "update" if change_of(graph, node.input) == "updates" else "append"
+    return node.mode or default

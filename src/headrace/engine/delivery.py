@@ -1,0 +1,126 @@
+"""How an epoch reaches all sinks of its query, each row once.
+
+An epoch is a micro-batch of one query, numbered by Spark. For each epoch every sink stages its rows where nobody sees
+them, and when all have, each commits: rows and ledger entry together. Spark forgets the epoch's input only after this
+function has returned. A crash before that brings the same epoch again, with the same number; a sink that has it in its
+ledger is passed over. ARCHITECTURE.md walks through every place a run can die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.base import Run, Staged, Writer
+from headrace.connectors.failpoints import reach
+from headrace.engine.expressions import shown
+from headrace.plan.nodes import Ref
+from headrace.plan.queries import REJECTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.engine.decode import Rejects
+    from headrace.engine.lower import Lowering
+
+
+@dataclass
+class Outlet:
+    """One way out of a query: a sink, or a hand-over log."""
+
+    name: str
+    ref: Ref
+    writer: Writer
+    run: Run
+    prepare: Callable[[DataFrame], DataFrame] = shown
+    """What is done to the frame just before it is written."""
+    committed: int = -1
+    rows: int = 0
+
+
+@dataclass
+class Delivery:
+    """The `foreachBatch` function of one query."""
+
+    branches: Callable[[DataFrame], Lowering]
+    """From a micro-batch to the frames of everything after the trunk's tip."""
+    outlets: list[Outlet]
+    rejects: Mapping[str, Rejects] = field(default_factory=dict)
+    failure: BaseException | None = None
+    """What went wrong in Python; Spark would only pass on its text."""
+    draining: bool = False
+    """Set to end the run between two epochs."""
+
+    def open(self) -> None:
+        """Take over every sink, and learn which epochs they have."""
+        for outlet in self.outlets:
+            outlet.committed = outlet.writer.open(outlet.run)
+            reach("delivery.opened")
+
+    def close(self) -> None:
+        """Let go of every sink, whatever one of them says."""
+        for outlet in self.outlets:
+            outlet.writer.close()
+
+    def __call__(self, batch: DataFrame, epoch: int) -> None:
+        """Deliver one epoch."""
+        if self.draining:
+            raise Drained
+        try:
+            self._deliver(batch, epoch)
+        except BaseException as error:
+            self.failure = self.failure or error
+            raise
+
+    def _deliver(self, batch: DataFrame, epoch: int) -> None:
+        outlets = [outlet for outlet in self.outlets if outlet.committed < epoch]
+        of_rows = [outlet for outlet in outlets if outlet.ref.output != REJECTS]
+        shared = batch.persist() if len(of_rows) > 1 else batch
+        try:
+            for outlet, staged in self._staged(
+                shared, epoch, of_rows, [o for o in outlets if o not in of_rows]
+            ):
+                outlet.writer.commit(epoch, staged)
+                outlet.committed, outlet.rows = epoch, outlet.rows + staged.rows
+                reach("delivery.committed")
+        finally:
+            if shared is not batch:
+                shared.unpersist()
+
+    def _staged(
+        self, batch: DataFrame, epoch: int, of_rows: list[Outlet], of_rejects: list[Outlet]
+    ) -> list[tuple[Outlet, Staged]]:
+        """Stage all before the first commit: what fails here has changed nothing that anybody sees."""
+        for rejects in self.rejects.values():
+            rejects.reset()
+        if not of_rows:
+            consume(batch)
+        lowering = self.branches(batch)
+        staged = [self._stage(outlet, lowering, epoch) for outlet in of_rows]
+        # What didn't decode is known only now that the rows have been read.
+        taken = {
+            Ref(source, REJECTS): rejects.take() for source, rejects in self.rejects.items() if of_rejects
+        }
+        lowering = lowering.with_frames(taken)
+        return [*staged, *(self._stage(outlet, lowering, epoch) for outlet in of_rejects)]
+
+    def _stage(self, outlet: Outlet, lowering: Lowering, epoch: int) -> tuple[Outlet, Staged]:
+        staged = outlet.writer.stage(epoch, outlet.prepare(lowering.frame(outlet.ref)))
+        reach("delivery.staged")
+        return outlet, staged
+
+
+class Drained(Exception):  # noqa: N818 - not an error: how a run ends between two epochs
+    """The run was asked to end, and the last epoch is delivered."""
+
+
+def consume(batch: DataFrame) -> None:
+    """Compute every row and keep none: Spark commits the state of a batch only if all of it was read."""
+    batch.write.format("noop").mode("overwrite").save()
+
+
+def watermark_in_force(query: Any) -> int:
+    """The watermark, in milliseconds, under which the query's current batch is computed; 0 is none yet."""
+    execution = query._jsq.streamingQuery().lastExecution() if hasattr(query, "_jsq") else None
+    return int(execution.offsetSeqMetadata().batchWatermarkMs()) if execution is not None else 0

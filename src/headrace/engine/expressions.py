@@ -1,0 +1,40 @@
+"""The plan's expressions as Spark's, and the columns that are Headrace's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.plan.nodes import Expression, Named, Opaque
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+HIDDEN = "__"
+TIME = "__ts"
+POSITION = "__position"
+ROUTE = "__route"
+OUTPUT = "__output"
+
+
+def column(expression: Expression) -> Column:
+    """An expression of the plan as Spark's."""
+    return expression.column if isinstance(expression, Opaque) else F.expr(expression)
+
+
+def named(items: Named) -> list[Column]:
+    return [column(item).alias(name) for name, item in items]
+
+
+def hidden(frame: DataFrame) -> list[str]:
+    return [name for name in frame.columns if name.startswith(HIDDEN)]
+
+
+def visible(frame: DataFrame) -> list[Column]:
+    return [frame[f"`{name}`"] for name in frame.columns if not name.startswith(HIDDEN)]
+
+
+def shown(frame: DataFrame) -> DataFrame:
+    """The rows as the user knows them."""
+    return frame.drop(*hidden(frame))

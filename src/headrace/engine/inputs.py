@@ -1,0 +1,115 @@
+"""Where the rows of a lowering come from: sources read as streams or as batches, and lookup tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.connectors.base import Connector, ReadContext
+from headrace.engine.decode import Rejects, decoded
+from headrace.engine.expressions import POSITION, TIME
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.engine.watermarks import Heartbeats
+    from headrace.plan.nodes import ClockTime, EventTime, Lookup, Source
+
+
+class StreamInputs:
+    """Sources as streams, for one query."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: str,
+        directory: str | Path,
+        heartbeats: Heartbeats,
+        *,
+        owns_rejects: Collection[str] = (),
+    ) -> None:
+        self.spark = spark
+        self.pipeline = pipeline
+        self.directory = Path(directory)
+        self.heartbeats = heartbeats
+        self.rejects: dict[str, Rejects] = {}
+        """The collectors of records that didn't decode, by source; filled as sources are read."""
+        self._owns = frozenset(owns_rejects)
+        self._tables: dict[str, DataFrame] = {}
+
+    def source(self, node: Source) -> DataFrame:
+        """The decoded rows of a source, with their position."""
+        return self._decoded(node, self._read(node))
+
+    def table(self, node: Lookup) -> DataFrame:
+        """The table of a lookup, read once for a run and kept."""
+        if node.name not in self._tables:
+            self._tables[node.name] = read_table(self.spark, self.pipeline, node).persist()
+        return self._tables[node.name]
+
+    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+        """The rows with a watermark that their own time and heartbeats move."""
+        return self.heartbeats.watermarked(frame, node)
+
+    def close(self) -> None:
+        """Let go of the tables."""
+        for table in self._tables.values():
+            table.unpersist()
+
+    def _read(self, node: Source) -> DataFrame:
+        context = ReadContext(
+            self.pipeline, node.name, node.schema, node.format, str(self.directory / "sources" / node.name)
+        )
+        return node.connector.reader().stream(self.spark, context)
+
+    def _decoded(self, node: Source, frame: DataFrame) -> DataFrame:
+        if node.connector.carries == "rows" or node.format is None:
+            return (
+                frame
+                if POSITION in frame.columns
+                else frame.withColumn(POSITION, _order_of_arrival(node.name))
+            )
+        policy = "skip" if node.on_error == "divert" and node.name not in self._owns else node.on_error
+        rows, rejects = decoded(
+            self.spark, frame, format=node.format, schema=node.schema, on_error=policy, source=node.name
+        )
+        self.rejects[node.name] = rejects
+        return rows
+
+
+class BatchInputs(StreamInputs):
+    """Sources as batches: all that is there now. There is no watermark, because nothing is late."""
+
+    def __init__(self, spark: SparkSession, pipeline: str) -> None:
+        super().__init__(spark, pipeline, "", None)  # type: ignore[arg-type]
+
+    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+        """The rows with their time."""
+        return frame.withColumn(TIME, F.col(f"`{node.column}`"))
+
+    def _read(self, node: Source) -> DataFrame:
+        context = ReadContext(self.pipeline, node.name, node.schema, node.format, "")
+        return node.connector.reader().batch(self.spark, context)
+
+
+def read_table(spark: SparkSession, pipeline: str, node: Lookup) -> DataFrame:
+    """The table of a lookup as it is now. A record of it that doesn't decode stops the run."""
+    if not isinstance(node.table, Connector):
+        return node.table.column  # type: ignore[no-any-return]
+    frame = node.table.reader().batch(spark, ReadContext(pipeline, node.name, node.schema, node.format, ""))
+    if node.table.carries == "rows" or node.format is None:
+        return frame.drop(POSITION)
+    rows, _ = decoded(spark, frame, format=node.format, schema=node.schema, on_error="fail", source=node.name)
+    return rows.drop(POSITION)
+
+
+def _order_of_arrival(source: str):  # type: ignore[no-untyped-def]
+    """A position for rows that bring none: the task that read them, and their number in it."""
+    return F.struct(
+        F.lit(source).alias("source"),
+        F.lpad(F.spark_partition_id().cast("string"), 6, "0").alias("partition"),
+        F.monotonically_increasing_id().alias("offset"),
+    )

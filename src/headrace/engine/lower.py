@@ -1,0 +1,260 @@
+"""From nodes to DataFrames: one function for each kind of node.
+
+`Lowering` walks the plan from wherever its frames are already known (sources, logs, or a micro-batch) and memoises. It
+serves streams and batches alike: whether a frame is streaming is decided where the sources are read.
+
+Columns that start with `__` are Headrace's own. They go along with the rows, whatever the user selects, and are taken
+off before a sink or a SQL text sees the rows: `__ts` (event time), `__position` (arrival order), `__route`, and for
+steps with several outputs `__output` with one struct for each (`__main`, `__late`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import singledispatch
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documentation has it
+
+from headrace.engine.distinct import deduplicated
+from headrace.engine.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
+from headrace.engine.native import native_windows
+from headrace.errors import PlanError, Problem
+from headrace.plan.nodes import (
+    MAIN,
+    Aggregate,
+    ClockTime,
+    Distinct,
+    Drop,
+    EventTime,
+    FrameSource,
+    Lookup,
+    Node,
+    Ref,
+    Route,
+    Select,
+    Source,
+    Sql,
+    Union,
+    Where,
+    WindowAggregate,
+    WithColumns,
+)
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+
+_view_numbers = count()
+
+
+class Inputs(Protocol):
+    """How a lowering comes by what lies outside the plan."""
+
+    def source(self, node: Source) -> DataFrame:
+        """The decoded rows of a source."""
+        ...
+
+    def table(self, node: Lookup) -> DataFrame:
+        """The table of a lookup."""
+        ...
+
+    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+        """The rows with a watermark on the node's column."""
+        ...
+
+
+class Lowering:
+    """The frames of one plan, made as they are asked for."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        graph: Graph,
+        inputs: Inputs,
+        *,
+        raw: Mapping[str, DataFrame] | None = None,
+        frames: Mapping[Ref, DataFrame] | None = None,
+    ) -> None:
+        self.spark = spark
+        self.graph = graph
+        self.inputs = inputs
+        self._raw = dict(raw or {})
+        self._frames = dict(frames or {})
+
+    def with_frames(self, frames: Mapping[Ref, DataFrame]) -> Lowering:
+        """The same with more outputs known."""
+        known = {**self._frames, **frames}
+        return Lowering(self.spark, self.graph, self.inputs, raw=self._raw, frames=known)
+
+    def frame(self, ref: Ref) -> DataFrame:
+        """The rows of one output, hidden columns included."""
+        if ref not in self._frames:
+            self._frames[ref] = self._named(
+                ref.step, lambda: output_of(self.graph[ref.step], ref, self.raw(ref.step))
+            )
+        return self._frames[ref]
+
+    def raw(self, step: str) -> DataFrame:
+        """All outputs of a step in one frame, as its query computes them."""
+        if step not in self._raw:
+            self._raw[step] = self._named(step, lambda: lower(self.graph[step], self))
+        return self._raw[step]
+
+    def _named(self, step: str, build: Callable[[], DataFrame]) -> DataFrame:
+        """Build a frame; what Spark says against it is told with the step's name and place."""
+        try:
+            return build()
+        except (AnalysisException, ParseException) as error:
+            what, hint = spark_says(error)
+            raise PlanError([Problem(self.graph.where(self.graph[step]), what, hint)]) from None
+
+
+@singledispatch
+def lower(node: Node, lowering: Lowering) -> DataFrame:
+    """The frame of a node; see the functions below, one for each kind."""
+    raise NotImplementedError(type(node).__name__)
+
+
+@lower.register
+def _source(node: Source, lowering: Lowering) -> DataFrame:
+    return lowering.inputs.source(node)
+
+
+@lower.register
+def _frame_source(node: FrameSource, lowering: Lowering) -> DataFrame:
+    return node.frame  # type: ignore[no-any-return]
+
+
+@lower.register
+def _event_time(node: EventTime, lowering: Lowering) -> DataFrame:
+    frame = lowering.frame(node.input).drop(TIME)
+    return lowering.inputs.watermarked(frame, node)
+
+
+@lower.register
+def _clock_time(node: ClockTime, lowering: Lowering) -> DataFrame:
+    frame = lowering.frame(node.input).drop(TIME).withColumn(node.column, F.current_timestamp())
+    return lowering.inputs.watermarked(frame, node)
+
+
+@lower.register
+def _where(node: Where, lowering: Lowering) -> DataFrame:
+    return lowering.frame(node.input).where(column(node.condition))
+
+
+@lower.register
+def _select(node: Select, lowering: Lowering) -> DataFrame:
+    frame = lowering.frame(node.input)
+    chosen = [column(item).alias(name) if name else column(item) for name, item in node.columns]
+    return frame.select(*chosen, *hidden(frame))
+
+
+@lower.register
+def _with_columns(node: WithColumns, lowering: Lowering) -> DataFrame:
+    return lowering.frame(node.input).withColumns({name: column(item) for name, item in node.columns})
+
+
+@lower.register
+def _drop(node: Drop, lowering: Lowering) -> DataFrame:
+    return lowering.frame(node.input).drop(*node.columns)
+
+
+@lower.register
+def _union(node: Union, lowering: Lowering) -> DataFrame:
+    first, *others = (lowering.frame(ref) for ref in node.streams)
+    for other in others:
+        first = first.unionByName(other, allowMissingColumns=True)
+    return first
+
+
+@lower.register
+def _route(node: Route, lowering: Lowering) -> DataFrame:
+    """Number the branch a row takes: the first whose condition holds."""
+    frame = lowering.frame(node.input)
+    taken = F.when(F.lit(False), F.lit(""))
+    for name, condition in node.branches:
+        taken = taken.when(column(condition), F.lit(name))
+    return frame.withColumn(ROUTE, taken)
+
+
+@lower.register
+def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
+    frame, table = lowering.frame(node.input), lowering.inputs.table(node)
+    clash = [name for name in table.columns if name in frame.columns and name not in node.on]
+    if clash:
+        what = f"both the stream and the table have a column `{clash[0]}`"
+        raise PlanError(
+            [Problem(lowering.graph.where(node), what, "rename one with select(...) before the lookup")]
+        )
+    added = [name for name in table.columns if name not in node.on]
+    joined = frame.join(F.broadcast(table), on=list(node.on), how=node.how)
+    return joined.select(*visible(frame), *added, *hidden(frame))
+
+
+@lower.register
+def _sql(node: Sql, lowering: Lowering) -> DataFrame:
+    """Run the text over views whose names nobody else can have: several pipelines may share a session."""
+    views = {table: f"__headrace_{next(_view_numbers)}" for table, _ in node.tables}
+    for table, ref in node.tables:
+        shown(lowering.frame(ref)).createOrReplaceTempView(views[table])
+    try:
+        return lowering.spark.sql(_over_views(node.query, views))
+    finally:
+        for view in views.values():
+            lowering.spark.catalog.dropTempView(view)
+
+
+@lower.register
+def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
+    frame = shown(lowering.frame(node.input))
+    return frame.groupBy(*named(node.keys)).agg(*named(node.aggregates))
+
+
+@lower.register
+def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
+    frame = lowering.frame(node.input)
+    if node.emission.late_rows == "count":
+        return native_windows(frame, node, named(node.keys), named(node.aggregates))
+    from headrace.engine import windowing
+
+    return windowing.windowed(lowering.spark, frame, node, named(node.keys), named(node.aggregates))
+
+
+@lower.register
+def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
+    return deduplicated(lowering.spark, lowering.frame(node.input), node)
+
+
+def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
+    """One output out of all those that a step's frame holds."""
+    if isinstance(node, Route):
+        return raw.where(F.col(ROUTE) == ref.output).drop(ROUTE)
+    if OUTPUT in raw.columns:
+        tag = ref.output or "main"
+        return raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
+    if ref.output != MAIN:
+        raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
+    return raw
+
+
+def spark_says(error: Exception) -> tuple[str, str]:
+    """Spark's complaint in one line, and its own suggestion as the hint.
+
+    Spark writes `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of ...? SQLSTATE`.
+    """
+    text = str(getattr(error, "desc", None) or error).split("SQLSTATE")[0].split("\n\nJVM stacktrace")[0]
+    text = re.sub(r"^\[[A-Z_.]+\]\s*", "", " ".join(text.split())).rstrip("; ")
+    text = re.sub(r"`(__\w+)`(, )?", "", text)
+    what, _, suggestion = text.partition(" Did you mean ")
+    return what.rstrip("."), f"did you mean {suggestion.strip()}" if suggestion else ""
+
+
+def _over_views(query: str, views: Mapping[str, str]) -> str:
+    """The query with each table defined in front of it, so that it can use its own names for them."""
+    defined = ", ".join(f"`{table}` as (select * from {view})" for table, view in views.items())
+    own = re.match(r"\s*with\s+", query, re.IGNORECASE)
+    return f"with {defined}, {query[own.end() :]}" if own else f"with {defined} {query}"

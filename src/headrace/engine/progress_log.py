@@ -1,0 +1,180 @@
+"""What a run has done so far, from Spark's progress reports."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from headrace.plan.queries import Query
+
+RECENT = 64
+_SETTLE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """One query: its last epoch, its rows, its watermark, its state."""
+
+    name: str
+    epoch: int = -1
+    rows_in: int = 0
+    late: int = 0
+    watermark: str | None = None
+    state_rows: int = 0
+    batch_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Status:
+    """A run at one moment. `late` counts what Spark's own operators dropped; diverted rows are in `sinks`."""
+
+    active: bool
+    rows_in: int
+    rows_out: int
+    rate: float
+    """Rows read per second over the last batches."""
+    latency_ms: float | None
+    """The median time of the last batches, from when they were triggered to when they were delivered."""
+    watermark: str | None
+    late: int
+    rejects: int
+    queries: tuple[QueryStatus, ...] = ()
+    sinks: dict[str, int] = field(default_factory=dict)
+
+
+class ProgressLog:
+    """Listens to the queries of one run."""
+
+    def __init__(self, queries: Sequence[Query] = ()) -> None:
+        """Follow these queries; a source that several of them read is counted by the first."""
+        self.listener = _Listener(self)
+        self._counted = _first_readers(queries)
+        self._names: dict[str, str] = {}
+        self._queries: dict[str, QueryStatus] = {}
+        self._recent: deque[tuple[float, int, int]] = deque(maxlen=RECENT)
+        self._event_time: tuple[float | None, float] = (None, time.time())
+        self._terminated: set[str] = set()
+        self._changed = threading.Condition()
+
+    def follow(self, query: Any, name: str) -> None:
+        """Take the reports of this Spark query under this name."""
+        with self._changed:
+            self._names[str(query.runId)] = name
+            self._queries.setdefault(name, QueryStatus(name))
+
+    def event_time(self) -> tuple[float | None, float]:
+        """The highest event time seen, in seconds, and when (by the clock) a row last came."""
+        return self._event_time
+
+    def settle(self) -> None:
+        """Wait a little for the last reports: Spark sends them from a thread of its own."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._terminated >= set(self._names), _SETTLE_SECONDS)
+
+    def status(self, sinks: dict[str, int], *, active: bool) -> Status:
+        """What is known now; `sinks` are the rows that each way out has delivered."""
+        with self._changed:
+            queries, recent = tuple(self._queries.values()), list(self._recent)
+        marks = [query.watermark for query in queries if query.watermark]
+        written = {
+            name: rows for name, rows in sinks.items() if ":" not in name and not name.startswith("handover.")
+        }
+        return Status(
+            active=active,
+            rows_in=sum(query.rows_in for query in queries if query.name in self._counted),
+            rows_out=sum(written.values()),
+            rate=_rate(recent),
+            latency_ms=sorted(ms for _, _, ms in recent)[len(recent) // 2] if recent else None,
+            watermark=min(marks) if marks else None,
+            late=sum(query.late for query in queries)
+            + sum(n for name, n in sinks.items() if name.endswith("_late")),
+            rejects=sum(rows for name, rows in sinks.items() if name.endswith("kept_rejects")),
+            queries=queries,
+            sinks=written,
+        )
+
+    def note(self, run_id: str, report: dict[str, Any]) -> None:
+        """Add one progress report."""
+        with self._changed:
+            name = self._names.get(run_id)
+            if name is None:
+                return
+            before, rows = self._queries[name], rows_read(report)
+            self._queries[name] = _after(before, report, rows)
+            self._recent.append((time.time(), rows, int(report["durationMs"].get("triggerExecution", 0))))
+            highest = report.get("eventTime", {}).get("max")
+            if rows and highest:
+                seconds = datetime.fromisoformat(highest).timestamp()
+                self._event_time = (max(self._event_time[0] or seconds, seconds), time.time())
+
+    def ended(self, run_id: str) -> None:
+        with self._changed:
+            self._terminated.add(run_id)
+            self._changed.notify_all()
+
+
+def rows_read(report: dict[str, Any]) -> int:
+    """The rows that a batch read, heartbeats aside."""
+    sources = report.get("sources", [])
+    return sum(
+        int(source["numInputRows"]) for source in sources if "heartbeat of " not in source["description"]
+    )
+
+
+def _first_readers(queries: Sequence[Query]) -> set[str]:
+    seen, counted = set[str](), set[str]()
+    for query in queries:
+        if set(query.sources) - seen:
+            counted.add(query.name)
+        seen.update(query.sources)
+    return counted
+
+
+def _after(before: QueryStatus, report: dict[str, Any], rows: int) -> QueryStatus:
+    operators = report.get("stateOperators", [])
+    mark = report.get("eventTime", {}).get("watermark", "")
+    return QueryStatus(
+        before.name,
+        int(report["batchId"]),
+        before.rows_in + rows,
+        before.late + sum(int(operator.get("numRowsDroppedByWatermark", 0)) for operator in operators),
+        mark if mark and not mark.startswith("1970-01-01T00:00:00.000") else before.watermark,
+        sum(int(operator.get("numRowsTotal", 0)) for operator in operators),
+        int(report["durationMs"].get("triggerExecution", 0)),
+    )
+
+
+def _rate(recent: list[tuple[float, int, int]]) -> float:
+    busy = sum(ms for _, rows, ms in recent if rows) / 1000
+    return sum(rows for _, rows, _ in recent) / busy if busy else 0.0
+
+
+class _Listener(StreamingQueryListener):
+    def __init__(self, log: ProgressLog) -> None:
+        self._log = log
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's names
+        pass
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        self._log.note(str(event.progress.runId), json.loads(event.progress.json))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        pass
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        self._log.ended(str(event.runId))

@@ -1,0 +1,282 @@
+"""A run of a pipeline: from a checked plan to queries that deliver, and a handle to follow and end them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from headrace.connectors.base import Guarantee, Writer
+from headrace.connectors.files import Files
+from headrace.durations import Duration, microseconds
+from headrace.engine.assembly import Assembled, Assembly
+from headrace.engine.decode import as_source_error
+from headrace.engine.delivery import Drained
+from headrace.engine.directory import PipelineDirectory
+from headrace.engine.inputs import StreamInputs
+from headrace.engine.progress_log import ProgressLog, Status
+from headrace.engine.pulse import Pulse
+from headrace.engine.session import open_session
+from headrace.engine.watermarks import Heartbeats
+from headrace.errors import HeadraceError, PlanError, Problem, SourceError
+from headrace.plan.guarantees import require
+from headrace.plan.nodes import Ref, Sink
+from headrace.plan.queries import REJECTS, Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.plan.graph import Graph
+
+KEPT = ("late", REJECTS)
+"""Outputs that are never dropped: what no sink takes of them is kept in files."""
+
+
+def start(
+    graph: Graph,
+    *,
+    once: bool = False,
+    finish: bool = False,
+    every: Duration | None = None,
+    checkpoint: str | Path | None = None,
+    guarantee: Guarantee | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> Running:
+    """Start a checked plan; `Pipeline.start` tells what the options mean."""
+    if not graph.sinks:
+        raise PlanError(
+            [Problem(f"pipeline `{graph.name}`", "nothing is written", "end it with stream.write(...)")]
+        )
+    require(graph, guarantee)
+    directory = PipelineDirectory.taken(graph.name, checkpoint)
+    try:
+        spark = open_session(graph.name, master=master, conf=conf, log_directory=directory.path / "logs")
+        return Running(spark, with_kept_outputs(graph, directory.path), directory, Pace(once, finish, every))
+    except BaseException:
+        directory.release()
+        raise
+
+
+class Pace:
+    """When micro-batches run, and when the run ends."""
+
+    def __init__(self, once: bool, finish: bool, every: Duration | None) -> None:
+        self.ends = once or finish
+        self.finishes = finish
+        self.period = None if every is None else microseconds(every, where="every")
+
+    @property
+    def trigger(self) -> dict[str, Any]:
+        """As `DataStreamWriter.trigger` takes it."""
+        if self.ends:
+            return {"availableNow": True}
+        return {"processingTime": f"{self.period or 0} microseconds"}
+
+
+class Running:
+    """A run. Use it as a context manager, or `stop()` it; `wait()` blocks until it has ended.
+
+    >>> with pipeline.start(once=True) as running:  # doctest: +SKIP
+    ...     running.wait()
+    ...     running.status().rows_in
+    1000
+    """
+
+    def __init__(self, spark: SparkSession, graph: Graph, directory: PipelineDirectory, pace: Pace) -> None:
+        self.spark = spark
+        self.graph = graph
+        self.directory = directory
+        self._pace = pace
+        self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
+        self._failure: HeadraceError | None = None
+        self._ended = threading.Event()
+        self._stopping = False
+        self._assembled = self._assemble()
+        self._progress = ProgressLog(self.queries)
+        spark.streams.addListener(self._progress.listener)
+        self._pulse = Pulse(graph, self._heartbeats, self._progress)
+        self._thread = threading.Thread(target=self._guarded, name=f"headrace {graph.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def queries(self) -> list[Query]:
+        """The queries of the plan, in order."""
+        return [built.query for built in self._assembled]
+
+    def status(self) -> Status:
+        """How far the run is."""
+        rows = {outlet.name: outlet.rows for built in self._assembled for outlet in built.delivery.outlets}
+        return self._progress.status(rows, active=not self._ended.is_set())
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until the run has ended; False if `timeout` seconds went by first.
+
+        Raises:
+            HeadraceError: the run failed.
+        """
+        if not self._ended.wait(timeout):
+            return False
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def drain(self) -> None:
+        """End the run after the epochs that are under way; the next run goes on from there."""
+        self._stopping = True
+        for built in self._assembled:
+            built.delivery.draining = True
+        for built in self._assembled:
+            _stop_between_batches(built)
+        self._ended.wait()
+
+    def stop(self) -> None:
+        """End the run now; an epoch that is under way is done again by the next run."""
+        self._stopping = True
+        for built in self._assembled:
+            if built.running is not None:
+                built.running.stop()
+        self._ended.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._ended.is_set():
+            self.stop()
+
+    def _assemble(self) -> list[Assembled]:
+        def inputs_of(query: Query) -> StreamInputs:
+            return StreamInputs(
+                self.spark,
+                self.graph.name,
+                self.directory.path,
+                self._heartbeats,
+                owns_rejects=query.owns_rejects,
+            )
+
+        def writer_of(sink: Sink) -> Writer:
+            return sink.connector.writer()
+
+        assembly = Assembly(
+            self.spark, self.graph, self.directory.path, inputs_of=inputs_of, writer_of=writer_of
+        )
+        return assembly.assembled()
+
+    def _guarded(self) -> None:
+        """Run in a thread of its own, so that the caller can follow and end it."""
+        try:
+            self._run()
+        except HeadraceError as error:
+            self._failure = error
+        except BaseException as error:
+            self._failure = _told(error)
+        finally:
+            self._end()
+
+    def _run(self) -> None:
+        for built in self._assembled:
+            built.delivery.open()
+        if self._pace.ends:
+            for built in self._assembled:
+                self._through(built)
+        else:
+            for built in self._assembled:
+                self._launch(built)
+            self._pulse.start()
+            for built in self._assembled:
+                self._await(built)
+        if self._pace.finishes and not self._stopping:
+            self._finish()
+
+    def _finish(self) -> None:
+        """End the input for good, query by query: what one still gives is input of the next."""
+        self._heartbeats.end()
+        for built in self._assembled:
+            self._through(built)
+        if not self._stopping:
+            self.directory.seal()
+
+    def _through(self, built: Assembled) -> None:
+        if not self._stopping:
+            self._launch(built)
+            self._await(built)
+
+    def _launch(self, built: Assembled) -> None:
+        writer = built.trunk.writeStream.outputMode(built.output_mode).foreachBatch(built.delivery)
+        writer = writer.queryName(f"{self.graph.name}.{built.query.name}")
+        writer = writer.option("checkpointLocation", str(built.checkpoint / "spark"))
+        built.running = writer.trigger(**self._pace.trigger).start()
+        self._progress.follow(built.running, built.query.name)
+
+    def _await(self, built: Assembled) -> None:
+        try:
+            built.running.awaitTermination()
+        except BaseException as error:
+            failure = built.delivery.failure
+            if isinstance(failure, Drained) or (self._stopping and failure is None):
+                return
+            self._stop_others(built)
+            raise (failure if isinstance(failure, HeadraceError) else _told(failure or error)) from error
+
+    def _stop_others(self, failed: Assembled) -> None:
+        self._stopping = True
+        for built in self._assembled:
+            if built is not failed and built.running is not None:
+                built.running.stop()
+
+    def _end(self) -> None:
+        self._pulse.stop()
+        for built in self._assembled:
+            with contextlib.suppress(Exception):  # the failure that counts is already known
+                built.delivery.close()
+            built.inputs.close()
+        self._heartbeats.forget()
+        self._progress.settle()
+        self.spark.streams.removeListener(self._progress.listener)
+        self.directory.release()
+        self._ended.set()
+
+
+def with_kept_outputs(graph: Graph, directory: Path) -> Graph:
+    """The plan with a file sink for each `late` and `rejects` that no step reads."""
+    needed = {node.name for sink in graph.sinks for node in graph.upstream(sink)}
+    unread = [
+        Ref(node.name, output)
+        for node in graph
+        if node.name in needed
+        for output in node.outputs
+        if output in KEPT and not graph.consumers[Ref(node.name, output)]
+    ]
+    sinks = (
+        Sink(
+            f"{ref.step}:kept_{ref.output}",
+            ref,
+            Files(path=str(directory / "kept" / str(ref)), format="json"),
+        )
+        for ref in unread
+    )
+    return graph.plus(*sinks)
+
+
+def _stop_between_batches(built: Assembled) -> None:
+    """Wait for the batch under way; the next one ends the query by itself, if there is one before we see the gap."""
+    while built.running is not None and built.running.isActive:
+        if not built.running.status["isTriggerActive"]:
+            built.running.stop()
+        else:
+            built.running.awaitTermination(0.05)
+
+
+def _told(error: BaseException) -> HeadraceError:
+    """An error of Spark's as one of ours: what the user can act on, without a stack trace."""
+    known = as_source_error(error)
+    if known is not None:
+        return known
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return SourceError(lines[0] if lines else type(error).__name__, hint="Spark's log has the rest")

@@ -1,0 +1,71 @@
+"""What a pipeline can promise end to end: as much as its weakest link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from headrace.connectors.base import Guarantee
+from headrace.errors import OptionError, PlanError, Problem, did_you_mean
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import FrameSource, Sink, Source
+
+_ORDER: tuple[Guarantee, ...] = get_args(Guarantee)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What rows that end in one sink are promised, and why it isn't more."""
+
+    sink: str
+    guarantee: Guarantee
+    because: str
+
+
+def promises(graph: Graph) -> list[Promise]:
+    """One promise for each sink."""
+    return [_promise(graph, sink) for sink in graph.sinks]
+
+
+def require(graph: Graph, wanted: Guarantee | None) -> None:
+    """Refuse a plan that can't keep what is wanted.
+
+    Raises:
+        PlanError: for every sink that can't.
+    """
+    if wanted is None:
+        return
+    if wanted not in _ORDER:
+        raise OptionError(
+            f"expected one of {', '.join(_ORDER)}, got {wanted!r}",
+            where="guarantee",
+            hint=did_you_mean(wanted, _ORDER),
+        )
+    weak = [promise for promise in promises(graph) if _ORDER.index(promise.guarantee) < _ORDER.index(wanted)]
+    if weak:
+        raise PlanError(
+            [
+                Problem(
+                    f"`{promise.sink}`",
+                    f"{wanted} was asked for, and {promise.because}",
+                    f"ask for {promise.guarantee}",
+                )
+                for promise in weak
+            ]
+        )
+
+
+def _promise(graph: Graph, sink: Sink) -> Promise:
+    sources = [node for node in graph.upstream(sink) if isinstance(node, Source | FrameSource)]
+    for source in sources:
+        if isinstance(source, Source) and not source.connector.replayable:
+            because = (
+                f"the source `{source.name}` ({source.connector.kind}) can't be read again after a crash"
+            )
+            return Promise(sink.name, "at_most_once", because)
+        if isinstance(source, FrameSource):
+            because = f"`{source.name}` is a DataFrame whose sources are unknown"
+            return Promise(sink.name, "at_least_once", because)
+    best = sink.connector.delivers
+    because = f"the sink's connector ({sink.connector.kind}) delivers {best.replace('_', ' ')}"
+    return Promise(sink.name, best, because)

@@ -1,0 +1,178 @@
+"""How a plan is cut into Spark queries.
+
+A stateful step runs in exactly one query, however many sinks hang on it, and a query has at most one: two copies of a
+step would have two states, and Spark's watermark is one per query. So a query is a *trunk*, streaming, from sources
+through stateless steps to at most one stateful step (the `tip`), and *branches*: the stateless steps after the tip, run
+on each micro-batch to feed every sink of the query in one epoch.
+
+Where one query needs what another's stateful step gives, or a source can't be read twice, the first writes a *hand-over
+log* and the second reads it. Results don't depend on the cuts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import FrameSource, Node, Ref, Sink, Source
+
+REJECTS = "rejects"
+
+
+@dataclass(frozen=True)
+class Query:
+    """One Spark query of a pipeline."""
+
+    name: str
+    """After its stateful step, or the source or sink it is for: the name of its checkpoint."""
+    tip: Ref
+    """The last output the trunk computes; if its step is stateful, all outputs of that step are at hand."""
+    sinks: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    reads: tuple[Ref, ...] = ()
+    """Outputs of other queries, read from their hand-over logs."""
+    hands_over: tuple[Ref, ...] = ()
+    """Outputs of this query that others read."""
+    owns_rejects: tuple[str, ...] = ()
+    """Sources whose rejects this query delivers; other queries that read them skip what doesn't decode."""
+
+
+@dataclass
+class _Draft:
+    name: str
+    tip: Ref
+    sinks: list[str] = field(default_factory=list)
+    roots: list[Ref] = field(default_factory=list)
+    """Where the trunk begins: main outputs of sources, and outputs that come through a log."""
+    hands_over: list[Ref] = field(default_factory=list)
+    owns_rejects: list[str] = field(default_factory=list)
+
+
+def queries_of(graph: Graph) -> list[Query]:
+    """The queries of a plan, each after those whose logs it reads."""
+    cutter = _Cutter(graph)
+    for node in graph:
+        if node.stateful and cutter.wanted(node):
+            cutter.stateful(node)
+    for sink in graph.sinks:
+        cutter.sink(sink)
+    cutter.read_unreplayable_once()
+    cutter.assign_rejects()
+    cutter.assign_logs()
+    return [_finished(graph, draft) for draft in cutter.in_order()]
+
+
+class _Cutter:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.drafts: dict[str, _Draft] = {}
+        self.needed = {node.name for sink in graph.sinks for node in graph.upstream(sink)}
+        self.reject_sinks: dict[str, list[str]] = {}
+
+    def wanted(self, node: Node) -> bool:
+        """Whether a sink depends on the step; what nobody reads isn't run."""
+        return node.name in self.needed
+
+    def stateful(self, node: Node) -> None:
+        roots = [root for ref in node.inputs for root in self.roots(ref)]
+        self.drafts[node.name] = _Draft(node.name, Ref(node.name), roots=_unique(roots))
+
+    def sink(self, sink: Sink) -> None:
+        roots = _unique(self.roots(sink.input))
+        if len(roots) == 1 and roots[0].output == REJECTS:
+            self.reject_sinks.setdefault(roots[0].step, []).append(sink.name)
+        else:
+            self._home(sink, roots).sinks.append(sink.name)
+
+    def roots(self, ref: Ref) -> list[Ref]:
+        """The outputs at which the stateless steps before `ref` begin."""
+        node = self.graph[ref.step]
+        if node.stateful or isinstance(node, Source | FrameSource):
+            return [ref]
+        return [root for before in node.inputs for root in self.roots(before)]
+
+    def _home(self, sink: Sink, roots: list[Ref]) -> _Draft:
+        """The query that feeds the sink: its stateful step's, its source's, or one of its own."""
+        steps = {root.step for root in roots}
+        if len(steps) == 1 and not any(root.output == REJECTS for root in roots):
+            step = steps.pop()
+            return self.drafts[step] if self.graph[step].stateful else self._of_source(step)
+        return self.drafts.setdefault(sink.name, _Draft(sink.name, sink.input, roots=roots))
+
+    def _of_source(self, name: str) -> _Draft:
+        return self.drafts.setdefault(name, _Draft(name, Ref(name), roots=[Ref(name)]))
+
+    def read_unreplayable_once(self) -> None:
+        """A source that can't be read again is read by one query only, into a log the others read."""
+        for source in self.graph.of(Source):
+            root = Ref(source.name)
+            readers = [draft for draft in self.drafts.values() if root in draft.roots]
+            if not source.connector.replayable and len(readers) > 1:
+                self._of_source(source.name)
+
+    def assign_rejects(self) -> None:
+        """The first query that reads a source delivers its rejects, and takes the sinks of them."""
+        for source in self.graph.of(Source):
+            rejects, main = Ref(source.name, REJECTS), Ref(source.name)
+            diverts = REJECTS in source.outputs and source.on_error == "divert"
+            readers = [d for d in self.drafts.values() if main in d.roots and rejects not in d.roots]
+            asked = source.name in self.reject_sinks or any(rejects in d.roots for d in self.drafts.values())
+            if diverts and (readers or asked):
+                owner = self.drafts.get(source.name) or (
+                    readers[0] if readers else self._of_source(source.name)
+                )
+                owner.owns_rejects.append(source.name)
+                owner.sinks += self.reject_sinks.get(source.name, [])
+
+    def assign_logs(self) -> None:
+        for draft in self.drafts.values():
+            for root in draft.roots:
+                giver = self.giver(draft, root)
+                if giver is not None and root not in giver.hands_over:
+                    giver.hands_over.append(root)
+
+    def giver(self, reader: _Draft, root: Ref) -> _Draft | None:
+        """The query whose log the reader takes this output from, or None if it reads the source itself."""
+        node = self.graph[root.step]
+        if root.output == REJECTS:
+            owner = next(draft for draft in self.drafts.values() if root.step in draft.owns_rejects)
+            return None if owner is reader else owner
+        if node.stateful:
+            return self.drafts[node.name]
+        source_query = self.drafts.get(node.name)
+        unreplayable = isinstance(node, Source) and not node.connector.replayable
+        return source_query if unreplayable and source_query is not reader else None
+
+    def in_order(self) -> list[tuple[_Draft, list[Ref]]]:
+        """The drafts, each after those it reads from, with the outputs it reads through logs."""
+        ordered: list[tuple[_Draft, list[Ref]]] = []
+        todo = dict(self.drafts)
+        while todo:
+            for name, draft in list(todo.items()):
+                givers = {root: self.giver(draft, root) for root in draft.roots}
+                if not any(giver is not None and giver.name in todo for giver in givers.values()):
+                    ordered.append((draft, [root for root, giver in givers.items() if giver is not None]))
+                    del todo[name]
+        return ordered
+
+
+def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
+    draft, logs = item
+    tip = draft.tip
+    if not graph[tip.step].stateful and len(draft.sinks) == 1 and not draft.hands_over:
+        sink = graph[draft.sinks[0]]
+        if isinstance(sink, Sink) and not draft.owns_rejects:
+            tip = sink.input  # nobody else needs the rows before, so all of it can be one streaming plan
+    return Query(
+        draft.name,
+        tip,
+        tuple(draft.sinks),
+        tuple(root.step for root in draft.roots if root not in logs),
+        tuple(logs),
+        tuple(draft.hands_over),
+        tuple(draft.owns_rejects),
+    )
+
+
+def _unique(refs: list[Ref]) -> list[Ref]:
+    return list(dict.fromkeys(refs))
