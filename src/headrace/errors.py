@@ -5,6 +5,7 @@
     ├── OptionError           an option of a connector, a format or the command line is wrong
     ├── SchemaError           a schema can't be read, or rows can't have it
     ├── DurationError         "5 minuets"
+    ├── LoadError             a pipeline's file isn't there, or fails while it is loaded
     ├── DocumentError         a YAML document is wrong; knows file, line and column
     ├── PlanError             the pipeline can't be run as written; holds all problems at once
     ├── SourceError           a source can't be read
@@ -70,6 +71,10 @@ class SchemaError(HeadraceError):
 
 class DurationError(HeadraceError):
     """A length of time can't be read."""
+
+
+class LoadError(HeadraceError):
+    """A pipeline's file isn't there, holds no pipeline, or fails while it is loaded."""
 
 
 class DocumentError(HeadraceError):

@@ -5,14 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import sqlglot
-from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
-
 from headrace.errors import OptionError
 
 _TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
-_STATE = (exp.Group, exp.AggFunc, exp.Join, exp.Distinct, exp.Window)
 
 
 @dataclass(frozen=True)
@@ -32,6 +27,10 @@ def read(query: str, *, where: str) -> SqlFacts:
     Raises:
         OptionError: the text isn't one query; says line and column.
     """
+    import sqlglot  # half of the start-up time of a command, and most pipelines hold no SQL
+    from sqlglot import expressions as exp
+    from sqlglot.errors import SqlglotError
+
     try:
         statements = [
             statement for statement in sqlglot.parse(query, dialect="spark") if statement is not None
@@ -49,6 +48,7 @@ def read(query: str, *, where: str) -> SqlFacts:
             "expected one select query", where=where, hint="write `select ... from <stream> ...`"
         )
     tree = statements[0]
+    state = (exp.Group, exp.AggFunc, exp.Join, exp.Distinct, exp.Window)
     local = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
     tables = dict.fromkeys(t.name for t in tree.find_all(exp.Table) if t.name and t.name not in local)
-    return SqlFacts(tuple(tables), tree.find(*_STATE) is not None)
+    return SqlFacts(tuple(tables), tree.find(*state) is not None)

@@ -1,0 +1,73 @@
+"""`headrace`: the commands put together, and the one place where errors become messages and exit statuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version as version_of
+from typing import Annotated
+
+import typer
+
+from headrace.cli import check, explain, failures
+from headrace.cli.options import flag
+
+_EPILOG = (
+    "Exit status: 0 done, 1 the run or a test failed, 2 what was given is wrong. "
+    "NO_COLOR=1 turns colours off; --traceback (or HEADRACE_TRACEBACK=1) shows Python's traceback of an error."
+)
+
+app = typer.Typer(
+    name="headrace",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EPILOG,
+)
+app.command()(check.check)
+app.command()(explain.explain)
+
+
+def _version(given: bool) -> None:
+    if given:
+        typer.echo(f"headrace {version_of('headrace')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        flag("--version", is_eager=True, callback=_version, help="Print the version."),
+    ] = False,
+    traceback: Annotated[
+        bool, flag("--traceback", help="Show Python's traceback of an error; may stand anywhere.")
+    ] = False,
+) -> None:
+    """Stream processing on Spark, in Python: run, check, explain and test pipelines."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script. Ends the process with the exit status; an error never ends it with a traceback."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = _without_traceback(given)
+    try:
+        app(args=given, prog_name="headrace")
+    except BrokenPipeError:  # `headrace explain ... | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except (Exception, KeyboardInterrupt) as error:
+        sys.exit(failures.report(error))
+
+
+def _without_traceback(given: list[str]) -> list[str]:
+    """`--traceback` may stand anywhere, because one adds it to a command that has just failed."""
+    end = given.index("--") if "--" in given else len(given)
+    if "--traceback" in given[:end]:
+        os.environ[failures.VARIABLE] = "1"
+    return [word for place, word in enumerate(given) if word != "--traceback" or place > end]
+
+
+if __name__ == "__main__":
+    main()

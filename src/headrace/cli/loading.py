@@ -1,0 +1,168 @@
+"""Pipelines from files: a Python file is run under `collecting()`, a YAML document is read.
+
+What goes wrong in a user's file is told with the file and line of the user's code; our own frames are left out.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+from headrace.errors import (
+    DocumentError,
+    HeadraceError,
+    LoadError,
+    PlanError,
+    Problem,
+    did_you_mean,
+)
+from headrace.streams.pipeline import Pipeline, collecting
+
+PYTHON, YAML = (".py",), (".yaml", ".yml")
+_PACKAGE = str(Path(__file__).parent.parent)
+
+
+def load_all(path: Path) -> list[Pipeline]:
+    """All pipelines of a file, in the order they were made; not checked yet.
+
+    Raises:
+        LoadError: the file isn't there, holds none, or fails while it is loaded.
+        DocumentError: it is a document with faults.
+    """
+    _readable(path)
+    if path.suffix.lower() in YAML:
+        from headrace.documents import load
+
+        return [load(path)]
+    found = _run(path)
+    if not found:
+        hint = 'build one at the top level: fraud = Pipeline("fraud"), not inside a function or an `if`'
+        raise LoadError("no pipeline is built there", where=str(path), hint=hint)
+    return found
+
+
+def load_one(path: Path, name: str | None = None) -> Pipeline:
+    """The pipeline of a file: the only one, or the one called `name`.
+
+    Raises:
+        LoadError: there is none of that name, or several and no name was given.
+    """
+    found = load_all(path)
+    names = [pipeline.name for pipeline in found]
+    if name is None and len(found) > 1:
+        hint = f"choose one: --pipeline {names[0]}"
+        raise LoadError(f"it builds {len(found)} pipelines: {', '.join(names)}", where=str(path), hint=hint)
+    if name is not None and names.count(name) != 1:
+        many = "is there more than once" if name in names else "isn't there"
+        raise LoadError(f"the pipeline `{name}` {many}", where=str(path), hint=did_you_mean(name, names))
+    return found[0] if name is None else found[names.index(name)]
+
+
+def _readable(path: Path) -> None:
+    if path.is_dir():
+        inside = [found.name for found in sorted(path.iterdir()) if found.suffix.lower() in (*PYTHON, *YAML)]
+        hint = f"give a file of it: {path / inside[0]}" if inside else "there is no .py or .yaml file in it"
+        raise LoadError("it is a directory", where=str(path), hint=hint)
+    if not path.exists():
+        beside = sorted(found.name for found in path.parent.glob("*")) if path.parent.is_dir() else []
+        known = [name for name in beside if name.endswith((*PYTHON, *YAML))]
+        raise LoadError("there is no such file", where=str(path), hint=did_you_mean(path.name, known))
+    if path.suffix.lower() not in (*PYTHON, *YAML):
+        raise LoadError(
+            f"expected a .py, .yaml or .yml file, got {path.suffix or 'no suffix'}",
+            where=str(path),
+            hint="a pipeline is a Python file or a YAML document",
+        )
+    if not os.access(path, os.R_OK):
+        raise LoadError("it can't be read", where=str(path), hint=f"chmod u+r {path}")
+
+
+def _run(path: Path) -> list[Pipeline]:
+    path = path.absolute()
+    if str(path.parent) not in sys.path[:1]:
+        sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(f"headrace_file_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise LoadError("Python can't load it", where=str(path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there to resolve annotations
+    with collecting() as found:
+        try:
+            spec.loader.exec_module(module)
+        except HeadraceError as error:
+            raise _placed(error, path) from error
+        except SyntaxError as error:
+            raise _misspelled(error, path) from error
+        except SystemExit as error:
+            raise LoadError(
+                "it ends Python (sys.exit) while it is loaded", where=_place(error, path)
+            ) from error
+        except Exception as error:
+            raise _failed(error, path) from error
+    return list(found)
+
+
+def _placed(error: HeadraceError, path: Path) -> HeadraceError:
+    """The same error with the line of the user's file in front."""
+    place = _place(error, path)
+    if isinstance(error, PlanError | DocumentError):
+        return error
+    where = error.where if error.where.startswith(place) else f"{place}: {error.where}".removesuffix(": ")
+    return type(error)(error.what, where=where, hint=error.hint)
+
+
+def _misspelled(error: SyntaxError, path: Path) -> LoadError:
+    file = _short(error.filename or str(path))
+    where = f"{file}:{error.lineno or 1}:{error.offset or 1}"
+    code = (error.text or "").rstrip()
+    shown = f"\n    {code.strip()}" if code.strip() else ""
+    return LoadError(f"{type(error).__name__}: {error.msg}{shown}", where=where)
+
+
+def _failed(error: Exception, path: Path) -> LoadError:
+    frames = _frames(error.__traceback__)
+    steps = [f"    {_short(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
+    way = f"\n{chr(10).join(steps)}" if steps else ""
+    return LoadError(f"{type(error).__name__}: {error}{way}", where=_place(error, path), hint=_advice(error))
+
+
+def _advice(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"install it, or is it in another directory? pip install {error.name.split('.')[0]}"
+    return ""
+
+
+def _place(error: BaseException, path: Path) -> str:
+    """`file:line` of the user's own line that led to the error."""
+    frames = [frame for frame in _frames(error.__traceback__) if Path(frame.filename) == path]
+    return f"{_short(str(path))}:{frames[-1].lineno}" if frames else _short(str(path))
+
+
+def _frames(found: TracebackType | None) -> list[traceback.FrameSummary]:
+    """The frames of the user's code: without ours and without Python's importer."""
+    return [
+        frame
+        for frame in traceback.extract_tb(found)
+        if not frame.filename.startswith((_PACKAGE, "<frozen importlib"))
+    ]
+
+
+def _short(file: str) -> str:
+    """The path as the user would type it."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except ValueError:
+        return file
+
+
+def check(pipeline: Pipeline) -> tuple[Problem, ...]:
+    """Everything that is wrong with a pipeline."""
+    try:
+        pipeline.check()
+    except PlanError as error:
+        return error.problems
+    return ()

@@ -1,0 +1,176 @@
+"""The layout of a plan as rails: rows flow down, a step is a mark on its rail, branches leave to the right.
+
+    ◉ tx
+    ├─╮ rejects
+    │ ■ bad_records
+    ○ tx:event_time
+    ├─╮
+    │ ○ big
+    │ ■ alerts
+    ● totals
+    ■ totals_table
+
+Side branches come first and end soon, so the longest way stays on the left. A step that needs several streams is drawn
+when the last of them is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import MAIN, Node, Ref, Sink, Source
+
+BOXES = {
+    "": " ", "u": "╵", "d": "╷", "ud": "│", "lr": "─", "dr": "╭", "ur": "╰", "dl": "╮", "ul": "╯",
+    "udr": "├", "udl": "┤", "dlr": "┬", "ulr": "┴", "udlr": "┼",
+}  # fmt: skip
+CUT = "hand-over log"
+SOURCE, STEP, STATE, SINK = "◉", "○", "●", "■"
+
+
+@dataclass(frozen=True)
+class RailRow:
+    """One line of the layout: the rails, and either the step marked on them or the label of a branch."""
+
+    rails: str
+    below: str
+    """The rails as they go on under this line, for more lines of text about it."""
+    node: Node | None = None
+    label: str = ""
+
+
+@dataclass
+class _Lane:
+    """A rail below a step: the edges still to be drawn from it, the one that stays on the rail last."""
+
+    edges: list[tuple[Ref, Node]]
+
+
+class _Layout:
+    def __init__(self, graph: Graph, cuts: Set[tuple[Ref, str]]) -> None:
+        self.graph = graph
+        self.cuts = cuts
+        self.lanes: list[_Lane | None] = []
+        self.drawn = set[str]()
+        self.rows: list[RailRow] = []
+
+    def run(self) -> list[RailRow]:
+        while (node := self._next()) is not None:
+            self._draw(node)
+        return self.rows
+
+    def _next(self) -> Node | None:
+        for lane in reversed(self.lanes):
+            for _, consumer in lane.edges if lane else []:
+                if self._ready(consumer):
+                    return consumer
+        return next((node for node in self.graph if node.name not in self.drawn and self._ready(node)), None)
+
+    def _ready(self, node: Node) -> bool:
+        return all(ref.step in self.drawn for ref in node.inputs)
+
+    def _draw(self, node: Node) -> None:
+        column = self._enter(node)
+        self.drawn.add(node.name)
+        lane = _Lane(self._edges(node))
+        self.lanes[column] = lane if lane.edges else None
+        self.rows.append(RailRow(self._rails(column, mark_of(node)), self._rails(), node))
+
+    def _edges(self, node: Node) -> list[tuple[Ref, Node]]:
+        edges = [
+            (Ref(node.name, out), consumer)
+            for out in node.outputs
+            for consumer in self.graph.consumers[Ref(node.name, out)]
+        ]
+        return sorted(
+            edges, key=lambda edge: (edge[0].output in (MAIN, node.outputs[0]), self._below(edge[1]))
+        )
+
+    def _below(self, node: Node) -> int:
+        """How much hangs on a step: the longest way stays on the rail."""
+        return sum(node in self.graph.upstream(other) for other in self.graph)
+
+    def _enter(self, node: Node) -> int:
+        """Bring the rails of the step's inputs together; returns the column it stands in."""
+        taken = {column: [edge for edge in lane.edges if edge[1] is node] for column, lane in self._live()}
+        taken = {column: edges for column, edges in taken.items() if edges}
+        if not taken:
+            if self.rows and not self._live():
+                self.rows.append(RailRow("", ""))
+            return self._free(-1)
+        above = dict(self._live())
+        ending = [column for column, edges in taken.items() if len(edges) == len(above[column].edges)]
+        labels = [label for edges in taken.values() for edge in edges for label in self._labels(edge)]
+        for column, edges in taken.items():
+            above[column].edges = [edge for edge in above[column].edges if edge not in edges]
+        for column in ending:
+            self.lanes[column] = None
+        at = ending[0] if ending else self._free(max(taken))
+        self.lanes[at] = _Lane([])
+        if labels or set(taken) != {at}:
+            self._join(set(above), {*taken, at}, ", ".join(labels))
+        return at
+
+    def _labels(self, edge: tuple[Ref, Node]) -> list[str]:
+        ref, node = edge
+        return [
+            *([f".{ref.output}"] if ref.output else []),
+            *([CUT] if (ref, node.name) in self.cuts else []),
+        ]
+
+    def _join(self, above: set[int], joined: set[int], label: str) -> None:
+        below = {column for column, _ in self._live()}
+        first, last = min(joined), max(joined)
+        cells = []
+        for column in range(max(above | below) + 1):
+            ends = column in joined or not first < column < last
+            way = ("u" if column in above else "") + ("d" if column in below else "")
+            left, right = first < column <= last, first <= column < last
+            if way and not ends:
+                left = False  # a rail that is only crossed is drawn whole
+            cells.append(BOXES[way + ("l" if left else "") + ("r" if right and (ends or not way) else "")])
+            cells.append("─" if right else " ")
+        shown = "".join(cells).rstrip()
+        if CUT in label:
+            shown = (
+                shown[: 2 * last] + {"│": "╎"}.get(shown[2 * last], shown[2 * last]) + shown[2 * last + 1 :]
+            )
+        self.rows.append(RailRow(shown, self._rails(), None, label))
+
+    def _live(self) -> list[tuple[int, _Lane]]:
+        return [(column, lane) for column, lane in enumerate(self.lanes) if lane is not None]
+
+    def _free(self, after: int) -> int:
+        for column in range(after + 1, len(self.lanes)):
+            if self.lanes[column] is None:
+                return column
+        self.lanes.append(None)
+        return len(self.lanes) - 1
+
+    def _rails(self, marked: int = -1, mark: str = "") -> str:
+        cells = [
+            mark if column == marked else "│" if lane is not None else " "
+            for column, lane in enumerate(self.lanes)
+        ]
+        return " ".join(cells).rstrip()
+
+
+def rails(graph: Graph, cuts: Set[tuple[Ref, str]] = frozenset()) -> list[RailRow]:
+    """The lines of the layout, from top to bottom. The plan must have been checked.
+
+    Args:
+        graph: the plan.
+        cuts: the edges, (output, step that reads it), that go through a hand-over log.
+    """
+    return _Layout(graph, cuts).run()
+
+
+def mark_of(node: Node) -> str:
+    """The mark of a step: read, stateless, stateful or written."""
+    if isinstance(node, Sink):
+        return SINK
+    if isinstance(node, Source) or not node.inputs:
+        return SOURCE
+    return STATE if node.stateful else STEP

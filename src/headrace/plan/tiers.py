@@ -1,0 +1,161 @@
+"""Where each step runs: on Spark's own operators, in the kernel, or in Python; and why, and what its state holds.
+
+`native` is generated code inside Spark. `kernel` is Headrace's Scala inside the same JVM: for what Spark lacks, at about
+the same cost. `python` sends rows to a Python process and back; only steps that hold the user's own Python do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from headrace.connectors.base import Connector
+from headrace.durations import text
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import (
+    Aggregate,
+    Distinct,
+    EventTime,
+    Lookup,
+    Node,
+    Opaque,
+    Sink,
+    Source,
+    Sql,
+    WindowAggregate,
+)
+from headrace.plan.phrases import window_phrase
+from headrace.windows import Everything, Session, Sliding, Trailing, Tumbling
+
+TierName = Literal["native", "kernel", "python"]
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Where a step runs, why there, and what it remembers between batches (empty: nothing)."""
+
+    name: TierName
+    why: str
+    state: str = ""
+
+
+def tier_of(graph: Graph, node: Node) -> Tier:
+    """The tier of a step."""
+    return _TIERS.get(type(node), _stateless)(graph, node)
+
+
+def _stateless(graph: Graph, node: Node) -> Tier:
+    held = any(isinstance(item, Opaque) for item in _held(node))
+    why = "a Column of yours: native unless it holds a Python function" if held else "a Spark expression"
+    return Tier("native", why)
+
+
+def _held(node: Node) -> Iterator[object]:
+    for value in vars(node).values():
+        yield value
+        if isinstance(value, tuple):
+            yield from (part for item in value if isinstance(item, tuple) for part in item)
+
+
+def _source(graph: Graph, node: Node) -> Tier:
+    assert isinstance(node, Source)
+    if node.connector.carries == "rows" or node.format is None or node.format.of_rows:
+        return Tier("native", "its rows need no decoding")
+    return Tier("kernel", f"decodes {node.format.name} from bytes straight into rows")
+
+
+def _event_time(graph: Graph, node: Node) -> Tier:
+    return Tier("native", "Spark's watermark")
+
+
+def _lookup(graph: Graph, node: Node) -> Tier:
+    assert isinstance(node, Lookup)
+    table = node.table.kind if isinstance(node.table, Connector) else "the DataFrame"
+    return Tier("native", f"a broadcast join; {table} is read when the run starts")
+
+
+def _sql(graph: Graph, node: Node) -> Tier:
+    assert isinstance(node, Sql)
+    if not node.groups:
+        return Tier("native", "Spark SQL")
+    return Tier(
+        "native",
+        "Spark SQL; what comes too late for its state Spark drops",
+        "whatever Spark's operators keep",
+    )
+
+
+def _aggregate(graph: Graph, node: Node) -> Tier:
+    assert isinstance(node, Aggregate)
+    state = f"one row for each {_key(node)}, never forgotten" if node.keys else "one row"
+    return Tier("native", "Spark's own aggregation", state)
+
+
+def _distinct(graph: Graph, node: Node) -> Tier:
+    assert isinstance(node, Distinct)
+    kept = "never forgotten" if node.within is None else f"for {text(node.within)}"
+    why = "the first in arrival order is kept" + ("" if node.within is None else "; late rows go to .late")
+    return Tier("kernel", why, f"one entry for each {', '.join(node.on)}, {kept}")
+
+
+def _window(graph: Graph, node: Node) -> Tier:
+    assert isinstance(node, WindowAggregate)
+    state = _window_state(graph, node)
+    if node.emission.late_rows == "count":
+        return Tier("native", 'Spark\'s own window: late_rows="count" lets it drop late rows', state)
+    return Tier("kernel", "; ".join(_kernel_reasons(node)), state)
+
+
+def _kernel_reasons(node: WindowAggregate) -> Iterator[str]:
+    native_kind = isinstance(node.window, Tumbling | Sliding | Session)
+    if not native_kind:
+        yield f"Spark has no such window ({window_phrase(node.window)})"
+    if not node.emission.fires_once:
+        yield "Spark fires a window once"
+    if node.emission.mode == "retracting":
+        yield "Spark has no retractions"
+    yield (
+        "late rows go to .late"
+        if not (native_kind and node.emission.fires_once)
+        else ('late rows go to .late (native with late_rows="count")')
+    )
+
+
+def _window_state(graph: Graph, node: WindowAggregate) -> str:
+    each = f" of each {_key(node)}" if node.keys else ""
+    window = node.window
+    behind = (
+        sum(n.out_of_order for n in graph.upstream(node) if isinstance(n, EventTime)) + node.emission.lateness
+    )
+    if isinstance(window, Everything):
+        return f"one window{each}, never forgotten"
+    if isinstance(window, Trailing):
+        return f"the rows{each} of the last {text(window.size + behind)}"
+    if window.order_dependent:
+        return f"the open window{each}" + (f", and rows up to {text(behind)} behind" if behind else "")
+    if isinstance(window, Session):
+        return f"open sessions{each}, kept {text(window.gap + behind)} from their last row"
+    assert isinstance(window, Tumbling | Sliding)
+    return f"open windows{each}, kept {text(window.size + behind)} from their start"
+
+
+def _key(node: Aggregate | WindowAggregate) -> str:
+    return ", ".join(name for name, _ in node.keys)
+
+
+def _sink(graph: Graph, node: Node) -> Tier:
+    assert isinstance(node, Sink)
+    return Tier("native", f"{node.connector.kind}'s writer, once for each epoch")
+
+
+_TIERS: dict[type[Node], Callable[[Graph, Node], Tier]] = {
+    Source: _source,
+    EventTime: _event_time,
+    Lookup: _lookup,
+    Sql: _sql,
+    Aggregate: _aggregate,
+    Distinct: _distinct,
+    WindowAggregate: _window,
+    Sink: _sink,
+}
