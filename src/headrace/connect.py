@@ -10,5 +10,6 @@ raises `OptionError` at once, without Spark.
 
 from headrace.connectors.files import Files as files  # noqa: N813 - a constructor, by the word of documents
 from headrace.connectors.memory import Memory as memory  # noqa: N813
+from headrace.connectors.sqlite import SQLite as sqlite  # noqa: N813
 
-__all__ = ["files", "memory"]
+__all__ = ["files", "memory", "sqlite"]

@@ -14,17 +14,17 @@ SPREAD = ("window", "pane")
 """The structs whose fields become columns of their own."""
 
 
-def expressions(schema: dict[str, Any], *, times: bool) -> list[str]:
+def expressions(schema: dict[str, Any], *, text: bool) -> list[str]:
     """One SQL expression for each plain column, from Spark's JSON form of the frame's schema.
 
     Args:
         schema: `frame.schema.jsonValue()`.
-        times: whether timestamps and dates become ISO text in UTC; else they stay what they are.
+        text: whether timestamps (as ISO text in UTC), dates and decimals become text; else they stay what they are.
 
-    >>> expressions({"fields": [{"name": "n", "type": "long"}, {"name": "tags", "type": {"type": "array"}}]}, times=True)
+    >>> expressions({"fields": [{"name": "n", "type": "long"}, {"name": "tags", "type": {"type": "array"}}]}, text=True)
     ['`n` as `n`', 'to_json(`tags`) as `tags`']
     """
-    return [f"{_plain(path, kind, times)} as {_quoted(name)}" for name, path, kind in columns(schema)]
+    return [f"{_plain(path, kind, text)} as {quoted(name)}" for name, path, kind in columns(schema)]
 
 
 def columns(schema: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -33,22 +33,22 @@ def columns(schema: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
         name, kind = column["name"], column["type"]
         if name in SPREAD and isinstance(kind, dict) and kind["type"] == "struct":
             for part in kind["fields"]:
-                yield f"{name}_{part['name']}", f"{_quoted(name)}.{_quoted(part['name'])}", part["type"]
+                yield f"{name}_{part['name']}", f"{quoted(name)}.{quoted(part['name'])}", part["type"]
         else:
-            yield name, _quoted(name), kind
+            yield name, quoted(name), kind
 
 
-def _plain(path: str, kind: Any, times: bool) -> str:
+def _plain(path: str, kind: Any, text: bool) -> str:
     if isinstance(kind, dict) or kind == "variant":
         return f"to_json({path})"
     if kind.startswith("interval"):
         return f"cast({path} as string)"
-    if times and kind in ("timestamp", "timestamp_ntz"):
+    if text and kind in ("timestamp", "timestamp_ntz"):
         return f'date_format({path}, "{TIME}")'
-    if times and kind == "date":
+    if text and (kind == "date" or kind.startswith("decimal")):
         return f"cast({path} as string)"
     return path
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"

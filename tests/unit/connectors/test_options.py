@@ -128,3 +128,29 @@ def test_memory_with_a_name_is_shared_and_can_be_cleared() -> None:
 def test_rows_of_memory_must_be_mappings() -> None:
     with pytest.raises(OptionError, match=r"memory: rows.*mapping"):
         connect.memory(rows=[1])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"path": "x.db"}, "sqlite: option `table` is missing\n  hint: `table` is the table's name"),
+        (
+            {"path": "x.db", "table": "_headrace_runs"},
+            "sqlite: table: names that start with `sqlite_` or `_headrace`",
+        ),
+        (
+            {"path": "x.db", "table": "t", "keys": "a"},
+            "sqlite: unknown option `keys`\n  hint: did you mean `key`?",
+        ),
+        ({"path": "x.db", "table": "t", "key": {"a": 1}}, "sqlite: key: expected a list of column names"),
+    ],
+)
+def test_wrong_options_of_sqlite_are_told(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        connect.sqlite(**options)
+    assert message in str(caught.value)
+
+
+def test_sqlite_refuses_update_without_a_key() -> None:
+    assert "needs `key`" in connect.sqlite(path="x.db", table="t").refuses("update")
+    assert connect.sqlite(path="x.db", table="t", key=["a"]).refuses("update") == ""

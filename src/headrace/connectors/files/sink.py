@@ -147,7 +147,7 @@ class FilesWriter:
                 hint=did_you_mean(missing[0], frame.columns),
             )
         if self._format == "csv":
-            return frame.selectExpr(*flat.expressions(frame.schema.jsonValue(), times=False))
+            return frame.selectExpr(*flat.expressions(frame.schema.jsonValue(), text=False))
         if self._format == "text" and [kind for _, kind in frame.dtypes] != ["string"]:
             raise DeliveryError(
                 f"text files take one column of type string, got `{_listed(frame)}`",

@@ -1,0 +1,59 @@
+"""A table in a SQLite database file.
+
+*Sink*: exactly once. An epoch is one transaction: the rows, the ledger row and the check that no newer run has taken
+over. *Table*: for lookups, read once when the run starts.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field, field_validator
+
+from headrace.connectors.base import Connector, Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.options import NamesOption, PathOption
+
+
+class SQLite(Connector):
+    """A table of a database file; it is made if there is none, and checked against the stream if there is.
+
+    With a `key` there is one row for each key: a newer row overwrites it, a retraction deletes it; `window` in the key
+    stands for the window's columns. Without one every row is appended, retractions too (`pane_retraction` tells them).
+    Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; times are ISO text in UTC, which sorts;
+    arrays, maps and other structs are JSON text. All rows of an epoch pass through the driver's memory.
+
+    >>> SQLite(path="fraud.db", table="totals", key=["card", "window"]).key
+    ('card', 'window')
+    """
+
+    kind: ClassVar[str] = "sqlite"
+    roles: ClassVar[frozenset[Role]] = frozenset({"sink", "table"})
+    delivers: ClassVar[Guarantee] = "exactly_once"
+
+    path: PathOption = Field(description="The database file; made if there is none")
+    table: str = Field(min_length=1, description="The table's name")
+    key: NamesOption = Field(
+        (), description="The columns that tell rows apart; `window` stands for the window's columns"
+    )
+
+    @field_validator("table")
+    @classmethod
+    def _not_reserved(cls, table: str) -> str:
+        if table.lower().startswith(("sqlite_", "_headrace")):
+            raise ValueError("names that start with `sqlite_` or `_headrace` are taken")
+        return table
+
+    def refuses(self, mode: WriteMode) -> str:
+        if mode == "update" and not self.key:
+            return "`update` overwrites rows, so the sink needs `key`, the columns that tell rows apart"
+        return ""
+
+    def reader(self) -> Reader:
+        from headrace.connectors.sqlite.source import SQLiteReader
+
+        return SQLiteReader(self)
+
+    def writer(self) -> Writer:
+        from headrace.connectors.sqlite.sink import SQLiteWriter
+
+        return SQLiteWriter(self)
