@@ -12,7 +12,7 @@ In reading order: `Pipeline` reads sources into streams; `connect` names what ca
 ...     .window(windows.tumbling("10 minutes"))
 ...     .aggregate("totals", n="count(*)", total="sum(amount)")
 ... )
->>> totals.write("shown", connect.console())
+>>> totals.write("kept", connect.memory())
 """
 
 from headrace import connect, triggers, windows

@@ -41,7 +41,8 @@ class Graph:
     def of(self, kind: type[NodeType]) -> list[NodeType]:
         """The nodes of one kind.
 
-        >>> Graph("empty", {}).of(Source)
+        >>> from headrace.plan.nodes import Sink
+        >>> Graph("empty", {}).of(Sink)
         []
         """
         return [node for node in self if isinstance(node, kind)]

@@ -38,7 +38,7 @@ class Pipeline:
 
     >>> from headrace import Pipeline, connect
     >>> words = Pipeline("words")
-    >>> lines = words.read("lines", connect.socket(port=9999), format="text")
+    >>> lines = words.read("lines", connect.files(path="books/"), format="text")
     >>> lines.select("explode(split(value, ' ')) as word").key_by("word").aggregate("counts", n="count(*)")
     <counts of words>
     """

@@ -1,0 +1,207 @@
+"""What is wrong with a plan is told at once, all of it, with the next thing to type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headrace import Pipeline, connect, triggers, windows
+from headrace.connectors.base import Connector
+from headrace.errors import PlanError
+from headrace.streams.stream import SourceStream
+from headrace.streams.timed import TimedStream
+
+SCHEMA = "card string, amount double, ts timestamp"
+OUT = connect.files(path="out", format="json")
+
+
+class OnlySink(Connector):
+    """A connector that can't be read."""
+
+    kind = "only_sink"
+    roles = frozenset({"sink"})
+
+
+class OnlySource(Connector):
+    """A connector that can't be written."""
+
+    kind = "only_source"
+    roles = frozenset({"source"})
+
+
+def read(pipeline: Pipeline, schema: str = SCHEMA) -> SourceStream:
+    return pipeline.read("tx", connect.files(path="in"), format="json", schema=schema)
+
+
+def timed(pipeline: Pipeline) -> TimedStream:
+    return read(pipeline).event_time("ts")
+
+
+def lossy(pipeline: Pipeline) -> None:
+    window = timed(pipeline).window(windows.tumbling("1 minute"))
+    window.emit(trigger=triggers.after_count(3)).aggregate("w", n="count(*)")
+
+
+def twice(pipeline: Pipeline) -> None:
+    read(pipeline).write("out", OUT)
+    pipeline.read("out", connect.files(path="in"), format="text")
+
+
+def refined(pipeline: Pipeline) -> None:
+    early = timed(pipeline).window(windows.tumbling("1 minute")).emit(early=triggers.after_count(1))
+    early.aggregate("w", n="count(*)").key_by("n").aggregate("again", m="count(*)")
+
+
+def counted(window: windows.Window, **emit: object) -> Callable[[Pipeline], None]:
+    def build(pipeline: Pipeline) -> None:
+        timed(pipeline).window(window).emit(late_rows="count", **emit).aggregate("w", n="count(*)")  # type: ignore[arg-type]
+
+    return build
+
+
+def two_modes(pipeline: Pipeline) -> None:
+    running = read(pipeline).key_by("card").aggregate("running", n="count(*)")
+    running.write("a", OUT, mode="update")
+    running.write("b", OUT, mode="complete")
+
+
+BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
+    "nothing at all": (lambda p: None, "it has no steps", "begin with pipeline.read"),
+    "a sink as a source": (
+        lambda p: p.read("tx", OnlySink(), format="json", schema=SCHEMA),
+        "only_sink can't be read from",
+        "it is a sink only",
+    ),
+    "a source as a sink": (
+        lambda p: read(p).write("out", OnlySource()),
+        "only_source can't be written to",
+        "it is a source only",
+    ),
+    "bytes without a format": (
+        lambda p: p.read("tx", connect.files(path="in"), schema=SCHEMA),
+        "files gives bytes, and no format is said",
+        'add format="json"',
+    ),
+    "json without a schema": (
+        lambda p: p.read("tx", connect.files(path="in"), format="json"),
+        "no schema is said",
+        'add schema="id string',
+    ),
+    "on_error misspelt": (
+        lambda p: p.read("tx", connect.files(path="in"), format="text", on_error="ignore"),  # type: ignore[arg-type]
+        "expected on_error to be fail, skip or divert, got 'ignore'",
+        "",
+    ),
+    "event time in a column that isn't there": (
+        lambda p: read(p).event_time("tss"),
+        "event time is `tss`, and there is no such column",
+        "did you mean `ts`?",
+    ),
+    "event time that is no timestamp": (
+        lambda p: read(p).event_time("amount"),
+        "event time must be a timestamp; `amount` is double",
+        "with_columns",
+    ),
+    "an unknown key": (
+        lambda p: read(p).key_by("crad").aggregate("n", n="count(*)"),
+        "key `crad`, and there is no such column",
+        "did you mean `card`?",
+    ),
+    "an unknown column to drop": (lambda p: read(p).drop("cards"), "drop `cards`", "did you mean `card`?"),
+    "distinct on an unknown column": (
+        lambda p: read(p).distinct(on="id"),
+        "distinct on `id`",
+        "Known: amount, card, ts",
+    ),
+    "a name that is key and aggregate": (
+        lambda p: read(p).key_by("card").aggregate("n", card="count(*)"),
+        "`card` is both a key and an aggregate",
+        "name each once",
+    ),
+    "distinct within a time, without time": (
+        lambda p: read(p).distinct(on="card", within="1 minute"),
+        "distinct needs rows with time",
+        "add event_time(column)",
+    ),
+    "a union of timed and untimed": (
+        lambda p: read(p).union(
+            p.graph and p.read("b", connect.files(path="b"), format="json", schema=SCHEMA).event_time("ts")
+        ),
+        "some of these streams have event time and some don't",
+        "give all of them event time",
+    ),
+    "a trigger that ends": (lossy, "this trigger may leave rows unemitted", "say allow_loss=True"),
+    "lateness on count windows": (
+        lambda p: timed(p).window(windows.count(3)).emit(lateness="1 minute").aggregate("w", n="count(*)"),
+        "count windows take rows in order, so they have no lateness",
+        "widen out_of_order",
+    ),
+    "native count windows": (counted(windows.count(3)), "which have no count window", "leave late_rows out"),
+    "native early firings": (
+        counted(windows.tumbling("1 minute"), early=triggers.after_count(1)),
+        "which fire once, when the watermark passes",
+        "leave late_rows out",
+    ),
+    "a stateful step on rows that come again": (
+        refined,
+        "so it would be counted twice",
+        "let the step before fire once",
+    ),
+    "a running aggregate appended": (
+        lambda p: read(p).key_by("card").aggregate("n", n="count(*)").write("out", OUT, mode="append"),
+        "a running aggregate changes its rows, so it can't be appended",
+        'use mode="update" or "complete"',
+    ),
+    "update mode for rows that never change": (
+        lambda p: read(p).write("out", OUT, mode="update"),
+        'mode="update" is for running aggregates',
+        "leave mode out",
+    ),
+    "two modes on one aggregate": (two_modes, "its sinks want different modes", "give all of them update"),
+    "two steps of one name": (
+        twice,
+        "there is a step `out` already",
+        "rename one; the first is at test_check.py:",
+    ),
+    "a name with a space": (
+        lambda p: p.read("my source", connect.files(path="in"), format="text"),
+        "expected a name of letters, digits, _ and -, got 'my source'",
+        "rename the step",
+    ),
+    "idle of no time": (
+        lambda p: read(p).event_time("ts", idle="1 ms"),
+        "expected idle of a second or more, got 1 millisecond",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_wrong_plan_is_refused_with_what_and_hint(case: str) -> None:
+    build, what, hint = BAD[case]
+    pipeline = Pipeline("p")
+    build(pipeline)
+    with pytest.raises(PlanError) as caught:
+        pipeline.check()
+    assert what in str(caught.value)
+    assert hint in str(caught.value)
+
+
+def test_all_problems_are_reported_at_once_with_file_and_line() -> None:
+    pipeline = Pipeline("p")
+    read(pipeline).event_time("nope").key_by("crad").window(windows.session("1 s")).aggregate(
+        "w", n="count(*)"
+    )
+    with pytest.raises(PlanError) as caught:
+        pipeline.check()
+    assert len(caught.value.problems) == 2
+    assert all(problem.where.startswith("test_check.py:") for problem in caught.value.problems)
+
+
+def test_a_right_plan_passes() -> None:
+    pipeline = Pipeline("p")
+    timed(pipeline).key_by("card").window(windows.sliding("1 hour", every="1 minute")).aggregate(
+        "w", n="count(*)"
+    ).write("out", OUT)
+    assert pipeline.check().name == "p"

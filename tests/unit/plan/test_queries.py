@@ -1,0 +1,135 @@
+"""How plans are cut into queries."""
+
+from __future__ import annotations
+
+from headrace import Pipeline, connect, windows
+from headrace.connectors.base import Connector
+from headrace.plan.nodes import Ref
+from headrace.plan.queries import Query, queries_of
+from headrace.streams.stream import SourceStream
+
+
+class Fleeting(Connector):
+    """A source whose records are gone once read."""
+
+    kind = "fleeting"
+    roles = frozenset({"source"})
+
+
+SCHEMA = "card string, amount double, ts timestamp"
+
+
+def files(name: str) -> connect.files:
+    return connect.files(path=f"out/{name}", format="json")
+
+
+def payments(pipeline: Pipeline, connector: object = None) -> SourceStream:
+    return pipeline.read("tx", connector or connect.files(path="in"), format="json", schema=SCHEMA)  # type: ignore[arg-type]
+
+
+def cut(pipeline: Pipeline) -> dict[str, Query]:
+    return {query.name: query for query in queries_of(pipeline.check())}
+
+
+def totals(stream: SourceStream, name: str = "totals"):  # type: ignore[no-untyped-def]
+    timed = stream.event_time("ts").key_by("card")
+    return timed.window(windows.tumbling("1 minute")).aggregate(name, n="count(*)")
+
+
+def test_a_stateless_pipeline_with_one_sink_is_one_query_up_to_the_sink() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", connect.memory(), schema=SCHEMA).where("amount > 5").write("big", files("big"))
+    assert cut(pipeline) == {"tx": Query("tx", Ref("tx:where"), ("big",), ("tx",))}
+
+
+def test_several_stateless_sinks_of_one_source_share_its_query() -> None:
+    pipeline = Pipeline("p")
+    tx = payments(pipeline)
+    tx.where("amount > 5").write("big", files("big"))
+    tx.where("amount <= 5").write("small", files("small"))
+    (query,) = cut(pipeline).values()
+    assert (query.tip, query.sinks) == (Ref("tx"), ("big", "small"))
+
+
+def test_a_stateful_step_is_in_one_query_whatever_hangs_on_it() -> None:
+    pipeline = Pipeline("p")
+    panes = totals(payments(pipeline))
+    panes.write("all", files("all"))
+    panes.where("n > 3").write("many", files("many"))
+    panes.late.write("late", files("late"))
+    (query,) = cut(pipeline).values()
+    assert (query.name, query.tip, query.sinks) == ("totals", Ref("totals"), ("all", "many", "late"))
+
+
+def test_two_stateful_steps_read_a_replayable_source_each_for_itself() -> None:
+    pipeline = Pipeline("p")
+    tx = payments(pipeline)
+    totals(tx, "a").write("a_out", files("a"))
+    totals(tx, "b").write("b_out", files("b"))
+    queries = cut(pipeline)
+    assert [query.sources for query in queries.values()] == [("tx",), ("tx",)]
+    assert not any(query.hands_over for query in queries.values())
+
+
+def test_only_the_first_reader_of_a_source_delivers_its_rejects() -> None:
+    pipeline = Pipeline("p")
+    tx = payments(pipeline)
+    totals(tx, "a").write("a_out", files("a"))
+    totals(tx, "b").write("b_out", files("b"))
+    tx.rejects.write("broken", files("broken"))
+    queries = cut(pipeline)
+    assert (queries["a"].owns_rejects, queries["a"].sinks) == (("tx",), ("a_out", "broken"))
+    assert queries["b"].owns_rejects == ()
+
+
+def test_rejects_alone_still_read_their_source() -> None:
+    pipeline = Pipeline("p")
+    payments(pipeline).rejects.write("broken", files("broken"))
+    assert cut(pipeline) == {"tx": Query("tx", Ref("tx"), ("broken",), ("tx",), owns_rejects=("tx",))}
+
+
+def test_a_stateful_step_after_another_reads_a_hand_over_log() -> None:
+    pipeline = Pipeline("p")
+    hourly = totals(payments(pipeline)).window(windows.tumbling("1 hour")).aggregate("hourly", n="sum(n)")
+    hourly.write("out", files("out"))
+    queries = cut(pipeline)
+    assert list(queries) == ["totals", "hourly"]
+    assert queries["totals"].hands_over == (Ref("totals"),)
+    assert (queries["hourly"].reads, queries["hourly"].sources) == ((Ref("totals"),), ())
+
+
+def test_a_source_that_cannot_be_replayed_is_read_once_into_a_log() -> None:
+    pipeline = Pipeline("p")
+    tx = payments(pipeline, Fleeting())
+    totals(tx, "a").write("a_out", files("a"))
+    totals(tx, "b").write("b_out", files("b"))
+    queries = cut(pipeline)
+    assert list(queries) == ["tx", "a", "b"]
+    assert queries["tx"].hands_over == (Ref("tx"),)
+    assert all(queries[name].reads == (Ref("tx"),) and not queries[name].sources for name in "ab")
+
+
+def test_a_union_of_two_stateful_steps_is_a_query_of_its_own_behind_their_logs() -> None:
+    pipeline = Pipeline("p")
+    tx = payments(pipeline)
+    totals(tx, "a").union(totals(tx, "b")).write("both", files("both"))
+    queries = cut(pipeline)
+    assert list(queries) == ["a", "b", "both"]
+    assert queries["both"].reads == (Ref("a"), Ref("b"))
+
+
+def test_a_stateful_step_on_rejects_reads_them_from_their_log() -> None:
+    pipeline = Pipeline("p")
+    tx = payments(pipeline)
+    tx.rejects.key_by("reason").aggregate("reasons", n="count(*)").write("out", files("out"))
+    queries = cut(pipeline)
+    assert queries["reasons"].reads == (Ref("tx", "rejects"),)
+    assert queries["tx"].hands_over == (Ref("tx", "rejects"),)
+
+
+def test_what_no_sink_depends_on_is_not_run() -> None:
+    pipeline = Pipeline("p")
+    tx = payments(pipeline)
+    totals(tx)
+    tx.write("out", files("out"))
+    assert list(cut(pipeline)) == ["tx"]

@@ -1,0 +1,144 @@
+"""Each call returns the next stage, so a wrong order isn't there to be called."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace import Pipeline, connect, triggers, windows
+from headrace.errors import OptionError
+from headrace.plan.nodes import Ref, Where, WindowAggregate
+from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.panes import Deduplicated, Panes
+from headrace.streams.pipeline import collecting
+from headrace.streams.stream import SourceStream, Stream
+from headrace.streams.timed import TimedKeyedStream, TimedStream
+from headrace.streams.windowed import WindowedStream
+
+
+@pytest.fixture
+def tx() -> SourceStream:
+    return Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
+
+
+def test_stages_follow_each_other(tx: SourceStream) -> None:
+    timed = tx.event_time("ts")
+    keyed = timed.key_by("card")
+    windowed = keyed.window(windows.session("1 minute"))
+    stages = [
+        tx,
+        timed,
+        keyed,
+        windowed,
+        windowed.emit(lateness="1 s"),
+        windowed.aggregate("w", n="count(*)"),
+    ]
+    expected = [SourceStream, TimedStream, TimedKeyedStream, WindowedStream, WindowedStream, Panes]
+    assert [type(stage) for stage in stages] == expected
+
+
+def test_only_a_timed_stream_can_be_windowed(tx: SourceStream) -> None:
+    assert not hasattr(tx, "window")
+    assert not hasattr(tx.key_by("card"), "window")
+
+
+def test_stateless_verbs_keep_the_stage_but_not_the_outputs_of_a_step(tx: SourceStream) -> None:
+    timed = tx.event_time("ts")
+    assert type(timed.where("amount > 1")) is TimedStream
+    assert type(tx.where("amount > 1")) is Stream
+    assert not hasattr(tx.where("amount > 1"), "rejects")
+    panes = timed.window(windows.everything()).aggregate("w", n="count(*)")
+    assert type(panes.select("n")) is TimedStream
+
+
+def test_a_running_aggregate_gives_updates_that_no_window_takes(tx: SourceStream) -> None:
+    running = tx.key_by("card").aggregate("totals", n="count(*)")
+    assert type(running) is Updates
+    assert not hasattr(running, "key_by")
+    assert type(tx.key_by("card")) is KeyedStream
+
+
+def test_distinct_on_a_timed_stream_has_late_rows(tx: SourceStream) -> None:
+    unique = tx.event_time("ts").distinct("unique", on="card", within="1 minute")
+    assert type(unique) is Deduplicated
+    assert repr(unique.late) == "<unique.late of p>"
+
+
+def test_a_step_can_be_named_after_the_fact(tx: SourceStream) -> None:
+    big = tx.where("amount > 50").named("big")
+    assert big._pipeline.graph["big"] == Where("big", Ref("tx"), "amount > 50")
+    with pytest.raises(OptionError, match="the step is named `big` already"):
+        big.named("bigger")
+
+
+def test_emit_in_both_forms_gives_the_same_plan(tx: SourceStream) -> None:
+    window = tx.event_time("ts").window(windows.tumbling("1 minute"))
+    every, once = triggers.every("30 seconds"), triggers.after_count(1)
+    window.emit(early=every, lateness="1 minute").aggregate("short", n="count(*)")
+    long = window.emit(trigger=triggers.after_watermark(early=every, late=once), lateness="1 minute")
+    long.aggregate("long", n="count(*)")
+    nodes = tx._pipeline.graph.of(WindowAggregate)
+    assert nodes[0].emission == nodes[1].emission
+
+
+def test_both_forms_of_emit_at_once_are_refused(tx: SourceStream) -> None:
+    window = tx.event_time("ts").window(windows.tumbling("1 minute"))
+    with pytest.raises(OptionError, match="expected either `trigger`, or `early` and `late`, got both"):
+        window.emit(trigger=triggers.after_count(1), early=triggers.after_count(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda tx: tx.select(), "expected at least one column"),
+        (lambda tx: tx.key_by(), "expected at least one key"),
+        (lambda tx: tx.key_by("card").aggregate("n"), "expected at least one aggregate"),
+        (lambda tx: tx.route("r"), "expected at least one named condition"),
+        (lambda tx: tx.route("r", big="amount > 1")["bigger"], "did you mean `big`?"),
+        (lambda tx: tx.where(5), "expected Spark SQL text or a pyspark Column, got 5"),
+        (lambda tx: tx.sql("s", "select * from txs"), "did you mean `tx`?"),
+        (lambda tx: tx.sql("s", "select from where"), "the SQL can't be read at line 1, column"),
+        (lambda tx: tx.sql("s", "drop table tx"), "expected one select query"),
+        (
+            lambda tx: tx.union(Pipeline("q").read("b", connect.memory(), schema="a int")),
+            "streams of one pipeline",
+        ),
+        (
+            lambda tx: tx.event_time("ts", out_of_order="5 minuets"),
+            "expected a length of time, got '5 minuets'",
+        ),
+    ],
+)
+def test_a_wrong_call_is_refused_where_it_is_made(tx: SourceStream, call, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(OptionError if "minuets" not in message else Exception) as caught:
+        call(tx)
+    assert message in str(caught.value)
+
+
+def test_a_pipeline_needs_a_name() -> None:
+    with pytest.raises(OptionError, match="expected a name of letters"):
+        Pipeline("my pipeline")
+
+
+def test_while_collecting_pipelines_are_listed_and_run_does_nothing() -> None:
+    with collecting() as found:
+        pipeline = Pipeline("p")
+        pipeline.run()
+    assert found == [pipeline]
+
+
+def test_plans_are_equal_whatever_unnamed_steps_are_called() -> None:
+    def build(order: int) -> Pipeline:
+        pipeline = Pipeline("p")
+        tx = pipeline.read("tx", connect.memory(), schema="a int")
+        branches = [
+            lambda: tx.where("a > 1").named("one"),
+            lambda: tx.where("a > 2").select("a").named("two"),
+        ]
+        for branch in branches[::order]:
+            branch()
+        return pipeline
+
+    assert build(1).graph == build(-1).graph
+    changed = build(1)
+    changed.sql("three", "select a from one")
+    assert changed.graph != build(1).graph
