@@ -120,9 +120,9 @@ private object HeartbeatReaders extends PartitionReaderFactory {
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
     new PartitionReader[InternalRow] {
       private val row = InternalRow(partition.asInstanceOf[HeartbeatPartition].millis * 1000L)
-      private var given = false
+      private var read = false
 
-      override def next(): Boolean = !given && { given = true; true }
+      override def next(): Boolean = !read && { read = true; true }
 
       override def get(): InternalRow = row
 
