@@ -36,8 +36,12 @@ class MemoryReader:
         encoder = _jvm(spark).org.apache.spark.sql.Encoders.row(frame._jdf.schema())
         stream = getattr(_jvm(spark), _STREAM).apply(encoder, spark._jsparkSession)
 
+        fed = 0
+
         def feed(rows: Rows) -> None:
-            lot = _frame(spark, context, rows)._jdf.collectAsList()
+            nonlocal fed
+            lot = _frame(spark, context, rows, first=fed)._jdf.collectAsList()
+            fed += len(rows)
             stream.addData(_jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(lot))
 
         self._shelf.listen(feed)
@@ -53,13 +57,18 @@ class MemoryReader:
         self._feeding.clear()
 
 
-def _frame(spark: SparkSession, context: ReadContext, rows: Rows) -> DataFrame:
+def _frame(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int = 0) -> DataFrame:
     """The rows with the schema's types: by way of JSON, so that a document can say timestamps as text or seconds."""
     from pyspark.sql import functions as f
 
     schema = _checked(context, rows)
-    lines = spark.createDataFrame([(json.dumps(row, default=_plain),) for row in rows], "line string")
-    return lines.select(f.from_json("line", schema.ddl, {"mode": "FAILFAST"}).alias("row")).select("row.*")
+    numbered = [(json.dumps(row, default=_plain), number) for number, row in enumerate(rows, first)]
+    lines = spark.createDataFrame(numbered, "line string, number bigint")
+    position = f.struct(
+        f.lit(context.source).alias("source"), f.lit("").alias("partition"), f.col("number").alias("offset")
+    )
+    row = f.from_json("line", schema.ddl, {"mode": "FAILFAST"})
+    return lines.select(row.alias("row"), position.alias("__position")).select("row.*", "__position")
 
 
 def _checked(context: ReadContext, rows: Rows) -> Schema:
