@@ -12,6 +12,7 @@
 (('n', 'count(*)'),)
 """
 
+from headrace.documents.dump import dump
 from headrace.documents.load import from_mapping, from_text, load
 
-__all__ = ["from_mapping", "from_text", "load"]
+__all__ = ["dump", "from_mapping", "from_text", "load"]

@@ -126,8 +126,9 @@ def tree_of(given: Any, *, file: str) -> Value:
     Values without a line are named by their path: `p: steps.totals.window`.
     """
     marks = getattr(given, "lc", None)
-    known = marks is not None and marks.line is not None
-    return _tree_of(given, f"{file}:{marks.line + 1}:{marks.col + 1}" if known else file, file, "")
+    if marks is None or marks.line is None:
+        return _tree_of(given, file, file, "")
+    return _tree_of(given, f"{file}:{marks.line + 1}:{marks.col + 1}", file, "")
 
 
 def _tree_of(given: Any, where: str, file: str, path: str) -> Value:
