@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,5 +50,6 @@ def test_building_a_pipeline_imports_no_pyspark() -> None:
 
 
 @pytest.mark.parametrize("name", modules())
-def test_examples_in_docstrings_are_true(name: str) -> None:
+def test_examples_in_docstrings_are_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some examples write files
     assert doctest.testmod(importlib.import_module(name)).failed == 0

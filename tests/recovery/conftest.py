@@ -1,0 +1,45 @@
+"""Running the pipeline of `payments.py` in processes of their own, so that they can be killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.recovery import payments
+
+SCRIPT = Path(payments.__file__)
+KILLED = -9
+
+
+def start(work: Path, settings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """A run of the pipeline; its output goes to a file, so that a failure can be told."""
+    with (work / "output.txt").open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(work)],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **(settings or {})},
+            start_new_session=True,
+        )
+
+
+def finish(work: Path) -> None:
+    """Run to the end and show what was said if that fails."""
+    status = start(work).wait(timeout=300)
+    assert status == 0, (work / "output.txt").read_text()[-4000:]
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What a run that nobody kills writes."""
+    work = tmp_path_factory.mktemp("undisturbed")
+    payments.write_input(work)
+    finish(work)
+    results = payments.results(work)
+    assert all(results.values()), results
+    return results

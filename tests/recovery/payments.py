@@ -1,0 +1,75 @@
+"""The pipeline that recovery tests kill: two stateful steps, four sinks of two kinds, rejects, a hand-over log.
+
+Run as `python payments.py WORK`: reads WORK/in, one file a batch, and finishes.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import sys
+from pathlib import Path
+
+from headrace import Pipeline, connect, windows
+
+FILES = 3
+ROWS = 60
+CARDS = ("4571", "4572", "4573")
+
+
+def write_input(work: Path, seed: int = 7) -> None:
+    """Payments in disorder of less than ten seconds, and a few lines that are no JSON."""
+    chance = random.Random(seed)
+    (work / "in").mkdir(parents=True)
+    for number in range(FILES):
+        lines = []
+        for row in range(ROWS):
+            second = number * ROWS + row - chance.randrange(10) + 10
+            payment = {"card": chance.choice(CARDS), "amount": chance.randrange(1, 900), "ts": 1_700_000_000 + second}
+            lines.append(json.dumps(payment))
+        lines.insert(chance.randrange(ROWS), f"broken {number}")
+        (work / "in" / f"{number:03d}.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def build(work: Path) -> Pipeline:
+    """The pipeline over a working directory."""
+    pipeline = Pipeline("payments")
+    source = connect.files(path=str(work / "in"), max_files_per_batch=1)
+    tx = pipeline.read("tx", source, format="json", schema="card string, amount int, ts bigint")
+    timed = tx.with_columns(ts="timestamp_seconds(ts)").event_time("ts", out_of_order="10 seconds")
+    minute = timed.key_by("card").window(windows.tumbling("20 seconds")).emit(late_rows="count")
+    totals = minute.aggregate("totals", n="count(*)", total="sum(amount)")
+    every_minute = totals.window(windows.tumbling("1 minute")).emit(late_rows="count")
+
+    def table(name: str, *key: str) -> connect.sqlite:
+        return connect.sqlite(path=str(work / "out.db"), table=name, key=list(key))
+
+    totals.write("totals_table", table("totals", "card", "window"))
+    totals.write("totals_files", connect.files(path=str(work / "totals"), format="json"))
+    every_minute.aggregate("sums", n="sum(n)").write("sums_files", connect.files(path=str(work / "sums"), format="csv"))
+    tx.where("amount > 800").write("big", table("big"))
+    return pipeline
+
+
+def results(work: Path) -> dict[str, list[str]]:
+    """Every row that the run has written, sorted, by where it is."""
+    found: dict[str, list[str]] = {}
+    with sqlite3.connect(work / "out.db") as database:
+        for name in ("totals", "big"):
+            found[name] = sorted(map(str, database.execute(f"select * from {name}")))
+    for name in ("totals", "sums", "checkpoint/kept/tx.rejects"):
+        paths = [path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts]
+        found[name + "/"] = sorted(line for path in paths for line in path.read_text().splitlines())
+    return {name: _without_times(rows) for name, rows in found.items()}
+
+
+def _without_times(rows: list[str]) -> list[str]:
+    """Rejects say when they were read, which no two runs share."""
+    return sorted(row.split(',"read_at"')[0] for row in rows)
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    with build(place).start(finish=True, checkpoint=place / "checkpoint", master="local[2]") as running:
+        running.wait()
