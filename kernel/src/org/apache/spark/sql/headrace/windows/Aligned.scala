@@ -1,0 +1,116 @@
+package org.apache.spark.sql.headrace.windows
+
+import org.apache.spark.sql.catalyst.InternalRow
+
+import scala.collection.mutable
+
+/** Windows whose bounds follow from the time alone. */
+final class Grid(val size: Long, every: Long, offset: Long) {
+  def end(start: Long): Long = if (size == Long.MaxValue) Time.End else Time.plus(start, size)
+
+  /** The starts of the windows a time is in, the last window first. */
+  def starts(time: Long): Iterator[Long] =
+    if (size == Long.MaxValue) Iterator.single(0L)
+    else Iterator.iterate(last(time))(_ - every).takeWhile(_ > time - size)
+
+  /** The starts of the windows that end in the millisecond up to `millis`, less `ago`. */
+  def ending(millis: Long, ago: Long): Iterator[Long] =
+    if (size == Long.MaxValue) Iterator.single(0L)
+    else {
+      val until = Time.micros(millis) - ago - size
+      Iterator.iterate(last(until))(_ - every).takeWhile(_ > until - 1000)
+    }
+
+  private def last(time: Long): Long = time - Math.floorMod(time - offset, every)
+}
+
+object Grid {
+  def sliding(s: Sliding): Grid = new Grid(s.size, s.every, s.offset)
+  val Everything: Grid = new Grid(Long.MaxValue, Long.MaxValue, 0)
+}
+
+/** Tumbling, sliding and global windows: a call reads and writes only the windows its rows are in. */
+final class Aligned(panes: Panes, grid: Grid) extends Logic {
+  private val spec = panes.spec
+
+  override def rows(key: InternalRow, store: Store, events: Iterator[Event], now: Now, out: Emitter): Unit = {
+    val touched = mutable.LongMap.empty[Cell]
+    events.foreach { event =>
+      panes.counts.add("rows", 1)
+      event.time match {
+        case None => late(event, None, now, Reason.NoEventTime, out)
+        case Some(time) => place(key, store, touched, event, time, now, out)
+      }
+    }
+    touched.keys.toArray.sorted.foreach { start =>
+      val cell = touched(start)
+      panes.settle(key, cell, now, out)
+      keep(store, cell, now)
+    }
+  }
+
+  override def visit(key: InternalRow, store: Store, due: Long, now: Now, out: Emitter): Unit =
+    candidates(store, due).foreach { case (start, bytes) =>
+      val cell = panes.read(bytes)
+      if (cell.wake <= due) cell.wake = Long.MaxValue
+      panes.visit(key, cell, now, out)
+      if (panes.expired(cell, now)) {
+        panes.expire(cell)
+        store.remove(start)
+      } else keep(store, cell, now)
+    }
+
+  private def place(
+      key: InternalRow, store: Store, touched: mutable.LongMap[Cell], event: Event, time: Long, now: Now,
+      out: Emitter): Unit = {
+    var taken, missed = 0
+    var latest: Cell = null
+    if (time >= 0) grid.starts(time).foreach { start =>
+      if (now.watermark >= Time.plus(grid.end(start), lateness(start))) missed += 1
+      else {
+        val cell = touched.getOrElseUpdate(start, load(key, store, start, now, out))
+        if (latest == null) latest = cell
+        if (cell.closed) missed += 1
+        else {
+          panes.fold(cell, event)
+          taken += 1
+        }
+      }
+    }
+    if (taken > 0) {
+      panes.counts.add("folded", 1)
+      panes.counts.add("missed", missed)
+    } else {
+      val start = grid.starts(time).next()
+      late(event, Some((start, grid.end(start))), now, if (latest == null) Reason.TooLate else Reason.Closed, out)
+    }
+  }
+
+  private def load(key: InternalRow, store: Store, start: Long, now: Now, out: Emitter): Cell =
+    store.get(start) match {
+      case null => panes.open(start, grid.end(start), 0, now)
+      case bytes =>
+        val cell = panes.read(bytes)
+        if (now.watermark >= cell.end) panes.pass(key, cell, now, out)
+        cell
+    }
+
+  private def candidates(store: Store, due: Long): Seq[(Long, Array[Byte])] =
+    if (spec.byClock) store.all.toVector
+    else {
+      val starts = (grid.ending(due, 0) ++ grid.ending(due, spec.lateness)).toVector.distinct
+      starts.map(start => start -> store.get(start)).filter(_._2 != null)
+    }
+
+  private def keep(store: Store, cell: Cell, now: Now): Unit = {
+    panes.arm(cell, store, now)
+    store.put(cell.start, panes.write(cell))
+  }
+
+  private def lateness(start: Long): Long = if (grid.end(start) >= Time.End) 0 else spec.lateness
+
+  private def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: Emitter): Unit = {
+    panes.counts.add("late", 1)
+    out.late(event, window, now, reason)
+  }
+}

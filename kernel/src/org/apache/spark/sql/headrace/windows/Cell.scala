@@ -1,0 +1,115 @@
+package org.apache.spark.sql.headrace.windows
+
+import com.esotericsoftware.kryo.io.{Input, Output}
+
+import org.apache.spark.sql.catalyst.InternalRow
+
+/** When a pane came, as seen from its window's end. */
+object Timing {
+  val Early: Byte = 0
+  val OnTime: Byte = 1
+  val Late: Byte = 2
+  val Names: Seq[String] = Seq("early", "on_time", "late")
+}
+
+/** A pane as it was emitted: what a retraction says again. */
+final case class Emitted(
+    start: Long, end: Long, number: Long, newest: Long, index: Int, timing: Byte, values: Array[Byte])
+
+/** One open window of one key. Mutable: it lives for one call between two states. */
+final class Cell(var start: Long, var end: Long, var number: Long, var buffer: InternalRow, var trigger: TriggerState) {
+  /** Rows in it, and those among them that no pane has shown. */
+  var rows: Long = 0
+  var fresh: Long = 0
+  /** Rows of this call that the trigger has not been told of. */
+  var added: Long = 0
+  /** The next pane's index. */
+  var index: Int = 0
+  /** The event time of the newest row. */
+  var newest: Long = Long.MinValue
+  /** The trigger has finished: nothing more is taken in. */
+  var closed: Boolean = false
+  /** The watermark has been seen at or behind the end. */
+  var passed: Boolean = false
+  /** When a timer comes for it, in milliseconds; Long.MaxValue for none. */
+  var wake: Long = Long.MaxValue
+  /** What was emitted last, and what a merge has left to retract. */
+  var last: Emitted = _
+  var pending: List[Emitted] = Nil
+  /** A value of the window's first row, where the kind of window wants one. */
+  var base: Double = Double.NaN
+}
+
+/** Cells as bytes. The first ones tell a cell of another version or another declaration, which is refused. */
+final class CellCodec(trigger: Trigger, aggregates: Aggregates, fingerprint: Int) {
+  private val out = new Output(256, -1)
+  private val Format = 1
+
+  def write(cell: Cell): Array[Byte] = {
+    out.clear()
+    out.writeByte(Format)
+    out.writeInt(fingerprint)
+    Seq(cell.start, cell.end, cell.newest, cell.wake).foreach(out.writeLong)
+    Seq(cell.number, cell.rows, cell.fresh).foreach(out.writeVarLong(_, true))
+    out.writeVarInt(cell.index, true)
+    out.writeByte((if (cell.closed) 1 else 0) | (if (cell.passed) 2 else 0) | (if (cell.base.isNaN) 0 else 4))
+    if (!cell.base.isNaN) out.writeDouble(cell.base)
+    if (!cell.closed) {
+      trigger.write(cell.trigger, out)
+      bytes(aggregates.write(cell.buffer))
+    }
+    val told = Option(cell.last).toList ++ cell.pending
+    out.writeVarInt(told.size, true)
+    out.writeBoolean(cell.last != null)
+    told.foreach(emitted)
+    out.toBytes
+  }
+
+  def read(stored: Array[Byte]): Cell = {
+    val in = new Input(stored)
+    if (in.readByte() != Format || in.readInt() != fingerprint) {
+      throw new IllegalStateException(
+        "the checkpoint holds windows of another declaration of this step (its aggregates, trigger or window have " +
+          "changed); name the step anew or delete its checkpoint")
+    }
+    val Seq(start, end, newest, wake) = Seq.fill(4)(in.readLong())
+    val Seq(number, rows, fresh) = Seq.fill(3)(in.readVarLong(true))
+    val index = in.readVarInt(true)
+    val flags = in.readByte()
+    val base = if ((flags & 4) != 0) in.readDouble() else Double.NaN
+    val closed = (flags & 1) != 0
+    val state = if (closed) trigger.start else trigger.read(in)
+    val cell = new Cell(start, end, number, if (closed) null else aggregates.read(bytes(in)), state)
+    cell.newest = newest
+    cell.wake = wake
+    cell.rows = rows
+    cell.fresh = fresh
+    cell.index = index
+    cell.base = base
+    cell.closed = closed
+    cell.passed = (flags & 2) != 0
+    val count = in.readVarInt(true)
+    val hasLast = in.readBoolean()
+    val told = List.fill(count)(emitted(in))
+    cell.last = if (hasLast) told.head else null
+    cell.pending = if (hasLast) told.tail else told
+    cell
+  }
+
+  private def emitted(e: Emitted): Unit = {
+    Seq(e.start, e.end, e.number, e.newest).foreach(out.writeLong)
+    out.writeVarInt(e.index, true)
+    out.writeByte(e.timing)
+    bytes(e.values)
+  }
+
+  private def emitted(in: Input): Emitted =
+    Emitted(in.readLong(), in.readLong(), in.readLong(), in.readLong(), in.readVarInt(true), in.readByte(), bytes(in))
+
+  private def bytes(value: Array[Byte]): Unit = {
+    out.writeVarInt(value.length, true)
+    out.writeBytes(value)
+  }
+
+  private def bytes(in: Input): Array[Byte] = in.readBytes(in.readVarInt(true))
+}

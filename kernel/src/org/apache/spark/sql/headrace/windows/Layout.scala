@@ -1,0 +1,85 @@
+package org.apache.spark.sql.headrace.windows
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.types._
+
+/**
+ * The columns of a step: what comes in, and the two kinds of rows that go out.
+ *
+ * Columns whose names start with `__` are Headrace's own: `__ts` (event time), `__position`, `__when` (the
+ * condition of punctuation and landmark windows), `__of` (the value of delta windows).
+ */
+final class Layout(val input: Seq[Attribute], keys: Seq[Attribute], names: Seq[String], types: Seq[DataType], kind: WindowKind)
+    extends Serializable {
+
+  private val ts = ordinal("__ts")
+  private val position = ordinal("__position")
+  val when: Int = ordinal("__when")
+  val of: Int = ordinal("__of")
+  val visible: Array[Int] = input.indices.filterNot(i => input(i).name.startsWith("__")).toArray
+  val keyOrdinals: Array[Int] = keys.map(k => input.indexWhere(_.exprId == k.exprId)).toArray
+
+  private val number = kind match {
+    case _: Sliding | _: Session | Everything | _: Trailing => false
+    case _ => true
+  }
+  private val bounds = new StructType().add("start", TimestampType).add("end", TimestampType)
+  val window: StructType = if (number) bounds.add("number", LongType) else bounds
+  private val pane = new StructType().add("index", IntegerType).add("timing", StringType).add("retraction", BooleanType)
+  private val lateBy = DayTimeIntervalType(DayTimeIntervalType.DAY, DayTimeIntervalType.SECOND)
+
+  /** The columns before `window` in a result: the key's, or all of the row's in a trailing window. */
+  val carried: Seq[Attribute] = kind match {
+    case _: Trailing =>
+      val row = visible.toSeq.map(input(_))
+      (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => names.contains(a.name))
+    case _ => keys
+  }
+
+  val main: StructType = StructType(
+    fields(carried).add("window", window).fields ++ fields(names, types) ++
+      new StructType().add("pane", pane).add("__ts", TimestampType).fields)
+
+  val late: StructType = fields(visible.toSeq.map(input(_)))
+    .add("late_by", lateBy).add("window", window).add("watermark", TimestampType).add("reason", StringType)
+
+  val output: StructType = new StructType().add("__output", StringType).add("__main", main).add("__late", late)
+
+  /** The same columns under another kind of window. */
+  def withKind(other: WindowKind): Layout = new Layout(input, keys, names, types, other)
+
+  def event(row: InternalRow): Event =
+    Event(row, if (row.isNullAt(ts)) None else Some(row.getLong(ts)))
+
+  /** Rows of a batch in arrival order. Takes copies: Spark reuses its rows. */
+  def arrived(rows: Iterator[InternalRow]): Iterator[InternalRow] =
+    if (position < 0) rows
+    else rows.map(_.copy()).toArray.sortWith((a, b) => before(a, b)).iterator
+
+  /** The key of a row, as the columns of `keys`. */
+  @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
+
+  /** Whether a result's values came with this width. */
+  def values(bytes: Array[Byte]): UnsafeRow = {
+    val row = new UnsafeRow(types.size)
+    row.pointTo(bytes, bytes.length)
+    row
+  }
+
+  private def before(a: InternalRow, b: InternalRow): Boolean = {
+    val (p, q) = (a.getStruct(position, 3), b.getStruct(position, 3))
+    if (p == null || q == null) p != null && q == null
+    else {
+      val source = text(p, 0).compareTo(text(q, 0))
+      val partition = if (source != 0) source else text(p, 1).compareTo(text(q, 1))
+      if (partition != 0) partition < 0 else p.getLong(2) < q.getLong(2)
+    }
+  }
+
+  private def text(row: InternalRow, i: Int): String = if (row.isNullAt(i)) "" else row.getString(i)
+  private def ordinal(name: String): Int = input.indexWhere(_.name == name)
+  private def fields(of: Seq[Attribute]): StructType = StructType(of.map(a => StructField(a.name, a.dataType)))
+  private def fields(names: Seq[String], types: Seq[DataType]): Seq[StructField] =
+    names.zip(types).map { case (n, t) => StructField(n, t) }
+}

@@ -1,0 +1,61 @@
+package org.apache.spark.sql.headrace.windows
+
+import org.apache.spark.sql.catalyst.InternalRow
+
+/** A row with its event time in microseconds, or without one. */
+final case class Event(row: InternalRow, time: Option[Long])
+
+/** Why a row went to `late`. */
+object Reason {
+  val TooLate = "too_late"
+  val NoEventTime = "no_event_time"
+  val Closed = "closed"
+}
+
+/** The state of one key: numbered slots, a list of rows that wait, and timers. */
+trait Store {
+  def get(slot: Long): Array[Byte]
+  def put(slot: Long, value: Array[Byte]): Unit
+  def remove(slot: Long): Unit
+  def all: Iterator[(Long, Array[Byte])]
+
+  def waiting: Iterator[Array[Byte]]
+  def append(rows: Seq[Array[Byte]]): Unit
+  def replace(rows: Seq[Array[Byte]]): Unit
+
+  /** Asks for a visit when the step's time is at this millisecond. */
+  def wake(millis: Long): Unit
+}
+
+/** Where results go. */
+trait Emitter {
+  def pane(key: InternalRow, pane: Emitted, retraction: Boolean): Unit
+  def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String): Unit
+
+  /** One result of a trailing window: the row itself with its aggregates. */
+  def trailing(key: InternalRow, row: InternalRow, pane: Emitted, retraction: Boolean): Unit
+}
+
+/**
+ * What a step does with one key. Knows nothing of Spark's state or of batches: it is given a store, rows in
+ * arrival order and the time, and emits. Within a call the watermark acts first.
+ */
+trait Logic {
+  /** A batch's rows of the key. */
+  def rows(key: InternalRow, store: Store, events: Iterator[Event], now: Now, out: Emitter): Unit
+
+  /** A timer of the key has come; `due` is its millisecond. */
+  def visit(key: InternalRow, store: Store, due: Long, now: Now, out: Emitter): Unit
+}
+
+object Logic {
+  def apply(spec: Spec, aggregates: Aggregates, counts: Counts, layout: Layout): Logic = {
+    val panes = new Panes(spec, aggregates, counts)
+    spec.kind match {
+      case s: Sliding => new Aligned(panes, Grid.sliding(s))
+      case Everything => new Aligned(panes, Grid.Everything)
+      case Session(gap) => new Sessions(panes, gap)
+      case other => throw new UnsupportedOperationException(s"$other")
+    }
+  }
+}

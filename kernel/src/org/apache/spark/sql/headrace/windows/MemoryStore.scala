@@ -1,0 +1,28 @@
+package org.apache.spark.sql.headrace.windows
+
+import scala.collection.mutable
+
+/** The state of one key in memory. */
+final class MemoryStore extends Store {
+  private val slots = mutable.TreeMap.empty[Long, Array[Byte]]
+  private var list = Vector.empty[Array[Byte]]
+  private val timers = mutable.TreeSet.empty[Long]
+
+  override def get(slot: Long): Array[Byte] = slots.getOrElse(slot, null)
+  override def put(slot: Long, value: Array[Byte]): Unit = slots.put(slot, value)
+  override def remove(slot: Long): Unit = slots.remove(slot)
+  override def all: Iterator[(Long, Array[Byte])] = slots.toVector.iterator
+  override def waiting: Iterator[Array[Byte]] = list.iterator
+  override def append(rows: Seq[Array[Byte]]): Unit = list ++= rows
+  override def replace(rows: Seq[Array[Byte]]): Unit = list = rows.toVector
+  override def wake(millis: Long): Unit = timers += millis
+
+  /** Timers that have come, taken out, the first one first. */
+  def due(millis: Long): Seq[Long] = {
+    val come = timers.rangeTo(millis).toVector
+    timers --= come
+    come
+  }
+
+  def size: Int = slots.size
+}

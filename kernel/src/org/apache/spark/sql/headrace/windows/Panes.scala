@@ -1,0 +1,111 @@
+package org.apache.spark.sql.headrace.windows
+
+import org.apache.spark.sql.catalyst.InternalRow
+
+/** What all kinds of windows share: opening, folding, asking the trigger, firing, expiring, keeping. */
+final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts) {
+  private val codec = new CellCodec(spec.trigger, aggregates, 31 * spec.text.hashCode + aggregates.fingerprint)
+  private val retracting = spec.mode == Mode.Retracting
+
+  def open(start: Long, end: Long, number: Long, now: Now): Cell = {
+    val cell = new Cell(start, end, number, aggregates.create(), spec.trigger.start)
+    cell.passed = now.watermark >= end
+    counts.add("windows", 1)
+    cell
+  }
+
+  def fold(cell: Cell, event: Event): Unit = {
+    aggregates.update(cell.buffer, event.row)
+    cell.rows += 1
+    cell.fresh += 1
+    cell.added += 1
+    cell.newest = math.max(cell.newest, event.time.getOrElse(cell.newest))
+    counts.add("placed", 1)
+  }
+
+  /** Tells the trigger of the rows that came in and asks it once. */
+  def settle(key: InternalRow, cell: Cell, now: Now, out: Emitter): Unit = if (cell.added > 0) {
+    if (!cell.closed) cell.trigger = spec.trigger.add(cell.trigger, cell.added, now.clock)
+    cell.added = 0
+    ask(key, cell, if (cell.passed) Timing.Late else Timing.Early, now, out)
+  }
+
+  /** The watermark has reached the window's end: its on-time pane, if the trigger wants one. */
+  def pass(key: InternalRow, cell: Cell, now: Now, out: Emitter): Unit = if (!cell.passed) {
+    cell.passed = true
+    ask(key, cell, Timing.OnTime, now, out)
+  }
+
+  def ask(key: InternalRow, cell: Cell, timing: Byte, now: Now, out: Emitter): Unit =
+    if (!cell.closed && spec.trigger.fires(cell.trigger, cell.passed, now.clock)) fire(key, cell, timing, now, out)
+
+  /** A timer has come: the watermark may have reached the end, or the trigger's deadline be there. */
+  def visit(key: InternalRow, cell: Cell, now: Now, out: Emitter): Unit =
+    if (now.watermark >= cell.end && !cell.passed) pass(key, cell, now, out)
+    else if (!cell.closed && spec.trigger.deadline(cell.trigger) <= now.clock) {
+      ask(key, cell, if (cell.passed) Timing.Late else Timing.Early, now, out)
+    }
+
+  /** A window that is over: what no pane has shown is lost. */
+  def expire(cell: Cell): Unit = {
+    counts.add("lost", cell.fresh)
+    counts.add("settled", cell.rows - cell.fresh)
+    counts.add("expired", 1)
+  }
+
+  /** When a window wants to be visited again, in milliseconds of the step's time. */
+  def next(cell: Cell, now: Now): Long = {
+    val end = if (!cell.passed) cell.end else Time.plus(cell.end, lateness(cell))
+    if (!spec.byClock) Time.millis(end)
+    else {
+      val wanted = if (cell.closed) Long.MaxValue else spec.trigger.deadline(cell.trigger)
+      // A deadline behind the clock has been asked about already; it waits for another part of its trigger.
+      val deadline = if (wanted <= now.clock) Long.MaxValue else wanted
+      val look = if (spec.clockTime) end else Time.plus(now.clock, spec.trigger.period)
+      Time.millis(math.min(deadline, look))
+    }
+  }
+
+  /** Sets a timer unless one comes early enough already. */
+  def arm(cell: Cell, store: Store, now: Now): Unit = {
+    val at = next(cell, now)
+    if (at < cell.wake) {
+      cell.wake = at
+      store.wake(at)
+    }
+  }
+
+  def lateness(cell: Cell): Long = if (cell.end >= Time.End) 0 else spec.lateness
+  def expired(cell: Cell, now: Now): Boolean = now.watermark >= Time.plus(cell.end, lateness(cell))
+  def write(cell: Cell): Array[Byte] = codec.write(cell)
+  def read(bytes: Array[Byte]): Cell = codec.read(bytes)
+
+  private def fire(key: InternalRow, cell: Cell, timing: Byte, now: Now, out: Emitter): Unit = {
+    retract(key, cell, out)
+    val values = aggregates.result(cell.buffer, key).getBytes
+    val pane = Emitted(cell.start, cell.end, cell.number, cell.newest, cell.index, timing, values)
+    out.pane(key, pane, retraction = false)
+    counts.add("panes", 1)
+    if (retracting) cell.last = pane
+    cell.index += 1
+    cell.fresh = 0
+    if (spec.mode == Mode.Discarding) cell.buffer = aggregates.create()
+    spec.trigger.fired(cell.trigger, cell.passed, now.clock) match {
+      case Some(state) => cell.trigger = state
+      case None => close(cell)
+    }
+  }
+
+  private def close(cell: Cell): Unit = {
+    cell.closed = true
+    cell.buffer = null
+  }
+
+  private def retract(key: InternalRow, cell: Cell, out: Emitter): Unit = if (retracting) {
+    val stale = cell.pending ++ Option(cell.last)
+    stale.foreach(out.pane(key, _, retraction = true))
+    counts.add("retractions", stale.size)
+    cell.pending = Nil
+    cell.last = null
+  }
+}

@@ -1,0 +1,56 @@
+package org.apache.spark.sql.headrace.windows
+
+import org.apache.spark.sql.{AnalysisException, Dataset, Row}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+import org.apache.spark.sql.classic
+
+/** A windowed step, ready to run: its columns, aggregates and declaration. */
+final case class Step(layout: Layout, aggregates: Aggregates, keys: Seq[Attribute], spec: Spec) extends Serializable {
+  def logic(counts: Counts): Logic = Logic(spec, aggregates, counts, layout)
+}
+
+object Step {
+  /**
+   * Reads a step from what Spark analysed.
+   *
+   * @param frame the input, with Headrace's own columns
+   * @param grouped `frame` grouped by the key's columns and aggregated: only its plan is looked at
+   * @param text the declaration, as JSON
+   */
+  def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): Step = {
+    val input = plan(frame).output
+    val aggregate = plan(grouped) match {
+      case a: Aggregate if a.child.output.map(_.exprId) == input.map(_.exprId) => a
+      case _ => throw new IllegalArgumentException(
+        "these aggregates need a step of their own before the window (random or nested ones): add them with with_columns")
+    }
+    val keys = aggregate.groupingExpressions.map {
+      case a: Attribute => input.find(_.exprId == a.exprId).get
+      case other => throw new IllegalArgumentException(s"a key must be a column here, got ${other.sql}")
+    }
+    val named = aggregate.aggregateExpressions.drop(keys.size)
+    val results = replaced(aggregate).aggregateExpressions.drop(keys.size).map {
+      case a: Alias => a.child
+      case other => other
+    }
+    refusePython(results)
+    val spec = Spec.parse(text)
+    Step(
+      new Layout(input, keys, named.map(_.name), results.map(_.dataType), spec.kind),
+      Aggregates.of(results, input, keys), keys, spec)
+  }
+
+  private def plan(frame: Dataset[Row]): LogicalPlan =
+    frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
+
+  private def replaced(aggregate: Aggregate): Aggregate = ReplaceExpressions(aggregate).asInstanceOf[Aggregate]
+
+  private def refusePython(results: Seq[Expression]): Unit = results.flatMap(_.collect {
+    case p: PythonUDF => p
+  }).headOption.foreach { p =>
+    throw new IllegalArgumentException(s"${p.name} is a Python function: the kernel runs Spark's own aggregates")
+  }
+}

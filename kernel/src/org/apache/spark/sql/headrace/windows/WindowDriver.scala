@@ -1,0 +1,114 @@
+package org.apache.spark.sql.headrace.windows
+
+import java.io.CharArrayWriter
+
+import com.fasterxml.jackson.core.JsonFactory
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonGenerator, JacksonParser, JSONOptions}
+import org.apache.spark.sql.types._
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+/**
+ * A step without a streaming query: the same per-key logic over state in memory, for tests in virtual time.
+ *
+ * One event is one micro-batch: `{"rows": [...], "watermark": micros | null, "clock": micros}`; without a
+ * watermark the last one holds. Times are whole microseconds in both directions.
+ */
+final class WindowDriver(frame: Dataset[Row], grouped: Dataset[Row], spec: String) {
+  private var step = Step(frame, grouped, spec)
+  private val json = new ObjectMapper
+  private val input = WindowDriver.plain(StructType(step.layout.input.map(a => StructField(a.name, a.dataType))))
+  private val parse = new JacksonParser(input.asInstanceOf[StructType], WindowDriver.options, true, Nil)
+  private val unsafe = UnsafeProjection.create(input.asInstanceOf[StructType])
+
+  /** Runs a script from an empty state; gives what each event emitted, the counts and the rows left open. */
+  def run(spec: String, script: String): String = {
+    val text = new CharArrayWriter
+    val out = new JsonFactory().createGenerator(text)
+    step = Step(step.layout.withKind(Spec.parse(spec).kind), step.aggregates, step.keys, Spec.parse(spec))
+    val keyed = new KeyedRun(step)
+    val events = json.readTree(script).elements.asScala.map { event =>
+      val rows = event.path("rows").elements.asScala.map(row).toVector
+      val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
+      keyed.batch(rows, watermark, event.path("clock").asLong)
+    }.map(rows => s"[${rows.map(shown).mkString(",")}]").mkString("[", ",", "]")
+    val counts = json.writeValueAsString(keyed.counts.values)
+    s"""{"events": $events, "counts": $counts, "open": ${keyed.open}}"""
+  }
+
+  private def row(node: JsonNode): InternalRow = {
+    val create = CreateJacksonParser.string _
+    unsafe(parse.parse[String](json.writeValueAsString(node), create, org.apache.spark.unsafe.types.UTF8String.fromString).head).copy()
+  }
+
+  private def shown(row: InternalRow): String = {
+    val text = new CharArrayWriter
+    val schema = WindowDriver.plain(step.layout.output).asInstanceOf[StructType]
+    val generator = new JacksonGenerator(schema, text, WindowDriver.options)
+    generator.write(row)
+    generator.flush()
+    text.toString
+  }
+}
+
+object WindowDriver {
+  private def options = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
+
+  /** The same schema with times as the numbers they are inside Spark. */
+  private def plain(of: DataType): DataType = of match {
+    case s: StructType => StructType(s.fields.map(f => f.copy(dataType = plain(f.dataType))))
+    case a: ArrayType => a.copy(elementType = plain(a.elementType))
+    case m: MapType => m.copy(keyType = plain(m.keyType), valueType = plain(m.valueType))
+    case TimestampType | TimestampNTZType | _: DayTimeIntervalType => LongType
+    case other => other
+  }
+}
+
+/** All keys of a step in memory, batch after batch. */
+final class KeyedRun(step: Step) {
+  val counts: Counts = Counts.local()
+  private val logic = step.logic(counts)
+  private val rows = new Rows(step.layout, step.spec.kind)
+  private val stores = mutable.LinkedHashMap.empty[UnsafeRow, MemoryStore]
+  private var watermark = Time.None
+
+  /** One micro-batch: rows first where the watermark lets them, then timers; what came out. */
+  def batch(events: Seq[InternalRow], moved: Option[Long], clock: Long): Seq[InternalRow] = {
+    val before = watermark
+    moved.foreach(w => watermark = math.max(watermark, w))
+    val now = Now(if (step.spec.clockTime) math.max(clock, watermark) else watermark, clock)
+    grouped(events).foreach { case (key, batch) =>
+      val store = stores.getOrElseUpdate(key, new MemoryStore)
+      logic.rows(key, store, step.layout.arrived(batch.iterator).map(event(_, now)), now, rows)
+    }
+    val time = Time.floor(if (step.spec.byClock) clock else watermark)
+    stores.foreach { case (key, store) =>
+      store.due(time).foreach(at => logic.visit(key, store, at, now, rows))
+      if (step.spec.byClock && watermark != before) logic.visit(key, store, time, now, rows)
+    }
+    rows.take().toVector
+  }
+
+  /** Rows in open windows, counted once for each. */
+  def open: Long = {
+    val values = counts.values
+    values.get("placed") - values.get("settled") - values.get("lost")
+  }
+
+  /** Slots in use, over all keys. */
+  def slots: Int = stores.values.map(_.size).sum
+
+  private def event(row: InternalRow, now: Now): Event = step.layout.event(row)
+
+  private def grouped(events: Seq[InternalRow]): Iterable[(UnsafeRow, Seq[InternalRow])] = {
+    val groups = mutable.LinkedHashMap.empty[UnsafeRow, mutable.ArrayBuffer[InternalRow]]
+    events.foreach(row => groups.getOrElseUpdate(step.layout.keyOf(row).copy(), mutable.ArrayBuffer.empty) += row)
+    groups.map { case (key, batch) => key -> batch.toSeq }
+  }
+}
