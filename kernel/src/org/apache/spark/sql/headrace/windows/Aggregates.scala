@@ -45,17 +45,17 @@ final class Aggregates(
     bound.zip(starts).collect {
       case (f: TypedImperativeAggregate[_], at) => (f.asInstanceOf[TypedImperativeAggregate[AnyRef]], at)
     }.toArray
-  @transient private lazy val initial = mutable(slots(_.initialValues)(attribute => Literal(null, attribute.dataType)), Nil)
+  @transient private lazy val initial = mutable(slots(_.initialValues), Nil)
   @transient private lazy val fold = mutable(
     bound.zip(functions).flatMap {
       case (f: DeclarativeAggregate, e) => filtered(f, e.filter)
-      case (f, _) => f.aggBufferAttributes
+      case (f, _) => f.aggBufferAttributes.map(_ => NoOp)
     }, attributes ++ input)
   @transient private lazy val union =
-    mutable(slots(_.mergeExpressions)(identity), attributes ++ bound.flatMap(_.inputAggBufferAttributes))
+    mutable(slots(_.mergeExpressions), attributes ++ bound.flatMap(_.inputAggBufferAttributes))
   @transient private lazy val evaluate = mutable(bound.map {
     case f: DeclarativeAggregate => f.evaluateExpression
-    case f => Literal(null, f.dataType)
+    case _ => NoOp
   }, attributes)
   @transient private lazy val shown = UnsafeProjection.create(
     results.map(_.transform { case e: AggregateExpression => e.resultAttribute }),
@@ -126,11 +126,10 @@ final class Aggregates(
     row
   }
 
-  private def slots(of: DeclarativeAggregate => Seq[Expression])(other: AttributeReference => Expression) =
-    bound.flatMap {
-      case f: DeclarativeAggregate => of(f)
-      case f => f.aggBufferAttributes.map(other)
-    }
+  private def slots(of: DeclarativeAggregate => Seq[Expression]): Seq[Expression] = bound.flatMap {
+    case f: DeclarativeAggregate => of(f)
+    case f => f.aggBufferAttributes.map(_ => NoOp)
+  }
 
   private def filtered(f: DeclarativeAggregate, filter: Option[Expression]): Seq[Expression] = filter match {
     case None => f.updateExpressions

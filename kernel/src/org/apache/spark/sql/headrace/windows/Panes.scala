@@ -42,7 +42,7 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
   /** A timer has come: the watermark may have reached the end, or the trigger's deadline be there. */
   def visit(key: InternalRow, cell: Cell, now: Now, out: Emitter): Unit =
     if (now.watermark >= cell.end && !cell.passed) pass(key, cell, now, out)
-    else if (!cell.closed && spec.trigger.deadline(cell.trigger) <= now.clock) {
+    else if (!cell.closed && !expired(cell, now) && spec.trigger.deadline(cell.trigger) <= now.clock) {
       ask(key, cell, if (cell.passed) Timing.Late else Timing.Early, now, out)
     }
 

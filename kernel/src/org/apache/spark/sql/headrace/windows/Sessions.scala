@@ -61,18 +61,18 @@ final class Sessions(panes: Panes, gap: Long) extends Logic {
   private def place(
       open: mutable.TreeMap[Long, Cell], touched: mutable.LongMap[Unit], event: Event, time: Long, now: Now,
       out: Emitter): Unit = {
-    val hit = overlapping(open, time, Time.plus(time, gap))
+    val hit = if (time < 0) Seq.empty else overlapping(open, time, Time.plus(time, gap))
     val start = (time +: hit.map(_.start)).min
     val end = (Time.plus(time, gap) +: hit.map(_.end)).max
     if (time < 0 || now.watermark >= Time.plus(end, spec.lateness)) {
       late(event, Some((start, end)), now, Reason.TooLate, out)
     } else {
+      hit.foreach(old => open.remove(old.start))
       val cell = hit match {
         case Seq() => panes.open(start, end, 0, now)
         case Seq(one) if one.start == start && one.end == end => one
         case several => merged(several, start, end, now)
       }
-      hit.foreach(old => open.remove(old.start))
       open.put(start, cell)
       touched.put(start, ())
       if (cell.closed) late(event, Some((start, end)), now, Reason.Closed, out)

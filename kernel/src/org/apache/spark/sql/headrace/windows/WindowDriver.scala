@@ -2,12 +2,11 @@ package org.apache.spark.sql.headrace.windows
 
 import java.io.CharArrayWriter
 
-import com.fasterxml.jackson.core.JsonFactory
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonGenerator, JacksonParser, JSONOptions}
 import org.apache.spark.sql.types._
 
@@ -29,8 +28,6 @@ final class WindowDriver(frame: Dataset[Row], grouped: Dataset[Row], spec: Strin
 
   /** Runs a script from an empty state; gives what each event emitted, the counts and the rows left open. */
   def run(spec: String, script: String): String = {
-    val text = new CharArrayWriter
-    val out = new JsonFactory().createGenerator(text)
     step = Step(step.layout.withKind(Spec.parse(spec).kind), step.aggregates, step.keys, Spec.parse(spec))
     val keyed = new KeyedRun(step)
     val events = json.readTree(script).elements.asScala.map { event =>

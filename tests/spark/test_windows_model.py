@@ -1,0 +1,200 @@
+"""The kernel says what the model says: generated declarations and streams through both, equal batch by batch."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headrace.engine.windowing import WindowDriver
+from windows_model import Windows
+
+SECOND = 1_000_000
+CASES = 300  # of each of the kinds below
+
+
+@pytest.fixture(scope="module")
+def driver(spark):
+    frame = spark.createDataFrame([], "k string, v int, __ts timestamp")
+    return WindowDriver(frame, ["k"], {"values": "sort_array(collect_list(v))"})
+
+
+def triggers(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
+    simple = st.one_of(
+        st.builds(lambda n: {"after_count": n}, st.integers(1, 4)),
+        st.builds(lambda d: {"every": d * SECOND}, st.integers(1, 10)),
+        st.just({"after_watermark": {}}),
+    )
+    if depth == 0:
+        return simple
+    part = triggers(depth - 1)
+    several = st.lists(part, min_size=1, max_size=3)
+    return st.one_of(
+        simple,
+        st.builds(
+            lambda given: {"after_watermark": given},
+            st.fixed_dictionaries({}, optional={"early": part, "late": part}),
+        ),
+        st.builds(lambda t: {"repeatedly": t}, part),
+        st.builds(lambda ts: {"any_of": ts}, several),
+        st.builds(lambda ts: {"all_of": ts}, several),
+        st.builds(lambda ts: {"each_of": ts}, several),
+        st.builds(lambda t, until: {"or_finally": [t, until]}, part, part),
+    )
+
+
+def declarations(window: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {
+            "window": window,
+            "trigger": triggers(),
+            "mode": st.sampled_from(["discarding", "accumulating", "retracting"]),
+            "lateness": st.sampled_from([0, 3 * SECOND, 20 * SECOND]),
+        }
+    )
+
+
+TUMBLING = st.builds(
+    lambda size, offset: {"kind": "tumbling", "size": size, "offset": offset % size},
+    st.sampled_from([10 * SECOND, 5 * SECOND, 2_500_000, 1_500]),
+    st.sampled_from([0, 0, 3 * SECOND]),
+)
+SLIDING = st.builds(
+    lambda size, every: {"kind": "sliding", "size": size * SECOND, "every": every * SECOND},
+    st.integers(4, 10),
+    st.integers(2, 4),
+)
+SESSION = st.builds(lambda gap: {"kind": "session", "gap": gap * SECOND}, st.integers(1, 8))
+EVERYTHING = st.just({"kind": "everything"})
+
+TIMES = st.one_of(
+    st.integers(0, 40).map(lambda t: t * SECOND), st.integers(0, 40 * SECOND), st.integers(0, 9_000)
+)
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Batches of rows, a watermark that goes up at times, a clock that goes up, the end now and then."""
+    clock, watermark, events = 0, 0, []
+    for _ in range(draw(st.integers(1, 9))):
+        event: dict[str, Any] = {}
+        times = draw(st.lists(st.one_of(TIMES, TIMES, TIMES, st.sampled_from([None, -SECOND])), max_size=5))
+        event["rows"] = [{"v": len(events) * 10 + i, "__ts": time} for i, time in enumerate(times)]
+        if draw(st.booleans()):
+            watermark += draw(st.integers(0, 12_000)) * 1_000
+            event["watermark"] = watermark or 1_000
+        clock += draw(st.sampled_from([0, 0, SECOND, 5 * SECOND]))
+        event["clock"] = clock
+        events.append(event)
+    if draw(st.booleans()):
+        events.append({"rows": [], "watermark": 253402214400000000, "clock": clock})
+    return events
+
+
+def modelled(
+    spec: dict[str, Any], script: list[dict[str, Any]]
+) -> tuple[list[list[dict[str, Any]]], Windows]:
+    model = Windows(spec)
+    batches = [
+        model.batch([(r["__ts"], r["v"]) for r in event["rows"]], event.get("watermark"), event["clock"])
+        for event in script
+    ]
+    return batches, model
+
+
+def ran(
+    driver: Any, spec: dict[str, Any], script: list[dict[str, Any]]
+) -> tuple[list[list[dict[str, Any]]], Any]:
+    answer = driver.run(json.dumps(spec), script)
+    return [[_row(row) for row in event] for event in answer["events"]], answer
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    if row["__output"] == "late":
+        late = row["__late"]
+        window = late["window"] and (late["window"]["start"], late["window"]["end"])
+        return {"output": "late", "value": late["v"], "window": window, "reason": late["reason"]}
+    main = row["__main"]
+    window = main["window"]
+    return {
+        "output": "main",
+        "window": (window["start"], window["end"], window.get("number", 0)),
+        "values": main["values"],
+        **main["pane"],
+    }
+
+
+def _bounded(row: dict[str, Any], kind: str) -> dict[str, Any]:
+    """`everything()` has no bounds to show."""
+    if kind == "everything" and row["window"]:
+        row = row | {"window": (None, None, 0) if row["output"] == "main" else (None, None)}
+    return row
+
+
+def check(driver: Any, spec: dict[str, Any], script: list[dict[str, Any]]) -> None:
+    expected, model = modelled(spec, script)
+    got, answer = ran(driver, spec, script)
+    kind = spec["window"]["kind"]
+    for number, (want, came) in enumerate(zip(expected, got, strict=True)):
+        wanted = [_bounded(row, kind) for row in want]
+        assert _counted(came) == _counted(wanted), f"batch {number}"
+        assert _by_window(came) == _by_window(wanted), f"batch {number}"
+    _conserved(answer["counts"], answer["open"], script, got, model)
+
+
+def _conserved(counts: dict[str, int], open_rows: int, script: Any, got: Any, model: Windows) -> None:
+    """Every row is somewhere, once."""
+    assert counts["rows"] == sum(len(event["rows"]) for event in script)
+    assert counts["rows"] == counts["folded"] + counts["late"] + counts["pending"]
+    assert counts["late"] == sum(row["output"] == "late" for batch in got for row in batch)
+    assert counts["lost"] == model.lost
+    assert open_rows == model.held
+
+
+def _counted(rows: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def _by_window(rows: list[dict[str, Any]]) -> dict[Any, list[Any]]:
+    found = defaultdict(list)
+    for row in rows:
+        if row["output"] == "main":
+            found[row["window"]].append((row["index"], row["retraction"]))
+    return found
+
+
+THOROUGH = settings(
+    max_examples=CASES,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@THOROUGH
+@given(spec=declarations(TUMBLING), script=scripts())
+def test_tumbling_windows_do_what_the_model_says(driver, spec, script):
+    check(driver, spec, script)
+
+
+@THOROUGH
+@given(spec=declarations(SLIDING), script=scripts())
+def test_sliding_windows_do_what_the_model_says(driver, spec, script):
+    check(driver, spec, script)
+
+
+@THOROUGH
+@given(spec=declarations(SESSION), script=scripts())
+def test_sessions_do_what_the_model_says(driver, spec, script):
+    check(driver, spec, script)
+
+
+@THOROUGH
+@given(spec=declarations(EVERYTHING), script=scripts())
+def test_global_windows_do_what_the_model_says(driver, spec, script):
+    check(driver, spec, script)

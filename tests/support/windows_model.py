@@ -1,0 +1,293 @@
+"""What windows, triggers and panes mean: the specification, small enough to read.
+
+One key, values kept as plain lists, time in whole numbers of any unit. The kernel must say the same; see
+`tests/spark/test_windows_model.py`. A batch is `(rows, watermark, clock)`: the watermark acts first, then rows are
+folded in, then triggers are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+NEVER = float("-inf")
+END = 253370764800000000  # a watermark from here on ends the input
+FOREVER = float("inf")
+
+
+class Trigger:
+    """A trigger's state for one window: tell it of rows, ask whether it fires, tell it that it fired."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        ((self.kind, self.arg),) = spec.items()
+        self.rows = 0
+        self.due: float = FOREVER
+        self.at = 0
+        self.parts = [Trigger(part) for part in self._parts()]
+        self.done = [False] * len(self.parts)
+        if self.kind == "after_watermark":
+            self.on_time = False
+            self.early, self.late = self._part("early"), self._part("late")
+
+    def _parts(self) -> Sequence[dict[str, Any]]:
+        if self.kind == "repeatedly":
+            return [self.arg]
+        return self.arg if isinstance(self.arg, list) else []
+
+    def _part(self, name: str) -> Trigger | None:
+        return Trigger({"repeatedly": self.arg[name]}) if self.arg.get(name) else None
+
+    def _current(self) -> list[Trigger]:
+        """The parts that see rows now."""
+        if self.kind == "each_of":
+            return [self.parts[self.at]]
+        if self.kind == "after_watermark":
+            part = self.late if self.on_time else self.early
+            return [part] if part else []
+        return [part for part, done in zip(self.parts, self.done, strict=True) if not done]
+
+    def add(self, rows: int, clock: float) -> None:
+        self.rows += rows
+        if self.kind == "every" and self.due == FOREVER:
+            self.due = clock + self.arg
+        for part in self._current():
+            part.add(rows, clock)
+
+    def fires(self, passed: bool, clock: float) -> bool:
+        if self.kind == "after_count":
+            return self.rows >= self.arg
+        if self.kind == "every":
+            return clock >= self.due
+        if self.kind == "after_watermark" and not self.on_time and passed:
+            return True
+        asked = [part.fires(passed, clock) for part in self._current()]
+        return all(asked) if self.kind == "all_of" else any(asked)
+
+    def fired(self, passed: bool, clock: float) -> bool:
+        """Goes on to the next pane; whether the trigger has finished."""
+        return getattr(self, f"_fired_{self.kind}", lambda *_: True)(passed, clock)
+
+    def _fired_repeatedly(self, passed: bool, clock: float) -> bool:
+        if self.parts[0].fired(passed, clock):
+            self.parts = [Trigger(self.arg)]
+        return False
+
+    def _fired_each_of(self, passed: bool, clock: float) -> bool:
+        self.at += self.parts[self.at].fired(passed, clock)
+        return self.at == len(self.parts)
+
+    def _fired_after_watermark(self, passed: bool, clock: float) -> bool:
+        if passed and not self.on_time:
+            self.on_time = True
+            return self.late is None
+        for part in self._current():
+            part.fired(passed, clock)
+        return False
+
+    def _told(self, passed: bool, clock: float) -> list[bool]:
+        """Parts that fire are told so; which have finished."""
+        return [
+            done or (part.fires(passed, clock) and part.fired(passed, clock))
+            for part, done in zip(self.parts, self.done, strict=True)
+        ]
+
+    def _fired_any_of(self, passed: bool, clock: float) -> bool:
+        return any(self._told(passed, clock))
+
+    def _fired_all_of(self, passed: bool, clock: float) -> bool:
+        self.done = self._told(passed, clock)
+        return all(self.done)
+
+    def _fired_or_finally(self, passed: bool, clock: float) -> bool:
+        body, until = self.parts
+        return until.fires(passed, clock) or body.fired(passed, clock)
+
+    def reopen(self) -> None:
+        """The window's end is ahead of the watermark again: its on-time pane is still to come."""
+        if self.kind == "after_watermark" and self.on_time:
+            self.on_time, self.early = False, self._part("early")
+        for part in [self.parts[self.at]] if self.kind == "each_of" else self.parts:
+            part.reopen()
+
+    def merge(self, others: Sequence[Trigger]) -> None:
+        """Counts add up, the earliest deadline stays, `each_of` goes on at the furthest stage."""
+        self.rows += sum(other.rows for other in others)
+        self.due = min([self.due, *(other.due for other in others)])
+        if self.kind == "each_of":
+            furthest = max([self, *others], key=lambda each: each.at)
+            others = [each for each in [self, *others] if each.at == furthest.at and each is not furthest]
+            self.at, self.parts = furthest.at, furthest.parts
+        for i, part in enumerate(self.parts):
+            part.merge([other.parts[i] for other in others])
+        if self.kind == "after_watermark":
+            self.on_time = all([self.on_time, *(other.on_time for other in others)])
+            for name in ("early", "late"):
+                if part := getattr(self, name):
+                    part.merge([getattr(other, name) for other in others])
+
+
+@dataclass
+class Pane:
+    """One window of the key while it is open."""
+
+    start: float
+    end: float
+    trigger: Trigger
+    everything: list[Any] = field(default_factory=list)
+    fresh: list[Any] = field(default_factory=list)
+    number: int = 0
+    index: int = 0
+    rows: int = 0
+    added: int = 0
+    closed: bool = False
+    passed: bool = False
+    last: dict[str, Any] | None = None
+    stale: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Windows:
+    """Tumbling, sliding, session and global windows of one key."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.window, self.trigger, self.mode = spec["window"], spec["trigger"], spec["mode"]
+        self.lateness = spec.get("lateness", 0)
+        self.watermark: float = NEVER
+        self.open: list[Pane] = []
+        self.lost = 0
+        self.out: list[dict[str, Any]] = []
+
+    def batch(
+        self, rows: Iterable[tuple[float | None, Any]], watermark: float | None, clock: float
+    ) -> list[dict[str, Any]]:
+        """One micro-batch; what it emits, in order within a window."""
+        if watermark is not None:
+            self.watermark = max(self.watermark, watermark)
+        self._overtake(clock)
+        for time, value in rows:
+            self._row(time, value)
+        for pane in sorted(self.open, key=lambda pane: pane.start):
+            if not pane.closed:
+                self._settle(pane, clock)
+            pane.added = 0
+        emitted, self.out = self.out, []
+        return emitted
+
+    def _settle(self, pane: Pane, clock: float) -> None:
+        """A window with new rows is asked once; without, only when a period by the clock has come."""
+        if pane.added:
+            pane.trigger.add(pane.added, clock)
+        if pane.added or self._due(pane.trigger, clock):
+            self._ask(pane, "late" if pane.passed else "early", clock)
+
+    @property
+    def held(self) -> int:
+        """Rows in open windows, counted once for each."""
+        return sum(pane.rows for pane in self.open)
+
+    def _overtake(self, clock: float) -> None:
+        """The watermark completes windows, then ends those whose lateness is over."""
+        for pane in sorted(self.open, key=lambda pane: pane.start):
+            if self.watermark >= pane.end and not pane.passed:
+                pane.passed = True
+                self._ask(pane, "on_time", clock)
+        over = [pane for pane in self.open if self._too_late(pane.end)]
+        self.lost += sum(len(pane.fresh) for pane in over)
+        self.open = [pane for pane in self.open if pane not in over]
+
+    def _too_late(self, end: float) -> bool:
+        return self.watermark >= end + (0 if end == END else self.lateness)
+
+    def _row(self, time: float | None, value: Any) -> None:
+        if time is None:
+            self._late(value, None, "no_event_time")
+            return
+        session = self.window["kind"] == "session"
+        bounds = [self._merge(time)] if session else list(self._bounds(time))
+        alive = [b for b in bounds if time >= 0 and not self._too_late(b[1])]
+        taken = [pane for pane in map(self._opened, alive) if not pane.closed]
+        for pane in taken:
+            pane.everything.append(value)
+            pane.fresh.append(value)
+            pane.rows += 1
+            pane.added += 1
+        if not taken:
+            self._late(value, bounds[0], "closed" if alive else "too_late")
+
+    def _bounds(self, time: float) -> Iterable[tuple[float, float]]:
+        """The windows of a time, the last one first."""
+        if self.window["kind"] == "everything":
+            yield (0, END)
+            return
+        size = self.window["size"]
+        every, offset = self.window.get("every", size), self.window.get("offset", 0)
+        start = (time - offset) // every * every + offset
+        while start > time - size:
+            yield (start, start + size)
+            start -= every
+
+    def _opened(self, bounds: tuple[float, float]) -> Pane:
+        for pane in self.open:
+            if (pane.start, pane.end) == bounds:
+                return pane
+        pane = Pane(*bounds, Trigger(self.trigger), passed=self.watermark >= bounds[1])
+        self.open.append(pane)
+        return pane
+
+    def _merge(self, time: float) -> tuple[float, float]:
+        """The bounds of the session that takes a row; sessions it joins become one."""
+        end = time + self.window["gap"]
+        met = [pane for pane in self.open if pane.start < end and time < pane.end and time >= 0]
+        hit = sorted(met, key=lambda pane: pane.start)
+        bounds = (min([time, *(p.start for p in hit)]), max([end, *(p.end for p in hit)]))
+        if hit and (len(hit) > 1 or (hit[0].start, hit[0].end) != bounds):
+            self.open = [pane for pane in self.open if pane not in hit] + [self._joined(hit, bounds)]
+        return bounds
+
+    def _joined(self, parts: list[Pane], bounds: tuple[float, float]) -> Pane:
+        first, others = parts[0], parts[1:]
+        closed = any(part.closed for part in parts)
+        if others and not closed:
+            first.trigger.merge([other.trigger for other in others])
+        passed = self.watermark >= bounds[1]
+        if not passed and not closed:
+            first.trigger.reopen()
+        return Pane(
+            *bounds,
+            first.trigger,
+            everything=[value for part in parts for value in part.everything],
+            fresh=[value for part in parts for value in part.fresh],
+            rows=sum(part.rows for part in parts),
+            added=sum(part.added for part in parts),
+            closed=closed,
+            passed=passed,
+            stale=[row for part in parts for row in [*part.stale, *([part.last] if part.last else [])]],
+        )
+
+    def _due(self, trigger: Trigger, clock: float) -> bool:
+        """Whether a period by the clock has come: only then a window is asked without new rows."""
+        if trigger.kind == "every":
+            return clock >= trigger.due
+        return any(self._due(part, clock) for part in trigger._current())
+
+    def _ask(self, pane: Pane, timing: str, clock: float) -> None:
+        if pane.closed or not pane.trigger.fires(pane.passed, clock):
+            return
+        values = pane.fresh if self.mode == "discarding" else pane.everything
+        row = {
+            "window": (pane.start, pane.end, pane.number),
+            "values": sorted(values),
+            "index": pane.index,
+            "timing": timing,
+        }
+        if self.mode == "retracting":
+            stale = [*pane.stale, *([pane.last] if pane.last else [])]
+            self.out += [{"output": "main", **old, "retraction": True} for old in stale]
+            pane.stale, pane.last = [], row
+        self.out.append({"output": "main", **row, "retraction": False})
+        pane.index += 1
+        pane.fresh = []
+        pane.closed = pane.trigger.fired(pane.passed, clock)
+
+    def _late(self, value: Any, bounds: tuple[float, float] | None, reason: str) -> None:
+        self.out.append({"output": "late", "value": value, "window": bounds, "reason": reason})
