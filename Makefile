@@ -38,7 +38,7 @@ test: lint servers $(READY) ## all tests, with coverage; what CI runs
 	$(RUN)/coverage report
 
 bench: $(READY) kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
-	$(RUN)/python -m benchmarks
+	$(UV) run --locked --group bench python -m benchmarks
 
 docs: $(READY) ## the documentation, into site/
 	$(RUN)/mkdocs build --strict

@@ -1,0 +1,1 @@
+"""Benchmarks: Headrace beside what a user would pick instead."""

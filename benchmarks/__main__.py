@@ -1,0 +1,26 @@
+"""`make bench`: every benchmark, or those named: `python -m benchmarks native_windows decode`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
+NOT_BENCHMARKS = {"harness", "__main__"}
+
+
+def main() -> None:
+    """Run the benchmarks that are named, or all."""
+    known = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    names = sys.argv[1:] or [name for name in known if name not in NOT_BENCHMARKS]
+    for name in names:
+        if name not in known:
+            raise SystemExit(
+                f"there is no benchmark `{name}`. Known: {', '.join(set(known) - NOT_BENCHMARKS)}"
+            )
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+if __name__ == "__main__":
+    main()

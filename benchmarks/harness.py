@@ -1,0 +1,97 @@
+"""Contenders side by side: the same input, one machine, one Spark, warm, alternating; medians and ratios.
+
+Seconds mean little on a shared machine, so what is reported is the ratio within one run of the harness.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one contender did: seconds of each run, and rows per second at the median."""
+
+    contender: str
+    seconds: tuple[float, ...]
+    rows: int
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def rate(self) -> float:
+        return self.rows / self.median
+
+
+def compare(
+    title: str, contenders: Mapping[str, Callable[[], None]], *, rows: int, runs: int = 7, warm_up: int = 2
+) -> list[Measured]:
+    """Run the contenders in turn, `runs` times each after `warm_up`; the first is what the others are compared with."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    with Progress(transient=True) as progress:
+        task = progress.add_task(title, total=(runs + warm_up) * len(contenders))
+        for turn in range(runs + warm_up):
+            for name, run in contenders.items():
+                took = _timed(run)
+                if turn >= warm_up:
+                    seconds[name].append(took)
+                progress.advance(task)
+    measured = [Measured(name, tuple(times), rows) for name, times in seconds.items()]
+    report(title, measured)
+    return measured
+
+
+def report(title: str, measured: list[Measured]) -> None:
+    """Print the table; write it with the plot to `benchmarks/results`."""
+    base = measured[0]
+    table = Table(title=title)
+    for heading in ("contender", "rows/s", "median s", "spread s", f"times {base.contender}"):
+        table.add_column(heading, justify="left" if heading == "contender" else "right")
+    for item in measured:
+        spread = f"{min(item.seconds):.2f} - {max(item.seconds):.2f}"
+        ratio = f"{base.median / item.median:.2f}"
+        table.add_row(item.contender, f"{item.rate:,.0f}", f"{item.median:.2f}", spread, ratio)
+    Console().print(table)
+    RESULTS.mkdir(exist_ok=True)
+    name = title.lower().replace(" ", "_").replace(",", "")
+    (RESULTS / f"{name}.json").write_text(json.dumps([asdict(item) for item in measured], indent=2))
+    _plot(title, measured, RESULTS / f"{name}.svg")
+
+
+def _timed(run: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def _plot(title: str, measured: list[Measured], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 0.6 * len(measured) + 1.2))
+    axes.boxplot(
+        [[item.rows / s / 1000 for s in item.seconds] for item in measured],
+        orientation="horizontal",
+        tick_labels=[item.contender for item in measured],
+    )
+    axes.set_xlabel("thousand rows/s")
+    axes.set_xlim(left=0)
+    axes.set_title(title)
+    figure.tight_layout()
+    figure.savefig(path)
+    pyplot.close(figure)
