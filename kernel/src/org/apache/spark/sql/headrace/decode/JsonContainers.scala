@@ -60,7 +60,7 @@ final class JsonObject(schema: StructType, values: JsonValues) extends JsonReade
 
   private def unknown(parser: JsonParser): Unit = {
     if (values.rejectUnknown) {
-      val path = JsonValues.path(parser.getParsingContext)
+      val path = JsonValues.pathOf(parser)
       throw Rejection.field(path, s"the schema has no such field, at byte ${JsonValues.byteOf(parser)}")
     }
     parser.skipChildren()
@@ -70,7 +70,7 @@ final class JsonObject(schema: StructType, values: JsonValues) extends JsonReade
     var i = 0
     while (i < required.length) {
       if (row.isNullAt(required(i))) {
-        val parent = JsonValues.path(parser.getParsingContext)
+        val parent = JsonValues.pathOf(parser)
         val field = schema(required(i))
         val path = if (parent.isEmpty) field.name else s"$parent.${field.name}"
         throw Rejection.field(path, s"expected ${field.dataType.simpleString}, got null or nothing")

@@ -54,7 +54,7 @@ final class JsonValues(options: DecodeOptions) {
   private val timestamp: JsonReader = parser =>
     if (parser.currentToken == VALUE_NUMBER_INT) {
       val count = whole(parser, "timestamp", Long.MinValue, Long.MaxValue)
-      if (Math.abs(count) > Long.MaxValue / perUnit) throw unexpected(parser, "timestamp")
+      if (count > Long.MaxValue / perUnit || count < Long.MinValue / perUnit) throw outOfRange(parser, "timestamp")
       count * perUnit
     } else {
       text(parser, "timestamp", texts.timestamp)
@@ -129,6 +129,7 @@ object JsonValues {
   private object BinaryReader extends JsonReader {
     override def read(parser: JsonParser): Any = {
       if (parser.currentToken != VALUE_STRING) throw unexpected(parser, "binary in base64")
+      parser.getText // or else a failure would leave half of it behind
       try parser.getBinaryValue
       catch { case _: JsonProcessingException => throw unexpected(parser, "binary in base64") }
     }
@@ -176,10 +177,10 @@ object JsonValues {
   def byteOf(parser: JsonParser): Long = parser.currentTokenLocation.getByteOffset
 
   def unexpected(parser: JsonParser, kind: String): Rejection =
-    Rejection.expected(path(parser.getParsingContext), kind, shown(parser), byteOf(parser))
+    Rejection.expected(pathOf(parser), kind, shown(parser), byteOf(parser))
 
   private def outOfRange(parser: JsonParser, kind: String): Rejection =
-    Rejection.expected(path(parser.getParsingContext), kind, s"${shown(parser)}, which is out of range,", byteOf(parser))
+    Rejection.expected(pathOf(parser), kind, s"${shown(parser)}, which is out of range,", byteOf(parser))
 
   /** What stands at the current token, in words. */
   def shown(parser: JsonParser): String = parser.currentToken match {
@@ -192,8 +193,14 @@ object JsonValues {
     case _ => s"`${parser.getText}`"
   }
 
-  /** The field being read, as `place.tags[2]`. */
-  def path(context: JsonStreamContext): String =
+  /** The field being read, as `place.tags[2]`; after a struct's end, the field the struct is in. */
+  def pathOf(parser: JsonParser): String = {
+    val context = parser.getParsingContext
+    // the parser enters an object or array with the token that opens it
+    path(if (parser.currentToken.isStructStart) context.getParent else context)
+  }
+
+  private def path(context: JsonStreamContext): String =
     if (context == null || context.inRoot) ""
     else if (context.inArray) s"${path(context.getParent)}[${context.getCurrentIndex}]"
     else {

@@ -1,0 +1,172 @@
+"""Rejects: policies, what is taken in each epoch, limits, and that a record is decoded exactly once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headrace import formats
+from headrace.errors import DecodeError, SourceError
+from headrace.formats import Schema
+from headrace.formats.rejects import REJECTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+GOOD, BAD = bytearray(b'{"a": 1}'), bytearray(b'{"a": "x"}')
+RECORD = "value binary, partition string, offset bigint"
+
+
+def decoding(
+    spark: SparkSession, frame: DataFrame, on_error: Any = "divert", **more: Any
+) -> tuple[DataFrame, Any]:
+    from headrace.engine.decode import decoded
+
+    return decoded(
+        spark, frame, format=formats.Json(), schema=Schema.of("a int"), on_error=on_error, source="tx", **more
+    )
+
+
+@pytest.fixture
+def mixed(spark: SparkSession) -> DataFrame:
+    """Two bad records among four, at the positions 1 and 3 of two partitions each."""
+    rows = [([GOOD, BAD][i % 2], part, i) for part in ("p", "q") for i in range(4)]
+    return spark.createDataFrame(rows, RECORD).repartition(2)
+
+
+def test_divert_gives_each_reject_once_and_starts_again(spark: SparkSession, mixed: DataFrame) -> None:
+    rows, rejects = decoding(spark, mixed)
+    assert rows.count() == 4
+    assert rejects.count == 4
+    taken = rejects.take()
+    assert Schema.of(taken.schema) == REJECTS
+    assert sorted((r["partition"], r["position"]) for r in taken.collect()) == [
+        ("p", 1),
+        ("p", 3),
+        ("q", 1),
+        ("q", 3),
+    ]
+    assert rejects.count == 0
+    assert rejects.take().collect() == []
+
+
+def test_a_frame_that_is_read_twice_in_an_epoch_rejects_once(spark: SparkSession, mixed: DataFrame) -> None:
+    rows, rejects = decoding(spark, mixed)
+    rows.count()
+    rows.collect()
+    assert rejects.count == 4
+    assert rejects.take().count() == 4
+
+
+def test_reset_forgets_what_a_failed_epoch_left(spark: SparkSession, mixed: DataFrame) -> None:
+    rows, rejects = decoding(spark, mixed)
+    rows.count()
+    rejects.reset()
+    assert rejects.take().collect() == []
+
+
+def test_skip_only_counts(spark: SparkSession, mixed: DataFrame) -> None:
+    rows, rejects = decoding(spark, mixed, "skip", reject_bytes=2_000)
+    assert rows.count() == 4
+    assert rejects.count == 4
+    assert [(r["raw"], r["reason"]) for r in rejects.take().collect()] == [(b"", "")] * 4
+
+
+def test_fail_ends_the_job_with_an_error_that_says_where(spark: SparkSession, mixed: DataFrame) -> None:
+    from headrace.engine.decode import as_source_error
+
+    rows, _ = decoding(spark, mixed.where("partition = 'p' and offset < 2"), "fail")
+    with pytest.raises(Exception, match="DecodeFailure") as caught:
+        rows.collect()
+    error = as_source_error(caught.value)
+    assert isinstance(error, DecodeError)
+    assert str(error) == (
+        'source `tx`, partition p, position 1: field `a`: expected int, got string "x" at byte 6\n'
+        '  hint: on_error="divert" sends such records to the source\'s `rejects` and goes on'
+    )
+    assert as_source_error(ValueError("something else")) is None
+
+
+TOO_MANY = (
+    'source `tx`: the rejects of one batch are more than 0 MiB; the last: field `a`: expected int, got string "x" '
+    'at byte 6\n  hint: check format and schema, read smaller batches, or count bad records with on_error="skip"'
+)
+
+
+def test_more_rejects_than_the_limit_fail_the_task(spark: SparkSession) -> None:
+    from headrace.engine.decode import as_source_error
+
+    frame = spark.createDataFrame([(BAD, "p", i) for i in range(50)], RECORD).coalesce(1)
+    rows, _ = decoding(spark, frame, reject_bytes=2_000)
+    with pytest.raises(Exception, match="TooManyRejects") as caught:
+        rows.collect()
+    assert str(as_source_error(caught.value)) == TOO_MANY
+
+
+def test_rejects_that_only_together_pass_the_limit_fail_when_taken(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(BAD, "p", i) for i in range(40)], RECORD).repartition(4)
+    rows, rejects = decoding(spark, frame, reject_bytes=4_000)
+    rows.collect()
+    with pytest.raises(SourceError) as caught:
+        rejects.take()
+    assert str(caught.value) == TOO_MANY
+    rejects.reset()
+    assert rejects.take().collect() == []
+
+
+def test_a_record_is_decoded_once_however_its_columns_are_used(spark: SparkSession) -> None:
+    # without a position nothing tells two rejects apart, so each evaluation would count
+    frame = spark.createDataFrame([(BAD, None, None), (GOOD, None, None)], RECORD).repartition(1)
+    rows, rejects = decoding(spark, frame)
+    query = rows.where("a > 0").selectExpr("a", "a + 1 b", "a * 2 c").where("b < 100 and c > 1")
+    assert [tuple(row) for row in query.collect()] == [(1, 2, 2)]
+    assert rejects.count == 1
+
+
+def test_decoding_stays_in_generated_code_and_unused_columns_are_pruned(spark: SparkSession) -> None:
+    from pyspark.sql import functions as f
+
+    frame = spark.range(1).select(
+        f.lit(GOOD).alias("value"),
+        f.lit("p").alias("partition"),
+        f.col("id").alias("offset"),
+        f.rand().alias("more"),
+    )
+    rows, _ = decoding(spark, frame)
+    plan = rows.select("a")._jdf.queryExecution().executedPlan().toString()
+    assert "*(1) Project [decode_json(" in plan
+    assert "__position" not in plan
+    assert "more" not in plan
+
+
+def test_rejects_of_a_stream_are_complete_at_the_end_of_each_epoch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from headrace.engine.decode import decoded, file_position
+
+    (tmp_path / "in").mkdir()
+    lines = spark.readStream.text(str(tmp_path / "in")).select("value", file_position(spark).alias("at"))
+    frame = lines.selectExpr("cast(value as binary) value", "at.partition", "at.offset")
+    rows, rejects = decoded(
+        spark, frame, format=formats.Json(), schema=Schema.of("a int"), on_error="divert", source="tx"
+    )
+    epochs = []
+
+    def deliver(batch: DataFrame, _: int) -> None:
+        batch.persist()
+        got = sorted(row["a"] for row in batch.collect())
+        epochs.append((got, [(r["raw"], r["position"]) for r in rejects.take().collect()]))
+        batch.unpersist()
+
+    def run() -> None:
+        writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(tmp_path / "state"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    (tmp_path / "in" / "one.json").write_text('{"a": 1}\n{"a": "x"}\n{"a": 2}\nbad\n')
+    run()
+    (tmp_path / "in" / "two.json").write_text('{"a": 3}\n')
+    run()
+    assert epochs == [([1, 2], [(b'{"a": "x"}', 1), (b"bad", 3)]), ([3], [])]
