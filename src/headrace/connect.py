@@ -9,7 +9,8 @@ raises `OptionError` at once, without Spark.
 """
 
 from headrace.connectors.files import Files as files  # noqa: N813 - a constructor, by the word of documents
+from headrace.connectors.generator import Generator as generator  # noqa: N813
 from headrace.connectors.memory import Memory as memory  # noqa: N813
 from headrace.connectors.sqlite import SQLite as sqlite  # noqa: N813
 
-__all__ = ["files", "memory", "sqlite"]
+__all__ = ["files", "generator", "memory", "sqlite"]

@@ -154,3 +154,63 @@ def test_wrong_options_of_sqlite_are_told(options: dict[str, object], message: s
 def test_sqlite_refuses_update_without_a_key() -> None:
     assert "needs `key`" in connect.sqlite(path="x.db", table="t").refuses("update")
     assert connect.sqlite(path="x.db", table="t", key=["a"]).refuses("update") == ""
+
+
+def test_generator_tells_its_schema_from_its_recipes() -> None:
+    columns = {
+        "id": {"sequence": {"prefix": "p"}},
+        "n": {"choice": {1: 9, 2: 1}},
+        "card": "card_number",
+        "at": "timestamp",
+    }
+    made = connect.generator(rows=1, columns=columns)
+    assert made.schema_known is not None
+    assert made.schema_known.ddl == "id string, n bigint, card string, at timestamp"
+    assert connect.generator(rows=1).schema_known is None
+    assert connect.generator(replay="x.jsonl", speed="max").carries == "bytes"
+    assert made == connect.generator(rows=1, columns=dict(columns))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "generator: expected `rows`, `rate` or both: endless rows without a pace"),
+        ({"rows": -1}, "generator: rows: input should be greater than or equal to 0, got -1"),
+        (
+            {"replay": "x"},
+            "generator: expected `time`, the column that says when a recorded line is due, or speed `max`",
+        ),
+        ({"rows": 1, "speed": 0}, "generator: expected `speed` to be above 0, or `max`"),
+        (
+            {"replay": "x", "speed": "max", "planted": {1: {"a": 1}}},
+            "generator: a recording has its own columns",
+        ),
+        ({"rows": 1, "planted": [1]}, "generator: planted: expected a mapping from row number to columns"),
+        ({"rows": 1, "columns": ["a"]}, "generator: columns: expected a mapping from column to recipe"),
+        (
+            {"rows": 1, "columns": {"a": "contry"}},
+            "column `a`: there is no recipe `contry` (did you mean `country`?",
+        ),
+        ({"rows": 1, "columns": {"a": 3}}, "column `a`: expected a recipe such as `country`"),
+        ({"rows": 1, "columns": {"a": {"city": 3}}}, "column `a`: expected the options of `city`, got 3"),
+        ({"rows": 1, "columns": {"a": {"choice": []}}}, "column `a`: choice: of: expected a list of values"),
+        (
+            {"rows": 1, "columns": {"a": {"choice": {"x": 0}}}},
+            "column `a`: choice: of: expected weights of 0 or more",
+        ),
+        (
+            {"rows": 1, "columns": {"a": {"integer": {"low": 2, "high": 1}}}},
+            "expected low to be at most high, got 2 and 1",
+        ),
+        (
+            {"rows": 1, "columns": {"a": {"timestamp": {"start": "soon"}}}},
+            "timestamp: start: expected a time such as",
+        ),
+        ({"rows": 1, "columns": {"a": {"timestamp": {"every": "1 lightyear"}}}}, "expected a length of time"),
+        ({"rows": 1, "columns": {"a": {"ip": {"cont": 1}}}}, "column `a`: ip: unknown option `cont`"),
+    ],
+)
+def test_wrong_options_of_the_generator_are_told(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        connect.generator(**options)
+    assert message in str(caught.value)

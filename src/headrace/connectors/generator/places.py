@@ -1,0 +1,86 @@
+"""Words that made-up rows are made of."""
+
+from __future__ import annotations
+
+#: Countries by their two letters, with millions of people.
+COUNTRIES = {
+    "IN": 1430,
+    "CN": 1410,
+    "US": 335,
+    "ID": 277,
+    "BR": 216,
+    "NG": 223,
+    "MX": 128,
+    "JP": 124,
+    "ET": 126,
+    "EG": 112,
+    "DE": 84,
+    "TR": 85,
+    "GB": 68,
+    "FR": 68,
+    "ZA": 60,
+    "IT": 59,
+    "KR": 52,
+    "ES": 48,
+    "AR": 46,
+    "CA": 40,
+    "PL": 38,
+    "AU": 26,
+    "NL": 18,
+    "SE": 10,
+    "FI": 6,
+}
+
+CITIES = (
+    *("Amsterdam", "Athens", "Bangkok", "Barcelona", "Berlin", "Bogota", "Brussels", "Buenos Aires", "Cairo"),
+    *("Cape Town", "Chicago", "Copenhagen", "Delhi", "Dublin", "Hamburg", "Hanoi", "Helsinki", "Istanbul"),
+    *("Jakarta", "Lagos", "Lima", "Lisbon", "London", "Madrid", "Manila", "Mexico City", "Milan", "Montreal"),
+    *("Mumbai", "Nairobi", "New York", "Oslo", "Paris", "Prague", "Quito", "Rome", "Sao Paulo", "Seoul"),
+    *("Shanghai", "Singapore", "Stockholm", "Sydney", "Tokyo", "Toronto", "Vienna", "Warsaw", "Zurich"),
+)
+
+WORDS = (
+    *(
+        "bank",
+        "bridge",
+        "brook",
+        "channel",
+        "current",
+        "dam",
+        "delta",
+        "ditch",
+        "eddy",
+        "flood",
+        "flow",
+        "ford",
+    ),
+    *(
+        "gate",
+        "head",
+        "lake",
+        "lock",
+        "mill",
+        "mouth",
+        "pond",
+        "pool",
+        "race",
+        "rain",
+        "rapid",
+        "reed",
+        "river",
+    ),
+    *(
+        "sand",
+        "shore",
+        "sluice",
+        "source",
+        "spring",
+        "stone",
+        "stream",
+        "tide",
+        "wave",
+        "weir",
+        "well",
+        "wheel",
+    ),
+)
