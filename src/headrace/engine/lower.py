@@ -199,13 +199,16 @@ def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
 def _sql(node: Sql, lowering: Lowering) -> DataFrame:
     """Run the text over views whose names nobody else can have: several pipelines may share a session."""
     views = {table: f"__headrace_{next(_view_numbers)}" for table, _ in node.tables}
-    for table, ref in node.tables:
-        shown(lowering.frame(ref)).createOrReplaceTempView(views[table])
+    frames = {table: shown(lowering.frame(ref)) for table, ref in node.tables}
+    # A micro-batch has a session of its own, which alone knows the views made of its frames.
+    spark = next((frame.sparkSession for frame in frames.values()), lowering.spark)
+    for table, frame in frames.items():
+        frame.createOrReplaceTempView(views[table])
     try:
-        return lowering.spark.sql(_over_views(node.query, views))
+        return spark.sql(_over_views(node.query, views))
     finally:
         for view in views.values():
-            lowering.spark.catalog.dropTempView(view)
+            spark.catalog.dropTempView(view)
 
 
 @lower.register
