@@ -1,0 +1,1 @@
+"""Large packets, by a query in SQL."""

@@ -1,0 +1,1 @@
+"""Rolling minimum, maximum and mean per symbol."""

@@ -1,0 +1,31 @@
+"""What holds for every example, whatever it does: found by discovery."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+import pytest
+from examples_at_hand import EXAMPLES, NAMES, Example
+
+PARTS = ("README.md", "pipeline.py", "pipeline.yaml", "expected.jsonl")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example_has_all_its_parts(name: str) -> None:
+    directory = EXAMPLES / name
+    assert [part for part in PARTS if not (directory / part).exists()] == []
+    assert list(directory.glob("events.*"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_twins_are_the_same_plan(name: str, example: Callable[[str], Example]) -> None:
+    found = example(name)
+    assert found.pipeline("py").check() == found.pipeline("yaml").check()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_events_and_expected_rows_are_those_that_the_seed_gives(name: str) -> None:
+    made = importlib.import_module(f"examples.{name}.make_events").files()
+    kept = {file: (EXAMPLES / name / file).read_text() for file in made}
+    assert kept == made
