@@ -15,6 +15,7 @@ from headrace.engine import kernel_jar
 from headrace.engine.cache import cache_directory
 from headrace.engine.jars import jar_sets
 from headrace.engine.java import Unfit, candidates, find_java
+from headrace.engine.launch import active_session, log_file
 from headrace.errors import HeadraceError
 
 Status = Literal["ok", "optional", "missing"]
@@ -109,15 +110,13 @@ def _cache() -> Check:
 
 
 def _session() -> Check:
-    from pyspark import SparkContext
+    from headrace.engine.session import open_session
 
-    from headrace.engine.session import log_file, open_session
-
-    borrowed = SparkContext._active_spark_context is not None
+    borrowed = active_session() is not None
     session = open_session("headrace-doctor", say=lambda line: None)
     try:
         rows = session.range(3).count()
-        return Check("session", "ok", f"Spark started and counted {rows} rows; its log: {log_file(session)}")
+        return Check("session", "ok", f"Spark started and counted {rows} rows; its log: {log_file()}")
     finally:
         if not borrowed:
             session.stop()
