@@ -198,7 +198,9 @@ class Uniform(Recipe):
     decimals: int = Field(2, ge=0, le=12, description="Digits after the point")
 
     def value(self, draw: Draw) -> str:
-        return f"round({self.low!r}D + {draw.uniform()} * {self.high - self.low!r}D, {self.decimals})"
+        # Rounded down: up would reach the upper end.
+        number = f"{self.low!r}D + {draw.uniform()} * {self.high - self.low!r}D"
+        return f"floor(({number}) * {10**self.decimals}L) / {10**self.decimals}D"
 
 
 class Normal(Recipe):
