@@ -25,6 +25,11 @@ def kinds() -> tuple[str, ...]:
     return tuple(sorted({*_OURS, *(point.name for point in entry_points(group="headrace.connectors"))}))
 
 
+def ours() -> tuple[str, ...]:
+    """The words of the connectors that come with Headrace, sorted."""
+    return tuple(sorted(_OURS))
+
+
 @cache
 def connector(kind: str) -> type[Connector]:
     """The option model behind a word of a document.

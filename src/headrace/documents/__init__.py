@@ -13,6 +13,7 @@
 """
 
 from headrace.documents.dump import dump
+from headrace.documents.json_schema import document_schema
 from headrace.documents.load import from_mapping, from_text, load
 
-__all__ = ["dump", "from_mapping", "from_text", "load"]
+__all__ = ["document_schema", "dump", "from_mapping", "from_text", "load"]

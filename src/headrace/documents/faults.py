@@ -18,11 +18,12 @@ class Faults:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self._spoilt: set[str] = set()
 
     def add(self, where: str, what: str, hint: str = "") -> None:
         """Note a fault and go on."""
         problem = Problem(where, what, hint)
-        if problem not in self.problems:
+        if problem not in self.problems and where.partition(": ")[0] not in self._spoilt:
             self.problems.append(problem)
 
     def attempt(self, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
@@ -33,6 +34,10 @@ class Faults:
             for problem in error.problems:
                 self.add(problem.where, problem.what, problem.hint)
             return None
+
+    def spoil(self, where: str) -> None:
+        """Pass over later faults of a value: they follow from the one that is noted already."""
+        self._spoilt.add(where)
 
     def raise_any(self) -> None:
         """Raise all faults, in the order of the document.

@@ -132,6 +132,8 @@ def _pipeline(tree: Value, name: str, faults: Faults) -> Pipeline:
     builder.sources(_read(entries["sources"], sections.source, faults))
     builder.steps(_read(entries["steps"], sections.step, faults))
     builder.sinks(_read(entries["sinks"], sections.sink, faults))
+    if not entries["sources"] and not faults.problems:
+        faults.add(document.where, "the document has no sources", "add `sources:` with what is read, by name")
     faults.raise_any()
     return pipeline
 
@@ -187,7 +189,10 @@ def _expanded(tree: Value, variables: Mapping[str, str], faults: Faults) -> Valu
     if not isinstance(tree.value, str):
         return tree
     found = faults.attempt(_substituted, tree, variables)
-    return tree if found is None else Scalar(tree.where, found, found)
+    if found is None:
+        faults.spoil(tree.where)
+        return tree
+    return Scalar(tree.where, found, found)
 
 
 def _substituted(scalar: Scalar, variables: Mapping[str, str]) -> str:

@@ -60,10 +60,15 @@ def record_format(value: Value) -> Format:
 
 def schema(value: Value) -> Schema:
     """Columns as DDL text, or as a mapping from name to type."""
+    if isinstance(value, Fields) and len(value):
+        return Schema(tuple(field for name in value for field in _column(name, value[name]).fields))
     with at(value):
-        if isinstance(value, Fields) and len(value):
-            return Schema.of({name: text(value[name], wanted="a type") for name in value})
         return Schema.of(text(value, wanted="a schema such as `card string, amount double`"))
+
+
+def _column(name: str, value: Value) -> Schema:
+    with at(value):
+        return Schema.of({name: text(value, wanted="a type")})
 
 
 def model_of(model: type[Model], given: Fields, *, where: str, key_at: str) -> Model:

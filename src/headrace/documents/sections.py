@@ -155,13 +155,21 @@ def _inputs(given: Fields) -> tuple[Scalar, ...]:
     if "union" in given:
         value = given["union"]
         if not isinstance(value, Items) or len(value.items) < 2:
-            fault(value.where, f"expected a list of two or more streams, got {value}", "such as [big, home]")
+            fault(
+                value.where,
+                f"expected a list of two or more streams, got {_counted(value)}",
+                "such as [big, home]",
+            )
         return tuple(_reference(item) for item in value.items)
     if "from" in given:
         return (_reference(given["from"]),)
     if "sql" not in given:
         fault(given.where, "the step reads nothing: `from` is missing", _STEP_HINT)
     return ()
+
+
+def _counted(value: Value) -> str:
+    return f"{len(value.items)}" if isinstance(value, Items) else str(value)
 
 
 def _reference(value: Value) -> Scalar:
@@ -211,6 +219,10 @@ def _whole(entry: StepEntry, given: Fields, faults: Faults) -> None:
         faults.add(given.where, "the step does nothing", "add where, select, aggregate, ...")
     if isinstance(entry.middle, Query) and not entry.inputs and entry.before:
         faults.add(given.where, "without `from`, `sql` begins the step", "put the condition into the query")
+    if isinstance(entry.middle, Query) and entry.inputs and "this" not in entry.middle.tables:
+        faults.add(
+            entry.middle.where, "the query doesn't read `this`, which is what `from` says", "leave `from` out"
+        )
     if "route" in given and entry.after:
         faults.add(
             entry.after[0].where, f"`{entry.after[0].verb}` can't follow `route`", "make two steps of it"

@@ -74,6 +74,7 @@ class _Reader:
             return Scalar(where, node.value, node.value)
         text = self._faults.attempt(self._expanded, node)
         if text is None:
+            self._faults.spoil(where)
             return Scalar(where, node.value, node.value)
         if text != node.value and node.style is None:  # `port: ${PORT}` is a number if the variable is
             tag = str(self._resolver.resolve(ScalarNode, text, (True, False)))

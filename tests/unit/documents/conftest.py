@@ -10,7 +10,7 @@ import pytest
 from headrace.connectors import registry
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def contract_connectors() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parent / "plugin")

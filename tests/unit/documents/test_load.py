@@ -8,9 +8,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from document_words import CONTRACT, SCHEMA, TRIGGERS, WINDOWS
 from ruamel.yaml import YAML
 
-from headrace import Pipeline, triggers, windows
+from headrace import Pipeline, connect, triggers, windows
 from headrace.connectors.registry import connector
 from headrace.documents import from_mapping, from_text, load
 from headrace.errors import DocumentError, PlanError
@@ -19,7 +20,6 @@ from headrace.plan.nodes import Aggregate, EventTime, Ref, Select, Sql, WindowAg
 from headrace.triggers import Emission, Trigger
 from headrace.windows import Window
 
-SCHEMA = "id string, card string, country string, amount double, ts timestamp"
 TX = f"sources: {{tx: {{feed: {{}}, schema: '{SCHEMA}', event_time: ts}}}}\n"
 
 
@@ -38,33 +38,7 @@ def python() -> tuple[Pipeline, object]:
 
 def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path) -> None:
     document = tmp_path / "fraud.yaml"
-    document.write_text(
-        dedent("""\
-        name: card-fraud
-        sources:
-          tx:
-            kafka: {servers: "${KAFKA:-localhost:9092}", topic: payments}
-            format: json
-            schema: id string, card string, country string, amount double, ts timestamp
-            event_time: {column: ts, out_of_order: 1 minute, idle: 30 seconds}
-        steps:
-          big:    {from: tx, where: amount > 50}
-          totals:
-            from: tx
-            key_by: card
-            window: {tumbling: 10 minutes}
-            emit: {early: {every: 30 seconds}, late: {after_count: 1}, lateness: 5 minutes, mode: retracting}
-            aggregate: {n: count(*), total: sum(amount)}
-          home:   {from: tx, lookup: {postgres: {url: u, table: homes}, schema: "card string, residence string", on: card}}
-          both:   {union: [big, home]}
-          unique: {from: tx, distinct: {on: [id], within: 10 minutes}}
-          split:  {from: tx, route: {foreign: country <> 'FI', rest: "true"}}
-          report: {sql: "select country, count(*) n from tx group by country, window(ts, '1 hour')"}
-        sinks:
-          totals_table: {from: totals, postgres: {url: "${PG}", table: totals, key: [card, window]}}
-          late_rows:    {from: totals.late, feed: {}, mode: append}
-        """)
-    )
+    document.write_text(CONTRACT)
     kafka, postgres = connector("kafka"), connector("postgres")
     fraud = Pipeline("card-fraud")
     tx = fraud.read("tx", kafka(servers="localhost:9092", topic="payments"), format="json", schema=SCHEMA)
@@ -76,15 +50,15 @@ def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path
         .emit(early=triggers.every("30 seconds"), lateness="5 minutes", mode="retracting")
         .aggregate("totals", n="count(*)", total="sum(amount)")
     )
-    homes = postgres(url="u", table="homes")
-    home = timed.lookup("home", homes, on="card", schema="card string, residence string")
+    homes = connect.files(path="homes.csv", format="csv", schema="card string, residence string")
+    home = timed.lookup("home", homes, on="card")
     big.union(home).named("both")
     timed.distinct("unique", on=["id"], within="10 minutes")
     timed.route("split", foreign="country <> 'FI'", rest="true")
     query = "select country, count(*) n from tx group by country, window(ts, '1 hour')"
     fraud.add(Sql("report", query, (("tx", timed._ref),), groups=True))
     totals.write("totals_table", postgres(url="there", table="totals", key=["card", "window"]))
-    totals.late.write("late_rows", feed(), mode="append")
+    totals.late.write("late_rows", connect.files(path="late/", format="json"), mode="append")
 
     loaded = load(document, environment={"PG": "there"})
 
@@ -201,50 +175,11 @@ def test_numbers_serve_as_text_options() -> None:
     assert repr(found["tx"].connector) == "Kafka(servers='9092', topic='7', partitions=3)"  # type: ignore[attr-defined]
 
 
-WINDOWS = [
-    ("{tumbling: 10 minutes}", windows.tumbling("10 minutes")),
-    ("{tumbling: {size: 1 day, offset: 6 hours}}", windows.tumbling("1 day", offset="6 hours")),
-    ("{sliding: {size: 1 hour, every: 10 minutes}}", windows.sliding("1 hour", every="10 minutes")),
-    ("{session: 30 seconds}", windows.session("30 seconds")),
-    ("{session: {gap: 30 seconds}}", windows.session("30 seconds")),
-    ("{count: 100}", windows.count(100)),
-    ("{count: {size: 100, every: 10, order: arrival}}", windows.count(100, every=10, order="arrival")),
-    ("{delta: {of: value, by: 5}}", windows.delta("value", by=5)),
-    ("{delta: {of: value, by: 0.5, order: arrival}}", windows.delta("value", by=0.5, order="arrival")),
-    ("{punctuation: kind = 'end'}", windows.punctuation("kind = 'end'")),
-    ("{punctuation: {when: done, order: arrival}}", windows.punctuation("done", order="arrival")),
-    ("{landmark: {when: kind = 'open'}}", windows.landmark(when="kind = 'open'")),
-    ("{landmark: {reset: 1 day, step: 1 hour}}", windows.landmark(reset="1 day", step="1 hour")),
-    ("{trailing: 1 hour}", windows.trailing("1 hour")),
-    ("{everything: {}}", windows.everything()),
-    ("everything", windows.everything()),
-]
-
-
 @pytest.mark.parametrize(("written", "window"), WINDOWS)
 def test_windows(written: str, window: Window) -> None:
     node = graph(TX + f"steps: {{t: {{from: tx, window: {written}, aggregate: {{n: count(*)}}}}}}")["t"]
     assert isinstance(node, WindowAggregate)
     assert node.window == window
-
-
-COUNT, EVERY = triggers.after_count(3), triggers.every("30 seconds")
-TRIGGERS = [
-    ("{every: 30 seconds}", EVERY),
-    ("{after_count: 3}", COUNT),
-    ("{after_watermark: {}}", triggers.after_watermark()),
-    ("after_watermark", triggers.after_watermark()),
-    (
-        "{after_watermark: {early: {every: 30 seconds}, late: {after_count: 3}}}",
-        triggers.after_watermark(early=EVERY, late=COUNT),
-    ),
-    ("{any_of: [{every: 30 seconds}, {after_count: 3}]}", triggers.any_of(EVERY, COUNT)),
-    ("{all_of: [{every: 30 seconds}, {after_count: 3}]}", triggers.all_of(EVERY, COUNT)),
-    ("{each_of: [{every: 30 seconds}, {after_count: 3}]}", triggers.each_of(EVERY, COUNT)),
-    ("{repeatedly: {after_count: 3}}", triggers.repeatedly(COUNT)),
-    ("{or_finally: [{repeatedly: {after_count: 3}}, {every: 30 seconds}]}",
-     triggers.or_finally(triggers.repeatedly(COUNT), EVERY)),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize(("written", "trigger"), TRIGGERS)
