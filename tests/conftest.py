@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,13 +17,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+@cache
+def shared_session() -> SparkSession:
     """A small local Spark as `headrace run` starts it; all tests of one process share it."""
     from headrace.engine.session import open_session
 
-    directory = tmp_path_factory.mktemp("spark")
-    session = open_session(
+    directory = Path(tempfile.mkdtemp(prefix="headrace-tests-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return open_session(
         "headrace-tests",
         master="local[2]",
         conf={
@@ -29,8 +35,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         },
         log_directory=directory,
     )
-    yield session
-    session.stop()
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    """The session that all tests share."""
+    return shared_session()
+
+
+def pytest_headrace_session() -> SparkSession:
+    """Transcripts run in the same session."""
+    return shared_session()
+
+
+def pytest_sessionfinish() -> None:
+    """Stop Spark, if any test has started it."""
+    if shared_session.cache_info().currsize:
+        shared_session().stop()
 
 
 @pytest.hookimpl(wrapper=True)

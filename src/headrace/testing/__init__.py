@@ -1,0 +1,59 @@
+"""Tests of whole pipelines in virtual time: `headrace test FILE...`, the same in pytest, and from Python.
+
+A case is a YAML document: a pipeline, and a script that feeds its sources, moves watermarks and the clock, kills the
+run, and says which rows are expected. It runs the real pipeline through Spark; only time is not real, so that a case
+about an hour takes no longer than one about a second.
+
+>>> from headrace import testing
+>>> outcome = testing.run_case('''
+... name: a late row is counted where the user said so
+... pipeline:
+...   sources: {tx: {memory: {}, schema: "v int, ts timestamp", event_time: {column: ts}}}
+...   steps: {sums: {from: tx, window: {tumbling: 10 seconds}, emit: {late_rows: count}, aggregate: {s: sum(v)}}}
+... script:
+...   - rows: {tx: [{v: 1, ts: 1}]}
+...   - watermark: {tx: 10}
+...   - expect: {sums: [{window: {start: 0, end: 10}, s: 1}]}
+... ''')                                                                                # doctest: +SKIP
+>>> outcome.passed                                                                      # doctest: +SKIP
+True
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.testing.junit import write_junit
+    from headrace.testing.runner import Outcome, Report, run_case, run_cases, run_files
+    from headrace.testing.transcript import Case, read_case, read_file
+
+__all__ = [
+    "Case",
+    "Outcome",
+    "Report",
+    "read_case",
+    "read_file",
+    "run_case",
+    "run_cases",
+    "run_files",
+    "write_junit",
+]
+
+_PLACES = {
+    "Case": "transcript",
+    "Outcome": "runner",
+    "Report": "runner",
+    "read_case": "transcript",
+    "read_file": "transcript",
+    "run_case": "runner",
+    "run_cases": "runner",
+    "run_files": "runner",
+    "write_junit": "junit",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is asked for: the pytest plugin is in this package, and must not load Spark."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

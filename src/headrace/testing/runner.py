@@ -1,0 +1,207 @@
+"""Runs cases: each line of a script done to the pipeline on stage, each `expect` compared, every failure told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.engine.session import open_session
+from headrace.errors import DocumentError, HeadraceError
+from headrace.testing.difference import compare
+from headrace.testing.script import Advance, End, Expect, Line, Restart, Rows, Watermark
+from headrace.testing.stage import Stage
+from headrace.testing.transcript import Case, Unread, read_case, read_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SIDE_BY_SIDE = 4
+"""How many cases run at once: most of a small micro-batch is waiting."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case. `failure` is empty where it passed; else it says where and why not."""
+
+    name: str
+    where: str
+    failure: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return not self.failure
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcomes of a run, in the order of the files."""
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there were cases and all of them passed."""
+        return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
+
+    @property
+    def failures(self) -> tuple[Outcome, ...]:
+        return tuple(outcome for outcome in self.outcomes if not outcome.passed)
+
+
+def run_case(given: str | Mapping[str, Any] | Case, *, spark: SparkSession | None = None) -> Outcome:
+    """Run one case, given as YAML text, as a mapping or as read before.
+
+    Args:
+        given: the case.
+        spark: a session that Headrace opened; one is opened if None.
+
+    Raises:
+        DocumentError: the case is wrong; every fault is listed.
+
+    >>> outcome = run_case('''
+    ... name: amounts add up
+    ... pipeline:
+    ...   sources: {tx: {memory: {}, schema: "card string, amount int"}}
+    ...   steps: {totals: {from: tx, key_by: card, aggregate: {total: sum(amount)}}}
+    ... script:
+    ...   - rows: {tx: [{card: a, amount: 1}, {card: a, amount: 2}]}
+    ...   - expect: {totals: [{card: a, total: 3}]}
+    ... ''')                                                                            # doctest: +SKIP
+    >>> outcome.passed                                                                  # doctest: +SKIP
+    True
+    """
+    case = given if isinstance(given, Case) else read_case(given)
+    return _run(case, spark or test_session())
+
+
+def run_cases(
+    cases: Sequence[Case | Unread], *, spark: SparkSession | None = None, side_by_side: int = SIDE_BY_SIDE
+) -> list[Outcome]:
+    """Run cases side by side in one session; the outcomes are in the order of the cases."""
+    if not any(isinstance(case, Case) for case in cases):
+        return [_unread(case) for case in cases if isinstance(case, Unread)]
+    session = spark or test_session()
+    with ThreadPoolExecutor(side_by_side, thread_name_prefix="case") as pool:
+        return list(pool.map(lambda case: _outcome(case, session), cases))
+
+
+def run_files(
+    paths: Iterable[str | Path],
+    *,
+    only: str = "",
+    spark: SparkSession | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
+) -> Report:
+    """Run the cases of files, and of all YAML files below directories.
+
+    Args:
+        paths: files and directories.
+        only: run only cases whose name contains this text.
+        spark: a session that Headrace opened; one is opened if None.
+        side_by_side: how many cases run at once.
+
+    >>> run_files(["tests/transcripts"]).passed                                         # doctest: +SKIP
+    True
+    """
+    cases = [case for path in files_of(paths) for case in _read(path) if only in case.name]
+    return Report(tuple(run_cases(cases, spark=spark, side_by_side=side_by_side)))
+
+
+def files_of(paths: Iterable[str | Path]) -> list[Path]:
+    """The files that paths name: themselves, or the YAML files below a directory, in order."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted([*path.rglob("*.yaml"), *path.rglob("*.yml")]) if path.is_dir() else [path]
+        found += inside
+    return found
+
+
+def test_session() -> SparkSession:
+    """The session that tests share: the one that runs already, or a new one."""
+    return open_session("headrace-test")
+
+
+test_session.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
+
+
+def _read(path: Path) -> list[Case | Unread]:
+    try:
+        return read_file(path)
+    except DocumentError as error:
+        return [Unread(path.name, str(path), error)]
+
+
+def _outcome(case: Case | Unread, spark: SparkSession) -> Outcome:
+    return _run(case, spark) if isinstance(case, Case) else _unread(case)
+
+
+def _unread(case: Unread) -> Outcome:
+    return Outcome(case.name, case.where, _told(case.error))
+
+
+def _run(case: Case, spark: SparkSession) -> Outcome:
+    started = time.monotonic()
+    failure = _failure(case, spark)
+    return Outcome(case.name, case.where, failure, time.monotonic() - started)
+
+
+def _failure(case: Case, spark: SparkSession) -> str:
+    where = case.where
+    stage = None
+    try:
+        stage = Stage(spark, case)
+        for index, line in enumerate(case.script):
+            where = line.where
+            if failure := _do(line, stage, dying=case.killed_in(index)):
+                return failure
+        return _left_over(case, stage)
+    except Exception as error:  # whatever ends a run is the failure of this case, not of the others
+        return f"{where}: the run failed\n{_told(error)}"
+    finally:
+        if stage is not None:
+            stage.close()
+
+
+def _do(line: Line, stage: Stage, *, dying: bool) -> str:
+    match line:
+        case Rows():
+            stage.rows(line.rows, dying=dying)
+        case Watermark():
+            stage.watermark(line.marks)
+        case Advance():
+            stage.advance(line.length)
+        case Restart():
+            stage.restart()
+        case End():
+            stage.end()
+        case Expect():
+            return _look(line, stage)
+    return ""
+
+
+def _look(line: Expect, stage: Stage) -> str:
+    found = {name: compare(name, expected, stage.take(name)) for name, expected in line.outputs.items()}
+    told = [f"{line.places[name]}: {difference}" for name, difference in found.items() if difference]
+    return "\n".join(told)
+
+
+def _left_over(case: Case, stage: Stage) -> str:
+    """Rows that no `expect` has looked at; a sink of mode complete repeats itself, so it leaves none."""
+    told = []
+    for name in case.outputs:
+        left = compare(name, (), [] if stage.holds_whole(name) else stage.take(name))
+        if left:
+            told.append(f"{case.where}: at the end of the script\n{left}")
+    return "\n".join(told)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, HeadraceError):
+        return str(error)
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,46 @@
+"""The pytest plugin: which files are transcripts, and what their cases are called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+CASE = """
+name: %s
+pipeline: {sources: {a: {memory: {}, schema: v int}}}
+script: [expect: {a: []}]
+"""
+
+
+def collected(directory: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "pytest", "-q", "--co", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False).stdout
+
+
+def test_files_are_taken_by_their_name_or_their_place(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nheadrace_transcripts = cases\n")
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "deep.yaml").write_text(CASE % "placed")
+    (tmp_path / "some.transcript.yaml").write_text(CASE % "named" + "---" + CASE % "named")
+    (tmp_path / "other.yaml").write_text("a: 1")
+    found = collected(tmp_path)
+    assert "cases/deep.yaml::placed" in found
+    assert "some.transcript.yaml::named\n" in found
+    assert "some.transcript.yaml::named (2)\n" in found
+    assert "3 tests collected" in found
+
+
+def test_a_case_that_cannot_be_read_fails_with_its_faults(tmp_path: Path) -> None:
+    (tmp_path / "x.transcript.yaml").write_text("name: broken\nscript: []\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "x.transcript.yaml:1:1: `pipeline` of the case is missing" in run.stdout
+    assert "1 failed" in run.stdout
+    assert "Traceback" not in run.stdout
+
+
+def test_the_plugin_does_not_load_spark() -> None:
+    program = "import sys, headrace.testing.pytest_plugin; print('pyspark' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
