@@ -11,6 +11,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyspark.sql import DataFrame, functions
+
 from headrace.triggers import (
     AfterCount,
     AfterWatermark,
@@ -23,12 +25,12 @@ from headrace.triggers import (
     Repeatedly,
     Trigger,
 )
-from headrace.windows import Everything
+from headrace.windows import Delta, Everything, Landmark, Punctuation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, SparkSession
 
     from headrace.windows import Window
 
@@ -88,6 +90,61 @@ def _parts(trigger: Trigger) -> Any:
             return [_trigger(part) for part in parts]
 
 
+class Counts:
+    """Where a running step's rows went; reads what its tasks have added up so far.
+
+    `rows = folded + late + pending`; a row in several windows is `placed` in each, and `placed = settled + lost` + what is
+    in open windows. A task that runs twice counts twice.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        kernel = spark.sparkContext._jvm.org.apache.spark.sql.headrace.windows  # type: ignore[union-attr]
+        self._kernel = kernel.Counts.registered(spark._jsparkSession.sparkContext())
+
+    def values(self) -> dict[str, int]:
+        """The counts by name."""
+        return dict(self._kernel.values())
+
+
+def windowed(
+    frame: DataFrame,
+    keys: Sequence[str],
+    window: Window,
+    emission: Emission,
+    aggregates: Mapping[str, Column | str],
+    *,
+    time: Time = "event",
+    counts: Counts | None = None,
+) -> DataFrame:
+    """The tagged rows of a windowed step over a stream.
+
+    Args:
+        frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is known;
+            under a watermark, unless `time` is the clock.
+        keys: Names of the key's columns; none for one key over all rows.
+        window: The kind of window.
+        emission: When it emits.
+        aggregates: Spark aggregates by the name of their column.
+        time: `clock` for ingestion and processing time, where the clock is the watermark.
+        counts: Where rows are counted.
+    """
+    ready = with_conditions(frame, window)
+    grouped = _grouped(ready, keys, aggregates)
+    counted = counts or Counts(frame.sparkSession)
+    operator = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows.WindowOperator  # type: ignore[union-attr]
+    declared = declaration(window, emission, time=time)
+    return DataFrame(operator.apply(ready._jdf, grouped._jdf, declared, counted._kernel), frame.sparkSession)
+
+
+def with_conditions(frame: DataFrame, window: Window) -> DataFrame:
+    """The frame with the columns a window looks at: `__when` for a condition, `__of` for a value."""
+    if isinstance(window, Punctuation | Landmark) and window.when is not None:
+        return frame.withColumn("__when", functions.expr(window.when).cast("boolean"))
+    if isinstance(window, Delta):
+        return frame.withColumn("__of", functions.expr(window.of).cast("double"))
+    return frame
+
+
 class WindowDriver:
     """A windowed step in virtual time without a streaming query: the kernel's per-key logic over state in memory.
 
@@ -112,8 +169,6 @@ class WindowDriver:
 
 
 def _grouped(frame: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Column | str]) -> DataFrame:
-    from pyspark.sql import functions
-
     columns = [
         (functions.expr(given) if isinstance(given, str) else given).alias(name)
         for name, given in aggregates.items()

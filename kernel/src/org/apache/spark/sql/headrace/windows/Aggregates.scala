@@ -1,3 +1,6 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
 package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -25,7 +28,7 @@ final class Aggregates(
   val types: Seq[DataType] = results.map(_.dataType)
 
   /** The same value in two runs whose buffers can be read by each other. */
-  def fingerprint: Int = (layout.map(_.sql) ++ functions.map(_.aggregateFunction.prettyName)).hashCode
+  def fingerprint: Int = (layout.toSeq.map(_.sql) ++ functions.map(_.aggregateFunction.prettyName)).hashCode
 
   @transient private lazy val bound: Seq[AggregateFunction] = {
     val offsets = functions.map(_.aggregateFunction.aggBufferAttributes.size).scanLeft(0)(_ + _)

@@ -1,3 +1,6 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
 package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.{Dataset, Row}

@@ -1,0 +1,87 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.windows
+
+import org.apache.logging.log4j.Level
+import org.apache.logging.log4j.core.config.Configurator
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.analysis.UnresolvedDeserializer
+import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
+import org.apache.spark.sql.types.{Metadata, ObjectType, StructField, StructType}
+
+/** A windowed step as a node of a streaming plan. */
+object WindowOperator {
+  // Two windows of a key may want the same moment; Spark warns of each second registration.
+  private val timers =
+    "org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl"
+
+  /**
+   * Tagged rows of a step over a stream.
+   *
+   * @param frame the input with Headrace's own columns, under a watermark unless the clock is its time
+   * @param grouped its aggregates, as `Step` reads them
+   * @param spec the declaration, as JSON
+   * @param counts where rows are counted
+   */
+  def apply(frame: Dataset[Row], grouped: Dataset[Row], spec: String, counts: Counts): Dataset[Row] = {
+    Configurator.setLevel(timers, Level.ERROR)
+    val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
+    val declared = Step(frame, grouped, spec)
+    val (child, renamed) = hidden(frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
+    val keys = constant(declared.keys.map(k => renamed(k.exprId)), child)
+    val processor = new WindowProcessor(declared, counts)
+    classic.Dataset.ofRows(session, serialized(node(processor, declared, keys._1, keys._2), declared))
+  }
+
+  /**
+   * The same columns without the mark of a watermark: where Spark sees it, it drops late rows before they come here.
+   * The watermark moves all the same.
+   */
+  private def hidden(plan: LogicalPlan): (LogicalPlan, Map[ExprId, Attribute]) = {
+    val columns = plan.output.map(a => Alias(a, a.name)(explicitMetadata = Some(Metadata.empty)))
+    (Project(columns, plan), plan.output.map(_.exprId).zip(columns.map(_.toAttribute)).toMap)
+  }
+
+  /** Without key columns all rows have one key, which Spark wants to be a column. */
+  private def constant(keys: Seq[Attribute], plan: LogicalPlan): (Seq[Attribute], LogicalPlan) =
+    if (keys.nonEmpty) (keys, plan)
+    else {
+      val one = Alias(Literal(0), "__all")()
+      (Seq(one.toAttribute), Project(plan.output :+ one, plan))
+    }
+
+  private def node(
+      processor: WindowProcessor, step: Step, keys: Seq[Attribute], child: LogicalPlan): TransformWithState = {
+    val encoder = ExpressionEncoder(StructType(keys.map(k => StructField(k.name, k.dataType, k.nullable))))
+    val deserializer = UnresolvedDeserializer(encoder.deserializer, keys)
+    new TransformWithState(
+      deserializer,
+      WholeRow(),
+      keys,
+      child.output,
+      processor.asInstanceOf[StatefulProcessor[Any, Any, Any]],
+      if (step.spec.byClock) TimeMode.ProcessingTime() else TimeMode.EventTime(),
+      OutputMode.Append(),
+      encoder.asInstanceOf[ExpressionEncoder[Any]],
+      AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)(),
+      child,
+      false,
+      keys,
+      child.output,
+      deserializer,
+      LocalRelation(keys))
+  }
+
+  private def serialized(node: TransformWithState, step: Step): LogicalPlan =
+    SerializeFromObject(
+      step.layout.output.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
+        Alias(RowColumn(node.outputObjAttr, i, field.dataType), field.name)()
+      }, node)
+}

@@ -1,0 +1,132 @@
+"""Windowed steps in a real streaming query: what the model says, for many keys at once, over restarts."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions
+from windows_model import Windows
+
+from headrace import triggers, windows
+from headrace.engine.windowing import Counts, declaration, windowed
+
+SECOND = 1_000_000
+KEYS = [f"k{i}" for i in range(12)] + [None]
+AGGREGATES = {"values": "sort_array(collect_list(v))", "p": "percentile_approx(v, 0.5)"}
+
+
+class Feed:
+    """Rows as files, one micro-batch each, into one query; what came out of each `play`."""
+
+    def __init__(
+        self, spark: Any, directory: Path, window: windows.Window, emission: triggers.Emission
+    ) -> None:
+        self.spark, self.directory, self.window, self.emission = spark, directory, window, emission
+        self.source = directory / "in"
+        self.source.mkdir()
+        self.written = 0
+        self.rows: list[dict[str, Any]] = []
+        self.counts = Counts(spark)
+
+    def play(self, batches: list[list[dict[str, Any]]]) -> None:
+        """Runs the query over these batches; started from its checkpoint and stopped again."""
+        query = self._start()
+        for batch in batches:
+            self.written += 1
+            ready = self.source / f"{self.written:05}.json"
+            hidden = self.source / f".{ready.name}"
+            hidden.write_text("\n".join(json.dumps(row) for row in batch))
+            hidden.rename(ready)
+            query.processAllAvailable()
+        query.stop()
+
+    def _start(self) -> Any:
+        frame = (
+            self.spark.readStream.schema("k string, v int, t bigint")
+            .json(str(self.source))
+            .withColumn("__ts", functions.timestamp_micros("t"))
+            .withWatermark("__ts", "0 seconds")
+            .drop("t")
+        )
+        out = windowed(frame, ["k"], self.window, self.emission, AGGREGATES, counts=self.counts)
+        checkpoint = str(self.directory / "checkpoint")
+        return out.writeStream.foreachBatch(self._take).option("checkpointLocation", checkpoint).start()
+
+    def _take(self, batch: Any, _: int) -> None:
+        self.rows += [row.asDict(recursive=True) for row in batch.collect()]
+
+
+def batches(seed: int, count: int) -> list[list[dict[str, Any]]]:
+    chance = random.Random(seed)
+    found = []
+    for number in range(count):
+        times = [
+            chance.randrange(max(1, number * 5 - 8), number * 5 + 6) * SECOND + chance.randrange(3)
+            for _ in range(9)
+        ]
+        found.append([{"k": chance.choice(KEYS), "v": number * 100 + i, "t": t} for i, t in enumerate(times)])
+    return found
+
+
+def modelled(declared: str, played: list[list[dict[str, Any]]]) -> list[Any]:
+    spec, found, watermark, newest = json.loads(declared), [], None, 0
+    models = {key: Windows(spec) for key in KEYS}
+    for batch in played:
+        newest = max([newest, *(row["t"] for row in batch)])
+        for key, model in models.items():
+            mine = [(row["t"], row["v"]) for row in batch if row["k"] == key]
+            out = model.batch(mine, watermark, 0) + model.batch([], newest // 1000 * 1000, 0)
+            found += [_wanted(key, row) for row in out]
+        watermark = newest // 1000 * 1000
+    return found
+
+
+def _wanted(key: str | None, row: dict[str, Any]) -> Any:
+    if row["output"] == "late":
+        return ("late", key, row["value"], row["reason"])
+    return ("main", key, row["window"][:2], row["values"], row["index"], row["timing"], row["retraction"])
+
+
+def _came(row: dict[str, Any]) -> Any:
+    if row["__output"] == "late":
+        late = row["__late"]
+        return ("late", late["k"], late["v"], late["reason"])
+    main, pane = row["__main"], row["__main"]["pane"]
+    bounds = tuple(round(main["window"][name].timestamp() * SECOND) for name in ("start", "end"))
+    return ("main", main["k"], bounds, main["values"], pane["index"], pane["timing"], pane["retraction"])
+
+
+EMISSIONS = {
+    "defaults": triggers.emission(),
+    "retracting": triggers.emission(early=triggers.after_count(2), lateness="6 seconds", mode="retracting"),
+    "discarding": triggers.emission(early=triggers.after_count(2), lateness="6 seconds", mode="discarding"),
+}
+
+
+TUMBLING = windows.tumbling("10 seconds")
+SAMPLE = {
+    "tumbling, defaults": (TUMBLING, "defaults"),
+    "tumbling, discarding": (TUMBLING, "discarding"),
+    "tumbling, retracting": (TUMBLING, "retracting"),
+    "sliding, retracting": (windows.sliding("10 seconds", every="5 seconds"), "retracting"),
+    "session, retracting": (windows.session("3 seconds"), "retracting"),
+}
+
+
+@pytest.mark.parametrize(("window", "emission"), SAMPLE.values(), ids=SAMPLE)
+def test_query_gives_what_the_model_says_over_a_restart(spark, tmp_path, window, emission):
+    feed = Feed(spark, tmp_path, window, EMISSIONS[emission])
+    played = batches(seed=7, count=6)
+    feed.play(played[:3])
+    feed.play(played[3:])
+
+    expected = modelled(declaration(window, EMISSIONS[emission]), played)
+
+    assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
+    counts = feed.counts.values()
+    assert counts["rows"] == sum(map(len, played)) == counts["folded"] + counts["late"]
