@@ -16,8 +16,14 @@ SERVERS :=
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-demo: $(READY) kernel ## card fraud on generated payments: alerts on the terminal and in SQLite; ends by itself
-	@$(RUN)/python -m examples.card_fraud
+demo: kernel ## card fraud on generated payments: alerts on the terminal and in SQLite; ends by itself
+	@rm -rf build/demo && mkdir -p build && cp -r examples/card_fraud build/demo
+	@cd build/demo && ../../$(RUN)/headrace run pipeline.yaml --finish
+	@echo
+	@echo "What to try next:"
+	@echo "  cd build/demo && ../../$(RUN)/headrace explain pipeline.yaml     what Spark runs for it"
+	@echo "  sqlite3 build/demo/fraud.db 'select * from tested'           the cards that were being tested"
+	@echo "  \$$EDITOR examples/card_fraud/pipeline.py                      the same pipeline in Python"
 
 check: lint unit ## format, lint, types, import layers and the tests that need no JVM; under a minute
 
@@ -30,14 +36,14 @@ lint: $(READY)
 unit: $(READY)
 	$(RUN)/pytest -q tests/unit
 
-test: lint servers $(READY) ## all tests, with coverage; what CI runs
+test: lint servers ## all tests, with coverage; what CI runs
 	$(RUN)/python -m headrace.engine.kernel_jar --strict
 	$(RUN)/coverage erase
 	$(RUN)/coverage run -m pytest tests
 	$(RUN)/coverage combine --quiet
 	$(RUN)/coverage report
 
-bench: $(READY) kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
+bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
 	$(UV) run --locked --group bench python -m benchmarks
 
 docs: $(READY) ## the documentation, into site/
