@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import check, explain, failures
+from headrace.cli import check, doctor, explain, failures, jars, run, schema
 from headrace.cli.options import flag
 
 _EPILOG = (
@@ -25,8 +25,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_EPILOG,
 )
+app.command()(run.run)
 app.command()(check.check)
 app.command()(explain.explain)
+app.command()(schema.schema)
+app.command()(doctor.doctor)
+app.add_typer(jars.jars, name="jars")
 
 
 def _version(given: bool) -> None:

@@ -64,8 +64,12 @@ def show_json(data: Any) -> None:
 
 
 def show_lines(lines: Iterable[Line]) -> None:
+    """Lines of (text, role) spans on standard output, each role in its colour."""
+    print_lines(out(), lines)
+
+
+def print_lines(console: Console, lines: Iterable[Line]) -> None:
     """Lines of (text, role) spans, each role in its colour."""
-    console = out()
     for line in lines:
         text = Text.assemble(*((text, role) if role else text for text, role in line))
         text.rstrip()

@@ -56,7 +56,7 @@ def _graph(explanation: Explanation, width: int) -> Iterator[Line]:
 def _step_lines(row: RailRow, step: Step, rail_width: int, name_width: int, width: int) -> Iterator[Line]:
     verb_width = 14
     indent = 2 + rail_width + name_width + verb_width
-    lines = _filled(step.facts, max(width - indent, 30))
+    lines = filled(step.facts, max(width - indent, 30))
     rail = _marked(row.rails, step.tier.name)
     pad = " " * (rail_width - len(row.rails))
     name_role = "name" if ":" not in step.name else "fact"
@@ -77,7 +77,7 @@ def _shown(step: Step) -> str:
     return step.name if ":" not in step.name else ""
 
 
-def _filled(phrases: Iterable[str], width: int) -> list[str]:
+def filled(phrases: Iterable[str], width: int) -> list[str]:
     """Phrases side by side as far as they fit; one that is too long alone is wrapped."""
     lines = [""]
     for phrase in phrases:

@@ -1,0 +1,82 @@
+"""What a run has done, told when it ends: rows read and written, what was late or rejected and where it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace.plan.drawing import Line
+
+if TYPE_CHECKING:
+    from headrace.engine.progress_log import Status
+
+Ending = Literal["done", "finished", "drained"]
+_SAID = {
+    "done": "took what was there",
+    "finished": "input ended, every window closed",
+    "drained": "drained",
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run that has ended well."""
+
+    pipeline: str
+    ending: Ending
+    seconds: float
+    status: Status
+    directory: Path
+    command: str
+    """What to type to go on from here; empty where there is nothing to go on with."""
+
+    def lines(self) -> Iterator[Line]:
+        """As text with roles."""
+        status = self.status
+        yield (self.pipeline, "title"), (f" {_SAID[self.ending]} in {self.seconds:.1f} s", "good")
+        yield _fact("read", f"{status.rows_in:,} rows", per_second(status.rate) if status.rows_in else "")
+        sinks = ", ".join(f"{name} {rows:,}" for name, rows in status.sinks.items())
+        yield _fact("written", f"{status.rows_out:,} rows", sinks)
+        for word, count in (("late", status.late), ("rejects", status.rejects)):
+            if count:
+                yield _fact(word, f"{count:,} rows", self._kept(word))
+        if status.watermark:
+            yield _fact("watermark", moment(status.watermark))
+        if self.ending != "finished":
+            yield _fact("position", f"in {self.directory}")
+        if self.command:
+            yield _fact("to go on", self.command)
+
+    def data(self) -> dict[str, Any]:
+        """As plain data."""
+        facts = asdict(self.status)
+        facts.pop("active")
+        return {"ending": self.ending, "directory": str(self.directory), "go_on": self.command, **facts}
+
+    def _kept(self, output: str) -> str:
+        found = sorted((self.directory / "kept").glob(f"*.{output}"))
+        return f"kept in {', '.join(map(str, found))}" if found else ""
+
+
+def per_second(rate: float) -> str:
+    """A rate, with as many digits as mean something.
+
+    >>> per_second(12345.6), per_second(0.123)
+    ('12,346/s', '0.12/s')
+    """
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
+
+
+def moment(text: str) -> str:
+    """A time of Spark's reports as people write it.
+
+    >>> moment("2026-03-01T12:00:05.250Z")
+    '2026-03-01 12:00:05'
+    """
+    return text.replace("T", " ").removesuffix("Z").split(".")[0]
+
+
+def _fact(word: str, value: str, more: str = "") -> Line:
+    return (f"  {word:<11}", "rail"), (value, "fact"), (f"  {more}" if more else "", "rail")

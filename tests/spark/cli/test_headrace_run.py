@@ -1,0 +1,131 @@
+"""`headrace run`, with a real Spark: it ends by itself, drains on Ctrl-C, and stops at once on the second."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace.cli.app import main
+
+WORDS = """
+from headrace import Pipeline
+from headrace.connectors.files import Files
+
+words = Pipeline("words")
+lines = words.read("lines", Files(path="in/"), format="text")
+split = lines.select("explode(split(value, ' ')) as word")
+split.where("{where}").write("out", Files(path="out/", format="json"))
+"""
+SLOW = "java_method('java.lang.Thread', 'sleep', 60000L) is null"
+SMALL = ("--master", "local[2]", "--conf", "spark.driver.memory=1g")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("to be or\nnot to be\n")
+    (tmp_path / "words.py").write_text(WORDS.format(where="true"))
+    return tmp_path
+
+
+def written(here: Path) -> list[str]:
+    rows = [line for file in (here / "out").glob("*.json") for line in file.read_text().splitlines()]
+    return sorted(json.loads(row)["word"] for row in rows)
+
+
+@contextmanager
+def started(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """A `headrace run` in a process of its own."""
+    command = [sys.executable, "-m", "headrace.cli.app", "run", *words, *SMALL, "--status-every", "0.2 s"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, env={**os.environ}, **pipes) as process:  # type: ignore[call-overload]
+        limit = threading.Timer(300, process.kill)
+        limit.start()
+        try:
+            yield process
+        finally:
+            limit.cancel()
+            process.kill()
+
+
+def said(process: subprocess.Popen[str], wanted: str | Callable[[], bool]) -> str:
+    """Read its standard error up to the line that holds `wanted`, or until `wanted` is true."""
+    assert process.stderr is not None
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if (wanted in line) if isinstance(wanted, str) else wanted():
+            return line
+    raise AssertionError(f"never said {wanted!r}: {''.join(seen)}")
+
+
+def test_once_takes_what_is_there_and_tells_how_to_go_on(
+    spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["headrace", "run", "words.py", "--once"])
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "words.py", "--once"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 0, said
+    assert written(here) == ["be", "be", "not", "or", "to", "to"]
+    assert "words took what was there" in said
+    assert "written    6 rows  out 6" in said
+    assert "to go on   headrace run words.py --once" in said
+
+
+def test_json_ends_with_a_summary(
+    spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "words.py", "--finish", "--json"])
+    last = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (last["event"], last["ending"], last["rows_out"]) == ("summary", "finished", 6)
+
+
+def test_a_run_that_fails_says_where_its_log_is_and_has_status_1(
+    spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing = "raise_error('no such word') is null"
+    (here / "words.py").write_text(WORDS.format(where=failing))
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "words.py", "--once"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 1, said
+    assert "no such word" in said
+    assert "Traceback" not in said
+    assert f"log is in {Path('.headrace/words/logs')}" in said
+
+
+def test_ctrl_c_drains_and_the_next_run_goes_on(here: Path) -> None:
+    with started("words.py") as process:
+        said(process, "out 6")
+        process.send_signal(signal.SIGINT)
+        said(process, "draining")
+        said(process, "words drained in")
+        assert "to go on   headrace run words.py" in said(process, "to go on")
+        assert process.wait(60) == 0
+    assert written(here) == ["be", "be", "not", "or", "to", "to"]
+
+
+def test_a_second_ctrl_c_stops_at_once(here: Path) -> None:
+    (here / "words.py").write_text(WORDS.format(where=SLOW))
+    with started("words.py") as process:
+        said(process, lambda: any(Path(".headrace/words/queries").glob("*/spark/offsets/0")))
+        process.send_signal(signal.SIGINT)
+        said(process, "draining")
+        process.send_signal(signal.SIGINT)
+        said(process, "stopped at once")
+        assert process.wait(60) == 130
+    assert not (here / "out").exists() or written(here) == []

@@ -1,0 +1,158 @@
+"""What `headrace run` says: the status line, the summary, wrong options. Real runs are in tests/spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headrace.cli.interrupts import Interrupts
+from headrace.cli.summary import Summary
+from headrace.cli.views import JsonView, LiveView, PlainView, View, status_text, view_for
+from headrace.engine.progress_log import QueryStatus, Status
+from headrace.plan.drawing import text_of
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+STATUS = Status(
+    active=True,
+    rows_in=12345,
+    rows_out=678,
+    rate=1030.4,
+    latency_ms=420.0,
+    watermark="2026-03-01T12:00:05.250Z",
+    late=3,
+    rejects=1,
+    queries=(QueryStatus("totals", 7),),
+    sinks={"totals_table": 600, "alerts": 78},
+)
+
+
+def summary(**changed: object) -> Summary:
+    facts = {
+        "pipeline": "fraud",
+        "ending": "drained",
+        "seconds": 12.34,
+        "status": STATUS,
+        "directory": Path(".headrace/fraud"),
+        "command": "headrace run fraud.py",
+    }
+    return Summary(**{**facts, **changed})  # type: ignore[arg-type]
+
+
+def test_the_status_line_has_rows_rate_latency_watermark_late_and_rejects() -> None:
+    assert status_text(STATUS, 3725) == (
+        "1:02:05 · in 12,345 (1,030/s) · out 678 · latency 420 ms · watermark 2026-03-01 12:00:05 · late 3 · rejects 1"
+    )
+
+
+def test_before_the_first_batch_the_status_line_leaves_out_what_is_unknown() -> None:
+    empty = Status(True, 0, 0, 0.0, None, None, 0, 0)
+    assert status_text(empty, 3) == "00:03 · in 0 (0/s) · out 0 · late 0 · rejects 0"
+
+
+def test_the_summary_says_what_was_done_and_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "kept" / "totals.late").mkdir(parents=True)
+    assert text_of(summary(directory=tmp_path).lines()).splitlines() == [
+        "fraud drained in 12.3 s",
+        "  read       12,345 rows  1,030/s",
+        "  written    678 rows  totals_table 600, alerts 78",
+        f"  late       3 rows  kept in {tmp_path}/kept/totals.late",
+        "  rejects    1 rows",
+        "  watermark  2026-03-01 12:00:05",
+        f"  position   in {tmp_path}",
+        "  to go on   headrace run fraud.py",
+    ]
+
+
+def test_a_finished_run_has_nothing_to_go_on_with() -> None:
+    text = text_of(summary(ending="finished", command="").lines())
+    assert "to go on" not in text
+    assert "position" not in text
+
+
+def test_json_lines_are_one_object_each_and_end_with_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    view = JsonView("fraud", period=0)
+    view.show(STATUS)
+    view.end(summary())
+    status, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (status["event"], status["rows_in"], status["queries"][0]["epoch"]) == ("status", 12345, 7)
+    assert (last["event"], last["go_on"], last["sinks"]) == (
+        "summary",
+        "headrace run fraud.py",
+        STATUS.sinks,
+    )
+
+
+def test_plain_lines_come_no_oftener_than_the_period(capsys: pytest.CaptureFixture[str]) -> None:
+    often, seldom = PlainView("fraud", period=0), PlainView("fraud", period=3600)
+    for view in (often, seldom):
+        view.show(STATUS)
+        view.show(STATUS)
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_terminal_gets_one_live_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    view = view_for("fraud", period=1, quiet=False, json=False)
+    assert isinstance(view, LiveView)
+    with view:
+        view.show(STATUS)
+        view.note("draining")
+    view.end(summary())
+    said = capsys.readouterr().err
+    assert "in 12,345 (1,030/s)" in said
+    assert "draining" in said
+    assert "to go on" in said
+
+
+def test_quiet_shows_neither_status_nor_summary_but_what_one_must_know(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    view = view_for("fraud", period=0, quiet=True, json=False)
+    assert type(view) is View
+    with view:
+        view.show(STATUS)
+        view.note("draining")
+    view.end(summary())
+    assert capsys.readouterr().err == "draining\n"
+
+
+def test_the_first_interrupt_is_counted_and_the_second_raises() -> None:
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupts.count == 1
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--once", "--finish"), "run: expected --once or --finish, got both"),
+        (("--conf", "spark.x"), "--conf: expected KEY=VALUE, got 'spark.x'"),
+        (("--status-every", "5 parsecs"), "--status-every: expected a length of time, got '5 parsecs'"),
+        (("--guarantee", "always"), "'always' is not one of 'at_most_once', 'at_least_once', 'exactly_once'"),
+        (("--pipeline", "wrods"), "good.py: the pipeline `wrods` isn't there"),
+    ],
+)
+def test_wrong_options_are_told_before_spark_starts(call: Call, words: tuple[str, ...], said: str) -> None:
+    done = call("run", "good.py", *words)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_file_with_problems_is_not_started(call: Call, write: Callable[[str, str], Path]) -> None:
+    write("empty.py", 'from headrace import Pipeline\nPipeline("empty")\n')
+    done = call("run", "empty.py")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: pipeline `empty`: it has no steps\n")
