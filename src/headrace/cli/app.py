@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import check, doctor, explain, failures, jars, run, schema
+from headrace.cli import check, doctor, document, explain, failures, jars, run, schema, test
 from headrace.cli.options import flag
 
 _EPILOG = (
@@ -28,6 +28,8 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(check.check)
 app.command()(explain.explain)
+app.command("test")(test.run_tests)
+app.command()(document.document)
 app.command()(schema.schema)
 app.command()(doctor.doctor)
 app.add_typer(jars.jars, name="jars")

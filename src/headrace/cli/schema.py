@@ -38,9 +38,9 @@ def schema(
     **Examples:** `headrace schema > headrace.schema.json` · `headrace schema --connector files`
     """
     if not connectors and connector is None:
-        from headrace.documents import json_schema
+        from headrace.documents import document_schema
 
-        show_json(json_schema())
+        show_json(document_schema())
         return
     found = [_model(kind) for kind in ([connector] if connector else _kinds())]
     if json:

@@ -1,0 +1,77 @@
+"""`headrace schema`, `headrace document` and `headrace test` as far as they need no Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from headrace.documents import load
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+Write = Callable[[str, str], Path]
+
+FILES = """
+from headrace import Pipeline, connect
+
+words = Pipeline("words")
+lines = words.read("lines", connect.files(path="in/"), format="text")
+lines.key_by("value").aggregate("counts", n="count(*)").write("out", connect.files(path="out/", format="json"))
+"""
+
+
+def test_a_python_pipeline_printed_as_a_document_gives_the_same_plan(call: Call, write: Write) -> None:
+    write("words.py", FILES)
+    done = call("document", "words.py")
+    assert done.returncode == 0, done.stderr
+    path = write("words.yaml", done.stdout)
+    assert load(path).graph.of(type(load(path).graph["counts"]))
+    assert call("document", "words.yaml").stdout == done.stdout
+    assert "counts: {from: lines, key_by: value, aggregate: {n: count(*)}}" in done.stdout
+
+
+def test_a_document_with_faults_is_told_by_line_and_column(call: Call, write: Write) -> None:
+    write("bad.yaml", "name: p\nsources:\n  tx: {flies: {path: in/}}\n")
+    done = call("check", "bad.yaml")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: bad.yaml:3:")
+    assert "did you mean `files`" in done.stderr
+
+
+def test_the_options_of_a_connector_come_from_its_model(call: Call) -> None:
+    text = call("schema", "--connector", "files").stdout
+    assert text.startswith("files   sink, source, table · delivers exactly once\n")
+    assert "  path                 text · required" in text
+    (found,) = json.loads(call("schema", "--connector", "files", "--json").stdout)
+    path = found["options"][0]
+    assert (path["name"], path["type"], path["required"]) == ("path", "text", True)
+
+
+def test_an_unknown_connector_names_the_nearest(call: Call) -> None:
+    done = call("schema", "--connector", "file")
+    assert done.returncode == 2
+    assert "there is no connector `file`\n  hint: did you mean `files`?" in done.stderr
+
+
+def test_a_test_file_that_is_not_there_is_told(call: Call) -> None:
+    done = call("test", "nope.yaml")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: nope.yaml: there is no such file\n")
+
+
+def test_a_file_without_cases_is_told(call: Call, here: Path) -> None:
+    (here / "empty").mkdir()
+    done = call("test", "empty")
+    assert done.returncode == 2
+    assert "there is no case to run\n  hint: a case has `pipeline` and `script`" in done.stderr
+    assert "no name contains 'x': leave -k out" in call("test", "empty", "-k", "x").stderr
+
+
+def test_a_case_that_can_not_be_read_fails_with_its_place(call: Call, write: Write) -> None:
+    write("case.yaml", "name: wrong\npipeline: {}\nscrpt: []\n")
+    done = call("test", "case.yaml", "--junit", "report.xml")
+    assert done.returncode == 1
+    assert "case.yaml:3:1" in done.stdout
+    assert "1 of 1 case failed" in done.stderr
+    assert 'failures="1"' in Path("report.xml").read_text()
