@@ -15,6 +15,7 @@ from headrace.engine.expressions import POSITION, TIME
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.connectors.base import Reader
     from headrace.engine.watermarks import Heartbeats
     from headrace.plan.nodes import ClockTime, EventTime, Lookup, Source
 
@@ -39,6 +40,7 @@ class StreamInputs:
         """The collectors of records that didn't decode, by source; filled as sources are read."""
         self._owns = frozenset(owns_rejects)
         self._tables: dict[str, DataFrame] = {}
+        self._readers: list[Reader] = []
 
     def source(self, node: Source) -> DataFrame:
         """The decoded rows of a source, with their position."""
@@ -55,7 +57,10 @@ class StreamInputs:
         return self.heartbeats.watermarked(frame, node)
 
     def close(self) -> None:
-        """Let go of the tables."""
+        """Let go of the tables and of what the sources hold open."""
+        for reader in self._readers:
+            reader.close()
+        self._readers.clear()
         for table in self._tables.values():
             table.unpersist()
 
@@ -63,7 +68,8 @@ class StreamInputs:
         context = ReadContext(
             self.pipeline, node.name, node.schema, node.format, str(self.directory / "sources" / node.name)
         )
-        return node.connector.reader().stream(self.spark, context)
+        self._readers.append(node.connector.reader())
+        return self._readers[-1].stream(self.spark, context)
 
     def _decoded(self, node: Source, frame: DataFrame) -> DataFrame:
         if node.connector.carries == "rows" or node.format is None:

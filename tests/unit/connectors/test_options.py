@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace import connect
-from headrace.connectors.registry import connector
+from headrace.connectors.registry import connector, kinds
 from headrace.errors import OptionError
 
 
@@ -21,15 +21,19 @@ class Payment:
 
 
 def test_each_word_of_the_registry_is_a_constructor_in_connect() -> None:
-    for kind in connect.__all__:
+    for kind in kinds():
         model = connector(kind)
         assert model is getattr(connect, kind)
         assert model.kind == kind
         assert model.__module__.startswith("headrace.connectors.")
 
 
+def test_connect_offers_the_registry_and_nothing_else() -> None:
+    assert tuple(connect.__all__) == kinds()
+
+
 def test_every_option_is_described() -> None:
-    for kind in connect.__all__:
+    for kind in kinds():
         for name, field in connector(kind).model_fields.items():
             assert field.description, f"{kind}.{name}"
         assert connector(kind).model_json_schema()["additionalProperties"] is False
@@ -214,3 +218,32 @@ def test_wrong_options_of_the_generator_are_told(options: dict[str, object], mes
     with pytest.raises(OptionError) as caught:
         connect.generator(**options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("socket", {}, "socket: option `port` is missing\n  hint: `port` is the server's port"),
+        ("socket", {"port": 70000}, "socket: port: input should be less than or equal to 65535, got 70000"),
+        (
+            "socket",
+            {"port": 1, "keep": "long"},
+            "socket: keep: expected a length of time such as `30 seconds`",
+        ),
+        ("console", {"limit": 0}, "console: limit: input should be greater than or equal to 1, got 0"),
+        ("console", {"style": "xml"}, "console: style: input should be 'auto', 'table' or 'json', got 'xml'"),
+    ],
+)
+def test_wrong_options_of_socket_and_console_are_told(
+    kind: str, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        connector(kind)(**options)
+    assert message in str(caught.value)
+
+
+def test_sinks_and_sources_refuse_the_other_half() -> None:
+    with pytest.raises(OptionError, match="console: console can't be read from"):
+        connect.console().reader()
+    with pytest.raises(OptionError, match="socket: socket can't be written to"):
+        connect.socket(port=1).writer()

@@ -44,14 +44,7 @@ class FilesReader:
         chosen = context.format or self._options.encoding
         if chosen is not None and chosen.of_rows:
             return self._rows(spark, reader, context, chosen)
-        lines: DataFrame = (
-            reader.schema("value string")
-            .option("recursiveFileLookup", "true")
-            .format("text")
-            .load(self._path)
-        )
-        placed = lines.select(lines.value.cast("binary").alias("value"), _position(spark))
-        return placed.select("value", "at.partition", "at.offset")
+        return lines(spark, reader.option("recursiveFileLookup", "true"), self._path)
 
     def _rows(self, spark: SparkSession, reader: Any, context: ReadContext, chosen: Format) -> DataFrame:
         schema = context.schema or self._options.schema_known
@@ -75,6 +68,13 @@ class FilesReader:
                 where=context.source,
                 hint="make the directory first, or write a glob such as `in/*.json` if files will come",
             )
+
+
+def lines(spark: SparkSession, reader: Any, path: str) -> DataFrame:
+    """The lines of text files, as a frame of bytes: `value`, `partition` (the file) and `offset`."""
+    text = reader.schema("value string").format("text").load(path)
+    placed: DataFrame = text.select(text.value.cast("binary").alias("value"), _position(spark))
+    return placed.select("value", "at.partition", "at.offset")
 
 
 def _position(spark: SparkSession) -> Column:
