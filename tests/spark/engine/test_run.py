@@ -1,0 +1,274 @@
+"""Pipelines run for real, from memory to memory: each verb, each cut, each way to end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import Pipeline, connect, windows
+from headrace.connectors.failpoints import Crash, armed
+from headrace.errors import DecodeError, HeadraceError, OptionError, PlanError
+from headrace.streams.stream import SourceStream
+
+SCHEMA = "card string, amount int, ts timestamp"
+
+
+def at(second: float) -> datetime:
+    return datetime.fromtimestamp(second, UTC)
+
+
+def payment(card: str, amount: int, second: float) -> dict[str, Any]:
+    return {"card": card, "amount": amount, "ts": at(second)}
+
+
+PAYMENTS = [payment("a", 1, 1), payment("b", 2, 2), payment("a", 30, 11), payment("a", 4, 65)]
+
+
+class Bench:
+    """A pipeline with a memory source, run to its end."""
+
+    def __init__(self, directory: Path) -> None:
+        self.pipeline = Pipeline("bench")
+        self.feed = connect.memory(rows=PAYMENTS)
+        self.tx = self.pipeline.read("tx", self.feed, schema=SCHEMA)
+        self.directory = directory
+
+    def sink(self) -> Any:
+        return connect.memory()
+
+    def run(self, **options: Any) -> Any:
+        options = options or {"finish": True}
+        with self.pipeline.start(checkpoint=self.directory / "checkpoint", **options) as running:
+            running.wait(timeout=300)
+            return running.status()
+
+
+@pytest.fixture
+def bench(spark: SparkSession, tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def shown(sink: Any, *columns: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row[name] for name in columns) for row in sink.contents())
+
+
+def test_stateless_verbs(bench: Bench) -> None:
+    big, small, rest, both, looked = (bench.sink() for _ in range(5))
+    homes = connect.memory(rows=[{"card": "a", "home": "FI"}])
+    split = bench.tx.route("split", small="amount < 3", rest="true")
+    split.small.drop("ts").write("small", small)
+    split.rest.select("card", double="amount * 2").write("rest", rest)
+    bench.tx.where("amount > 3").with_columns(more="amount + 1").write("big", big)
+    split.small.union(split.rest).write("both", both)
+    bench.tx.lookup("home", homes, on="card", schema="card string, home string").write("looked", looked)
+    status = bench.run(once=True)
+    assert shown(small, "card", "amount") == [("a", 1), ("b", 2)]
+    assert shown(rest, "card", "double") == [("a", 8), ("a", 60)]
+    assert shown(big, "amount", "more") == [(4, 5), (30, 31)]
+    assert len(both.contents()) == 4
+    assert shown(looked, "amount", "home") == [(1, "FI"), (2, None), (4, "FI"), (30, "FI")]
+    assert (status.rows_in, status.sinks["big"], status.active) == (4, 2, False)
+
+
+def test_native_windows_and_their_order_of_columns(bench: Bench) -> None:
+    kinds = {
+        "tumbling": windows.tumbling("10 seconds"),
+        "shifted": windows.tumbling("10 seconds", offset="2 seconds"),
+        "session": windows.session("10 seconds"),
+    }
+    sinks = {name: bench.sink() for name in kinds}
+    timed = bench.tx.event_time("ts", out_of_order="5 seconds").key_by("card")
+    for name, window in kinds.items():
+        timed.window(window).emit(late_rows="count").aggregate(name, total="sum(amount)").write(f"{name}_out", sinks[name])
+    bench.run()
+    got = {
+        name: sorted(
+            (row["card"], row["window"]["start"].timestamp(), row["window"]["end"].timestamp(), row["total"])
+            for row in sink.contents()
+        )
+        for name, sink in sinks.items()
+    }
+    assert got["tumbling"] == [("a", 0, 10, 1), ("a", 10, 20, 30), ("a", 60, 70, 4), ("b", 0, 10, 2)]
+    assert got["shifted"] == [("a", -8, 2, 1), ("a", 2, 12, 30), ("a", 62, 72, 4), ("b", 2, 12, 2)]
+    assert got["session"] == [("a", 1, 11, 1), ("a", 11, 21, 30), ("a", 65, 75, 4), ("b", 2, 12, 2)]
+    first = sinks["tumbling"].contents()[0]
+    assert list(first) == ["card", "window", "total", "pane"]
+    assert first["pane"] == {"index": 0, "timing": "on_time", "retraction": False}
+
+
+def test_windows_of_windows_through_a_hand_over_log(bench: Bench) -> None:
+    tens, minutes = bench.sink(), bench.sink()
+    first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds")).emit(late_rows="count")
+    panes = first.aggregate("tens", n="count(*)")
+    panes.write("tens_out", tens)
+    second = panes.window(windows.tumbling("1 minute")).emit(late_rows="count")
+    second.aggregate("minutes", n="sum(n)").write("minutes_out", minutes)
+    bench.run()
+    assert shown(tens, "n") == [(1,), (1,), (2,)]
+    assert shown(minutes, "n") == [(1,), (3,)]
+
+
+def test_a_running_aggregate_is_brought_up_to_date(bench: Bench) -> None:
+    changes = bench.sink()
+    bench.tx.key_by("card").aggregate("totals", n="count(*)", total="sum(amount)").write("changes", changes)
+    bench.run(once=True)
+    bench.feed.add(payment("b", 5, 70))
+    bench.run(once=True)
+    assert shown(changes, "card", "n", "total") == [("a", 3, 35), ("b", 1, 2), ("b", 2, 7)]
+
+
+def test_complete_mode_gives_all_keys_every_time(bench: Bench) -> None:
+    everything = bench.sink()
+    bench.tx.key_by("card").aggregate("totals", n="count(*)").write("all", everything, mode="complete")
+    bench.run(once=True)
+    bench.feed.add(payment("b", 5, 70))
+    bench.run(once=True)
+    assert shown(everything, "card", "n") == [("a", 3), ("b", 2)]
+
+
+def test_sql_over_named_streams(bench: Bench) -> None:
+    out = bench.sink()
+    bench.tx.where("amount > 1").named("some")
+    query = "with doubled as (select card, amount * 2 d from some) select card, d from doubled where d > 5"
+    bench.pipeline.sql("report", query).write("out", out)
+    bench.run(once=True)
+    assert shown(out, "card", "d") == [("a", 8), ("a", 60)]
+
+
+def test_distinct_within_a_time_and_for_ever(bench: Bench) -> None:
+    near, ever = bench.sink(), bench.sink()
+    timed = bench.tx.event_time("ts", out_of_order="1 minute")
+    timed.distinct("near", on="card", within="20 seconds").write("near_out", near)
+    bench.tx.distinct("ever", on="card").write("ever_out", ever)
+    bench.run(once=True)
+    assert shown(near, "card", "amount") == [("a", 1), ("a", 4), ("b", 2)]
+    assert shown(ever, "card", "amount") == [("a", 1), ("b", 2)]
+
+
+def test_distinct_diverts_what_it_cannot_judge_any_more(bench: Bench) -> None:
+    out, late = bench.sink(), bench.sink()
+    unique = bench.tx.event_time("ts").distinct("unique", on="card", within="10 seconds")
+    unique.write("out", out)
+    unique.late.write("late", late)
+    bench.run(once=True)  # the watermark is 65 now
+    bench.feed.add(payment("a", 7, 54), payment("c", 8, 56), {"card": "d", "amount": 9, "ts": None})
+    bench.run(once=True)
+    assert ("c", 8) in shown(out, "card", "amount")
+    rows = {row["card"]: row for row in late.contents()}
+    assert rows["a"]["reason"] == "too_late"
+    assert rows["a"]["late_by"].total_seconds() == 11
+    assert rows["a"]["watermark"] == at(65)
+    assert (rows["d"]["reason"], rows["d"]["late_by"]) == ("no_event_time", None)
+
+
+def test_ingestion_time_closes_windows_by_the_clock(bench: Bench) -> None:
+    out = bench.sink()
+    window = bench.tx.ingestion_time().window(windows.tumbling("1 hour")).emit(late_rows="count")
+    window.aggregate("n", n="count(*)").write("out", out)
+    bench.run()
+    assert shown(out, "n") == [(4,)]
+
+
+def test_once_leaves_windows_open_for_the_next_run(bench: Bench) -> None:
+    out = bench.sink()
+    window = bench.tx.event_time("ts").window(windows.tumbling("1 minute")).emit(late_rows="count")
+    window.aggregate("n", n="count(*)").write("out", out)
+    bench.run(once=True)
+    assert shown(out, "n") == [(3,)]
+    bench.feed.add(payment("a", 1, 70))
+    bench.run(finish=True)
+    assert shown(out, "n") == [(2,), (3,)]
+
+
+def test_a_finished_pipeline_is_sealed(bench: Bench) -> None:
+    bench.tx.write("out", bench.sink())
+    bench.run(finish=True)
+    with pytest.raises(OptionError, match="its input ended for good and every window is closed"):
+        bench.run(finish=True)
+
+
+def test_two_runs_cannot_have_one_directory(bench: Bench) -> None:
+    bench.tx.write("out", bench.sink())
+    with bench.pipeline.start(checkpoint=bench.directory / "checkpoint"):
+        with pytest.raises(OptionError, match="another run of the pipeline is using it"):
+            bench.pipeline.start(checkpoint=bench.directory / "checkpoint")
+
+
+def test_a_drained_run_has_delivered_what_it_took(bench: Bench) -> None:
+    out = bench.sink()
+    bench.tx.write("out", out)
+    with bench.pipeline.start(checkpoint=bench.directory / "checkpoint") as running:
+        while not out.contents():
+            assert not running.wait(timeout=0.05)
+        running.drain()
+        assert running.wait()
+    assert len(out.contents()) == 4
+
+
+@pytest.mark.parametrize("step", ["delivery.staged", "delivery.committed"])
+def test_a_run_that_dies_in_an_epoch_delivers_it_once_in_the_next(bench: Bench, step: str) -> None:
+    one, two = bench.sink(), bench.sink()
+    totals = bench.tx.key_by("card").aggregate("totals", n="count(*)")
+    totals.write("one", one)
+    totals.where("n > 1").write("two", two)
+    with armed(step), pytest.raises((Crash, HeadraceError)):
+        bench.run(once=True)
+    bench.run(once=True)
+    assert shown(one, "card", "n") == [("a", 3), ("b", 1)]
+    assert shown(two, "card", "n") == [("a", 3)]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda tx: tx.where("amuont > 1"), "`where after `tx``: .*`amuont` cannot be resolved.*"),
+        (lambda tx: tx.select("amount +"), "select after `tx`: .*[Ss]yntax error"),
+        (lambda tx: tx.key_by("card").aggregate("n", n="sun(amount)"), "`n`: .*`sun`"),
+        (lambda tx: tx.key_by("card").aggregate("n", n="amount"), "`n`: "),
+    ],
+)
+def test_what_spark_refuses_is_told_with_the_step_and_no_stack_trace(bench: Bench, build: Any, message: str) -> None:
+    build(bench.tx).write("out", bench.sink())
+    with pytest.raises(PlanError) as caught:
+        bench.run(once=True)
+    text = str(caught.value)
+    assert text.startswith("test_run.py:")
+    assert "\tat " not in text
+    assert "JVM" not in text
+
+
+def test_a_record_that_does_not_decode_stops_a_run_that_was_told_to_fail(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.jsonl").write_text('{"a": 1}\n{"a": "x"}\n')
+    rows = bench.pipeline.read("rows", connect.files(path=str(tmp_path / "in")), format="json", schema="a int", on_error="fail")
+    rows.write("out", bench.sink())
+    with pytest.raises(DecodeError, match="expected int"):
+        bench.run(once=True)
+
+
+def test_rejects_are_kept_where_no_sink_takes_them(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.jsonl").write_text('{"a": 1}\n{"a": "x"}\n')
+    out = bench.sink()
+    rows = bench.pipeline.read("rows", connect.files(path=str(tmp_path / "in")), format="json", schema="a int")
+    rows.write("out", out)
+    status = bench.run(once=True)
+    kept = list((tmp_path / "checkpoint" / "kept" / "rows.rejects").glob("*.json"))
+    assert (len(out.contents()), status.rejects, len(kept)) == (1, 1, 1)
+    assert '"field":"a"' in kept[0].read_text()
+
+
+def test_a_pipeline_without_a_sink_is_refused(bench: Bench) -> None:
+    with pytest.raises(PlanError, match="nothing is written"):
+        bench.run(once=True)
+
+
+def test_dataframes_come_in_and_go_out(spark: SparkSession, bench: Bench) -> None:
+    frame = spark.createDataFrame([("x", 1)], "card string, amount int")
+    joined = bench.pipeline.from_dataframe("more", frame).where("amount = 1")
+    assert joined.to_dataframe(how="batch").collect() == [("x", 1)]
+    assert bench.tx.to_dataframe().isStreaming
