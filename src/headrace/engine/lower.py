@@ -23,7 +23,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documen
 from headrace.engine.distinct import deduplicated
 from headrace.engine.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
 from headrace.engine.native import native_windows
+from headrace.engine.windowing import Time, windowed
 from headrace.errors import PlanError, Problem
+from headrace.plan.facts import by_clock
 from headrace.plan.nodes import (
     MAIN,
     Aggregate,
@@ -222,9 +224,11 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     frame = lowering.frame(node.input)
     if node.emission.late_rows == "count":
         return native_windows(frame, node, named(node.keys), named(node.aggregates))
-    from headrace.engine import windowing
-
-    return windowing.windowed(lowering.spark, frame, node, named(node.keys), named(node.aggregates))
+    computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
+    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
+    aggregates = {name: column(item) for name, item in node.aggregates}
+    time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
+    return windowed(frame.withColumns(computed), keys, node.window, node.emission, aggregates, time=time)
 
 
 @lower.register
@@ -238,10 +242,17 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
         return raw.where(F.col(ROUTE) == ref.output).drop(ROUTE)
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
-        return raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
+        rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
+        keys = node.keys if isinstance(node, WindowAggregate) else ()
+        return rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
     if ref.output != MAIN:
         raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
     return raw
+
+
+def hidden_key(name: str) -> str:
+    """What a computed key is called inside its step: it is no column of the input, so `.late` doesn't have it."""
+    return f"{HIDDEN}key_{name}"
 
 
 def spark_says(error: Exception) -> tuple[str, str]:

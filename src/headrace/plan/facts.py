@@ -58,6 +58,14 @@ def is_timed(graph: Graph, ref: Ref) -> bool:
     return all(is_timed(graph, before) for before in node.inputs)
 
 
+def by_clock(graph: Graph, ref: Ref) -> bool:
+    """Whether the time of these rows is a clock's, so that the clock is their watermark."""
+    node = graph[ref.step]
+    if isinstance(node, EventTime | WindowAggregate):
+        return False
+    return isinstance(node, ClockTime) or any(by_clock(graph, before) for before in node.inputs)
+
+
 def delay_of(graph: Graph, ref: Ref) -> int:
     """How far the watermark stays behind the time of these rows, in microseconds. Panes come when it has passed."""
     node = graph[ref.step]
