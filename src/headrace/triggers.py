@@ -178,6 +178,26 @@ def may_finish(trigger: Trigger) -> bool:
             return True
 
 
+def asks_clock(trigger: Trigger | None) -> bool:
+    """Whether processing time plays a part in the trigger.
+
+    >>> asks_clock(after_watermark(early=every("1 minute"))), asks_clock(after_count(1))
+    (True, False)
+    """
+    match trigger:
+        case Every():
+            return True
+        case AfterWatermark(early, late):
+            return asks_clock(early) or asks_clock(late)
+        case AnyOf(parts) | AllOf(parts) | EachOf(parts):
+            return any(map(asks_clock, parts))
+        case Repeatedly(part):
+            return asks_clock(part)
+        case OrFinally(part, until):
+            return asks_clock(part) or asks_clock(until)
+    return False
+
+
 @dataclass(frozen=True)
 class Emission:
     """What `emit(...)` says: the trigger, how long late rows are taken, and how panes refine each other."""

@@ -16,7 +16,7 @@ from headrace.connectors.base import Run, WriteMode, Writer
 from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
 from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
-from headrace.plan.facts import change_of, delay_of, is_timed
+from headrace.plan.facts import change_of, delay_of, is_timed, lives_by_clock
 from headrace.plan.nodes import Aggregate, Ref, Sink, Sql
 from headrace.plan.queries import Query, queries_of
 
@@ -39,6 +39,8 @@ class Assembled:
     delivery: Delivery
     checkpoint: Path
     inputs: StreamInputs
+    by_clock: bool = False
+    """Whether it lives by the clock: then Spark always sees a reason for another batch."""
     running: Any = None
     """The Spark query, once it runs."""
 
@@ -78,7 +80,8 @@ class Assembly:
         tip = self.graph[query.tip.step]
         frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
         delivery = Delivery(self._branches(query, inputs), [])
-        built = Assembled(query, frame, self._output_mode(query), delivery, checkpoint, inputs)
+        mode, ticks = self._output_mode(query), lives_by_clock(self.graph, tip)
+        built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks)
         delivery.rejects = {
             name: inputs.rejects[name] for name in query.owns_rejects if name in inputs.rejects
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,8 @@ from headrace.engine.inputs import StreamInputs
 from headrace.engine.progress_log import ProgressLog, Status
 from headrace.engine.pulse import Pulse
 from headrace.engine.session import open_session
-from headrace.engine.watermarks import Heartbeats
+from headrace.engine.virtual import Clock
+from headrace.engine.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.errors import HeadraceError, PlanError, Problem, SourceError
 from headrace.plan.guarantees import require
 from headrace.plan.nodes import Ref, Sink
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.plan.graph import Graph
+
+CLOCK_PERIOD = 500_000
+"""How often, in microseconds, a step that lives by the clock is asked."""
 
 KEPT = ("late", REJECTS)
 """Outputs that are never dropped: what no sink takes of them is kept in files."""
@@ -69,12 +74,15 @@ class Pace:
         self.finishes = finish
         self.period = None if every is None else microseconds(every, where="every")
 
-    @property
-    def trigger(self) -> dict[str, Any]:
-        """As `DataStreamWriter.trigger` takes it."""
+    def trigger(self, built: Assembled) -> dict[str, Any]:
+        """As `DataStreamWriter.trigger` takes it.
+
+        A step that lives by the clock always has another batch to run, so it gets a pace where the user gave none.
+        """
         if self.ends:
             return {"availableNow": True}
-        return {"processingTime": f"{self.period or 0} microseconds"}
+        period = self.period if self.period is not None else CLOCK_PERIOD if built.by_clock else 0
+        return {"processingTime": f"{period} microseconds"}
 
 
 class Running:
@@ -198,37 +206,63 @@ class Running:
         """End the input for good, query by query: what one still gives is input of the next."""
         self._heartbeats.end()
         for built in self._assembled:
-            self._through(built)
+            self._through(built, at_ms=END_OF_TIME_MS)
         if not self._stopping:
             self.directory.seal()
 
-    def _through(self, built: Assembled) -> None:
-        if not self._stopping:
+    def _through(self, built: Assembled, at_ms: int | None = None) -> None:
+        """Run a query over what is there now; if it lives by the clock, at that time."""
+        if self._stopping:
+            return
+        if built.by_clock:
+            self._step_through(built, at_ms if at_ms is not None else int(time.time() * 1000))
+        else:
             self._launch(built)
             self._await(built)
+
+    def _step_through(self, built: Assembled, at_ms: int) -> None:
+        """Step a query that would never end by itself, until a batch has had no input."""
+        clock = Clock(self.spark)
+        clock.advance(at_ms * 1000)
+        try:
+            built.running = query = clock.start(
+                built.trunk,
+                built.delivery,
+                mode=built.output_mode,
+                name=f"{self.graph.name}.{built.query.name}",
+                checkpoint=str(built.checkpoint / "spark"),
+            )
+            self._progress.follow(query, built.query.name)
+            query.step()
+            while query.rows_read and not self._stopping:
+                query.step()
+            query.stop()
+        except BaseException as error:
+            self._fail(built, error)
 
     def _launch(self, built: Assembled) -> None:
         writer = built.trunk.writeStream.outputMode(built.output_mode).foreachBatch(built.delivery)
         writer = writer.queryName(f"{self.graph.name}.{built.query.name}")
         writer = writer.option("checkpointLocation", str(built.checkpoint / "spark"))
-        built.running = writer.trigger(**self._pace.trigger).start()
+        built.running = writer.trigger(**self._pace.trigger(built)).start()
         self._progress.follow(built.running, built.query.name)
 
     def _await(self, built: Assembled) -> None:
         try:
             built.running.awaitTermination()
         except BaseException as error:
-            failure = built.delivery.failure
-            if isinstance(failure, Drained) or (self._stopping and failure is None):
-                return
-            self._stop_others(built)
-            raise (failure if isinstance(failure, HeadraceError) else _told(failure or error)) from error
+            self._fail(built, error)
 
-    def _stop_others(self, failed: Assembled) -> None:
+    def _fail(self, failed: Assembled, error: BaseException) -> None:
+        """Raise what a query died of, unless it was asked to end."""
+        failure = failed.delivery.failure
+        if isinstance(failure, Drained) or (self._stopping and failure is None):
+            return
         self._stopping = True
         for built in self._assembled:
             if built is not failed and built.running is not None:
                 built.running.stop()
+        raise (failure if isinstance(failure, HeadraceError) else _told(failure or error)) from error
 
     def _end(self) -> None:
         self._pulse.stop()

@@ -83,6 +83,16 @@ class SteppedQuery:
     def isActive(self) -> bool:  # noqa: N802 - as pyspark calls it
         return bool(self._jsq.isActive())
 
+    @property
+    def runId(self) -> str:  # noqa: N802 - as pyspark calls it
+        return str(self._jsq.runId())
+
+    @property
+    def rows_read(self) -> int:
+        """How many rows the last micro-batch has read; 0 if there was none."""
+        progress = self._jsq.lastProgress()
+        return int(progress.numInputRows()) if progress is not None else 0
+
     def step(self) -> None:
         """Let the query look at its sources once; it runs one micro-batch if it finds a reason to.
 

@@ -27,6 +27,7 @@ from headrace.plan.nodes import (
     WindowAggregate,
     WithColumns,
 )
+from headrace.triggers import asks_clock
 
 Columns = tuple[str, ...] | None
 Change = Literal["none", "updates", "refinements"]
@@ -64,6 +65,13 @@ def by_clock(graph: Graph, ref: Ref) -> bool:
     if isinstance(node, EventTime | WindowAggregate):
         return False
     return isinstance(node, ClockTime) or any(by_clock(graph, before) for before in node.inputs)
+
+
+def lives_by_clock(graph: Graph, node: Node) -> bool:
+    """Whether a step fires by processing time: its rows' time is a clock's, or a trigger of it is."""
+    if not isinstance(node, WindowAggregate) or node.emission.late_rows == "count":
+        return False
+    return by_clock(graph, node.input) or asks_clock(node.emission.trigger)
 
 
 def delay_of(graph: Graph, ref: Ref) -> int:
