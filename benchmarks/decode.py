@@ -75,15 +75,16 @@ def alternating(frames: dict[str, DataFrame], rounds: int) -> dict[str, float]:
     return {name: statistics.median(each) for name, each in times.items()}
 
 
-def compare(spark: SparkSession, label: str, frame: DataFrame, schema: str, count: int, rounds: int) -> None:
+def compare(spark: SparkSession, label: str, frame: DataFrame, schema: str, rounds: int) -> None:
+    count = frame.count()
     ways = {
-        "read only": frame,
+        "only read": frame,
         "headrace": by_headrace(spark, frame, schema),
         "from_json": by_from_json(spark, frame, schema),
     }
     median = alternating(ways, rounds)
     rates = "  ".join(f"{name} {count / took / 1e3:6.0f} k/s" for name, took in median.items())
-    decode_only = (median["from_json"] - median["read only"]) / (median["headrace"] - median["read only"])
+    decode_only = (median["from_json"] - median["only read"]) / (median["headrace"] - median["only read"])
     ratio = median["from_json"] / median["headrace"]
     print(f"{label:18} {rates}  ratio {ratio:.2f} (without reading {decode_only:.2f})", flush=True)
 
@@ -103,7 +104,7 @@ def main() -> None:
             on_disk = spark.read.parquet(directory)
             in_memory = on_disk.persist()
             in_memory.count()
-            compare(spark, f"{kind}, in memory", in_memory, schema, chosen.records, chosen.rounds)
+            compare(spark, f"{kind}, in memory", in_memory, schema, chosen.rounds)
             in_memory.unpersist(blocking=True)
             compare(
                 spark,
