@@ -73,6 +73,10 @@ class Connector(BaseModel):
         """The schema of its rows where the options alone tell it."""
         return None
 
+    def with_format(self, chosen: Format | None) -> Connector:
+        """The same connector, told the format that its source or lookup names."""
+        return self
+
     def refuses(self, mode: WriteMode) -> str:
         """Why this sink, with these options, can't take rows in that mode; empty where it can."""
         return ""

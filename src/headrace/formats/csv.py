@@ -22,23 +22,26 @@ class Csv(Format):
 
     name: ClassVar[str] = "csv"
 
-    delimiter: str = Field(",", min_length=1, max_length=1, description="The character between values")
+    delimiter: str = Field(
+        default=",", min_length=1, max_length=1, description="The character between values"
+    )
     quote: str = Field(
-        '"', min_length=1, max_length=1, description="The character around values with delimiters"
+        default='"', min_length=1, max_length=1, description="The character around values with delimiters"
     )
     escape: str = Field(
-        '"',
+        default='"',
         min_length=1,
         max_length=1,
         description="What stands before a quote that is part of a quoted value",
     )
-    header: bool = Field(False, description="Whether the first line of each file names the columns")
-    null_text: str = Field("", description="What stands for null when it isn't in quotes")
+    header: bool = Field(default=False, description="Whether the first line of each file names the columns")
+    null_text: str = Field(default="", description="What stands for null when it isn't in quotes")
     timestamp_format: str | None = Field(
-        None, description="A Java date-time pattern for timestamps; without one the ISO spellings are read"
+        default=None,
+        description="A Java date-time pattern for timestamps; without one the ISO spellings are read",
     )
     date_format: str | None = Field(
-        None, description="A Java date pattern for dates; without one the ISO spellings are read"
+        default=None, description="A Java date pattern for dates; without one the ISO spellings are read"
     )
 
     @model_validator(mode="after")

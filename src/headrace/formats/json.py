@@ -23,16 +23,17 @@ class Json(Format):
     name: ClassVar[str] = "json"
 
     timestamp_format: str | None = Field(
-        None, description="A Java date-time pattern for timestamps; without one the ISO spellings are read"
+        default=None,
+        description="A Java date-time pattern for timestamps; without one the ISO spellings are read",
     )
     date_format: str | None = Field(
-        None, description="A Java date pattern for dates; without one the ISO spellings are read"
+        default=None, description="A Java date pattern for dates; without one the ISO spellings are read"
     )
     epoch: Literal["seconds", "milliseconds", "microseconds"] = Field(
-        "seconds", description="What a whole number in a timestamp column counts since 1970"
+        default="seconds", description="What a whole number in a timestamp column counts since 1970"
     )
     unknown_fields: Literal["ignore", "reject"] = Field(
-        "ignore", description="What to do with a record that has a field the schema lacks"
+        default="ignore", description="What to do with a record that has a field the schema lacks"
     )
 
     def refusal(self, kind: DataType) -> str:

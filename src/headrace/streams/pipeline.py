@@ -219,7 +219,7 @@ def source_node(
     columns = Schema.of(schema) if schema is not None else connector.schema_known
     if columns is None and decoded is not None:
         columns = decoded.default_schema
-    return Source(name, connector, decoded, columns, on_error)
+    return Source(name, connector.with_format(decoded), decoded, columns, on_error)
 
 
 def sql_node(name: str, query: str, known: Mapping[str, Ref], *, where: str = "") -> Sql:

@@ -135,8 +135,8 @@ def lookup_node(
     how: LookupHow = "left",
 ) -> Lookup:
     """A node for a lookup; format and schema are the table's own where none are given."""
-    held = table if isinstance(table, Connector) else Opaque(table)
     decoded = format_of(format, where=name) if format is not None else getattr(table, "format", None)
+    held = table.with_format(decoded) if isinstance(table, Connector) else Opaque(table)
     columns = Schema.of(schema) if schema is not None else getattr(table, "schema_known", None)
     keys = (on,) if isinstance(on, str) else tuple(on)
     return Lookup(name, ref, keys, held, decoded, columns, how)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace import connect
+from headrace import connect, formats
 from headrace.connectors.registry import connector, kinds
 from headrace.errors import OptionError
 
@@ -37,6 +38,16 @@ def test_every_option_is_described() -> None:
         for name, field in connector(kind).model_fields.items():
             assert field.description, f"{kind}.{name}"
         assert connector(kind).model_json_schema()["additionalProperties"] is False
+
+
+def test_defaults_are_named_so_that_type_checkers_see_them() -> None:
+    """`Field(None)` looks like a required argument to checkers without pydantic's plugin; `Field(default=None)` doesn't."""
+    for file in Path(connect.__file__).parent.glob("*/**/*.py"):
+        for call in ast.walk(ast.parse(file.read_text())):
+            described = isinstance(call, ast.Call) and any(
+                word.arg == "description" for word in call.keywords
+            )
+            assert not (described and call.args), f"{file.name}:{call.lineno}"
 
 
 def test_connectors_load_without_spark() -> None:
@@ -173,6 +184,22 @@ def test_generator_tells_its_schema_from_its_recipes() -> None:
     assert connect.generator(rows=1).schema_known is None
     assert connect.generator(replay="x.jsonl", speed="max").carries == "bytes"
     assert made == connect.generator(rows=1, columns=dict(columns))
+
+
+def test_generator_can_be_written_down_and_read_again() -> None:
+    made = connect.generator(
+        rows=1, columns={"a": "city", "b": {"choice": [1, 2]}, "c": {"ip": {"nulls": 0.5}}}
+    )
+    written = made.model_dump(by_alias=True, exclude_defaults=True)
+    assert written["columns"] == {"a": "city", "b": {"choice": {"of": [1, 2]}}, "c": {"ip": {"nulls": 0.5}}}
+    assert connect.generator(**written) == made
+
+
+def test_parquet_said_by_the_source_makes_files_carry_rows() -> None:
+    parquet, text = formats.of("parquet"), formats.of("text")
+    assert connect.files(path="in").with_format(parquet).carries == "rows"
+    assert connect.files(path="in").with_format(text).carries == "bytes"
+    assert connect.memory().with_format(parquet) == connect.memory()
 
 
 @pytest.mark.parametrize(

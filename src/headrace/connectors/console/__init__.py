@@ -25,9 +25,9 @@ class Console(Connector):
     roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
 
-    limit: int = Field(20, ge=1, description="The most rows of an epoch that a table shows")
+    limit: int = Field(default=20, ge=1, description="The most rows of an epoch that a table shows")
     style: Literal["auto", "table", "json"] = Field(
-        "auto", description="How rows look: `auto` is `table` on a terminal, else `json`"
+        default="auto", description="How rows look: `auto` is `table` on a terminal, else `json`"
     )
 
     def writer(self) -> Writer:

@@ -52,16 +52,17 @@ class Files(Connector):
         description="A directory; to read from also a file or a glob such as `in/2026-*/*.json.gz`"
     )
     format: FormatOption = Field(
-        None, description="How the files are written: json (a JSON object a line), csv, text or parquet"
+        default=None,
+        description="How the files are written: json (a JSON object a line), csv, text or parquet",
     )
     columns: SchemaOption = Field(
-        None, alias="schema", description="The columns, as DDL text, a dataclass or a pydantic model"
+        default=None, alias="schema", description="The columns, as DDL text, a dataclass or a pydantic model"
     )
     max_files_per_batch: int | None = Field(
-        None, ge=1, description="The most files that one epoch reads; without it all that are there"
+        default=None, ge=1, description="The most files that one epoch reads; without it all that are there"
     )
     partition_by: NamesOption = Field(
-        (), description="Columns whose values become directories (`country=FI/`); sinks only"
+        default=(), description="Columns whose values become directories (`country=FI/`); sinks only"
     )
 
     @field_validator("format")
@@ -91,6 +92,12 @@ class Files(Connector):
     @property
     def schema_known(self) -> Schema | None:
         return self.columns if isinstance(self.columns, Schema) else None
+
+    def with_format(self, chosen: Format | None) -> Connector:
+        # Parquet decides what the frame carries; any other format is the decoder's to know.
+        if chosen is None or not chosen.of_rows or self.encoding == chosen:
+            return self
+        return self.model_copy(update={"format": chosen})
 
     def refuses(self, mode: WriteMode) -> str:
         if mode == "complete" and self.partition_by:

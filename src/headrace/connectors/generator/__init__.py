@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
 from headrace.connectors.base import Carries, Connector, Reader, Role
 from headrace.connectors.generator.kitchen import recipe
@@ -63,31 +63,40 @@ class Generator(Connector):
     kind: ClassVar[str] = "generator"
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
 
-    seed: int = Field(0, description="Another seed gives other rows")
+    seed: int = Field(default=0, description="Another seed gives other rows")
     rows: int | None = Field(
-        None, ge=0, description="How many rows there are in all; without it there is no end"
+        default=None, ge=0, description="How many rows there are in all; without it there is no end"
     )
-    rate: float | None = Field(None, gt=0, description="Rows a second; without it as fast as they are taken")
+    rate: float | None = Field(
+        default=None, gt=0, description="Rows a second; without it as fast as they are taken"
+    )
     columns: Annotated[
         Mapping[str, Any],
         PlainValidator(_columns),
+        PlainSerializer(lambda columns: {name: made.described for name, made in columns.items()}),
         WithJsonSchema({"type": "object", "additionalProperties": _RECIPE}),
     ] = Field(
         default_factory=dict,
         description="How each column is made up: a recipe's name (`country`), or a name with options (`{choice: [a, b]}`)",
     )
     fields: SchemaOption = Field(
-        None, alias="schema", description="The columns, as DDL text, a dataclass or a pydantic model"
+        default=None, alias="schema", description="The columns, as DDL text, a dataclass or a pydantic model"
     )
     planted: Annotated[
         Mapping[int, Mapping[str, Any]], PlainValidator(_planted), WithJsonSchema({"type": "object"})
     ] = Field(default_factory=dict, description="Columns of single rows, by row number from 0 on")
-    replay: PathOption | None = Field(None, description="Files with recorded lines, instead of made-up rows")
-    time: str | None = Field(None, description="The column of a recording that says when a line is due")
-    speed: float | Literal["max"] = Field(
-        1.0, description="How much faster than recorded; `max` doesn't wait at all"
+    replay: PathOption | None = Field(
+        default=None, description="Files with recorded lines, instead of made-up rows"
     )
-    max_rows_per_batch: int | None = Field(None, ge=1, description="The most rows that one epoch reads")
+    time: str | None = Field(
+        default=None, description="The column of a recording that says when a line is due"
+    )
+    speed: float | Literal["max"] = Field(
+        default=1.0, description="How much faster than recorded; `max` doesn't wait at all"
+    )
+    max_rows_per_batch: int | None = Field(
+        default=None, ge=1, description="The most rows that one epoch reads"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Generator:

@@ -37,14 +37,20 @@ class Recipe(BaseModel):
     """The option that may be written instead of all options: `{choice: [a, b]}`."""
 
     by: str | None = Field(
-        None, description="A column before this one, of whose value this one is a function"
+        default=None, description="A column before this one, of whose value this one is a function"
     )
-    nulls: float = Field(0.0, ge=0, le=1, description="The share of rows that have null here")
+    nulls: float = Field(default=0.0, ge=0, le=1, description="The share of rows that have null here")
 
     @property
     def result(self) -> str:
         """The type of these values where no schema says another."""
         return self.type
+
+    @property
+    def described(self) -> str | dict[str, Any]:
+        """What a user would write for it."""
+        said = {name: getattr(self, name) for name in self.model_fields_set}
+        return {self.name: said} if said else self.name
 
     def sql(self, column: str, seed: int) -> str:
         """The expression for a column of this name."""
@@ -84,8 +90,8 @@ class Sequence_(Recipe):  # noqa: N801 - `Sequence` is a type of Python's own
     name: ClassVar[str] = "sequence"
     type: ClassVar[str] = "bigint"
     main: ClassVar[str] = "start"
-    start: int = Field(0, description="The number of the first row")
-    prefix: str = Field("", description="Text before the number")
+    start: int = Field(default=0, description="The number of the first row")
+    prefix: str = Field(default="", description="Text before the number")
 
     @property
     def result(self) -> str:
@@ -115,7 +121,7 @@ class CardNumber(Recipe):
     name: ClassVar[str] = "card_number"
     type: ClassVar[str] = "string"
     main: ClassVar[str] = "count"
-    count: int = Field(1000, ge=1, description="How many cards there are")
+    count: int = Field(default=1000, ge=1, description="How many cards there are")
 
     def value(self, draw: Draw) -> str:
         card = f"pmod({draw.hashed()}, {self.count}L)"
@@ -175,8 +181,8 @@ class Integer(Recipe):
 
     name: ClassVar[str] = "integer"
     type: ClassVar[str] = "bigint"
-    low: int = Field(0, description="The least value")
-    high: int = Field(100, description="The greatest value")
+    low: int = Field(default=0, description="The least value")
+    high: int = Field(default=100, description="The greatest value")
 
     @model_validator(mode="after")
     def _in_order(self) -> Integer:
@@ -193,9 +199,9 @@ class Uniform(Recipe):
 
     name: ClassVar[str] = "uniform"
     type: ClassVar[str] = "double"
-    low: float = Field(0.0, description="The least value")
-    high: float = Field(1.0, description="Values stay below this one")
-    decimals: int = Field(2, ge=0, le=12, description="Digits after the point")
+    low: float = Field(default=0.0, description="The least value")
+    high: float = Field(default=1.0, description="Values stay below this one")
+    decimals: int = Field(default=2, ge=0, le=12, description="Digits after the point")
 
     def value(self, draw: Draw) -> str:
         # Rounded down: up would reach the upper end.
@@ -208,9 +214,9 @@ class Normal(Recipe):
 
     name: ClassVar[str] = "normal"
     type: ClassVar[str] = "double"
-    mean: float = Field(0.0, description="The middle")
-    deviation: float = Field(1.0, ge=0, description="The standard deviation")
-    decimals: int = Field(2, ge=0, le=12, description="Digits after the point")
+    mean: float = Field(default=0.0, description="The middle")
+    deviation: float = Field(default=1.0, ge=0, description="The standard deviation")
+    decimals: int = Field(default=2, ge=0, le=12, description="Digits after the point")
 
     def value(self, draw: Draw) -> str:
         return f"round({self.mean!r}D + {self.deviation!r}D * {draw.normal()}, {self.decimals})"
@@ -221,11 +227,11 @@ class LogNormal(Recipe):
 
     name: ClassVar[str] = "lognormal"
     type: ClassVar[str] = "double"
-    median: float = Field(25.0, gt=0, description="Half of the values are below it")
+    median: float = Field(default=25.0, gt=0, description="Half of the values are below it")
     sigma: float = Field(
-        1.0, ge=0, description="How wide they spread: 1 puts two thirds within 0.37 to 2.7 medians"
+        default=1.0, ge=0, description="How wide they spread: 1 puts two thirds within 0.37 to 2.7 medians"
     )
-    decimals: int = Field(2, ge=0, le=12, description="Digits after the point")
+    decimals: int = Field(default=2, ge=0, le=12, description="Digits after the point")
 
     def value(self, draw: Draw) -> str:
         return f"round({self.median!r}D * exp({self.sigma!r}D * {draw.normal()}), {self.decimals})"
@@ -237,7 +243,7 @@ class Boolean(Recipe):
     name: ClassVar[str] = "boolean"
     type: ClassVar[str] = "boolean"
     main: ClassVar[str] = "share"
-    share: float = Field(0.5, ge=0, le=1, description="The share of rows that are true")
+    share: float = Field(default=0.5, ge=0, le=1, description="The share of rows that are true")
 
     def value(self, draw: Draw) -> str:
         return f"({draw.uniform()} < {self.share!r}D)"
@@ -253,12 +259,16 @@ class Timestamp(Recipe):
     name: ClassVar[str] = "timestamp"
     type: ClassVar[str] = "timestamp"
     start: str | datetime = Field(
-        "2026-01-01T00:00:00Z", description="The time of the first row, ISO text; UTC if no zone"
+        default="2026-01-01T00:00:00Z", description="The time of the first row, ISO text; UTC if no zone"
     )
-    every: DurationOption = Field("1 second", description="From one row to the next")
-    jitter: DurationOption = Field("0 seconds", description="Each row is up to this much later than its turn")
-    late_share: float = Field(0.0, ge=0, le=1, description="The share of rows that are sent back in time")
-    late_by: DurationOption = Field("10 minutes", description="How far they are sent back")
+    every: DurationOption = Field(default="1 second", description="From one row to the next")
+    jitter: DurationOption = Field(
+        default="0 seconds", description="Each row is up to this much later than its turn"
+    )
+    late_share: float = Field(
+        default=0.0, ge=0, le=1, description="The share of rows that are sent back in time"
+    )
+    late_by: DurationOption = Field(default="10 minutes", description="How far they are sent back")
 
     @field_validator("start")
     @classmethod
@@ -289,7 +299,7 @@ class Ip(Recipe):
     name: ClassVar[str] = "ip"
     type: ClassVar[str] = "string"
     main: ClassVar[str] = "count"
-    count: int = Field(1000, ge=1, le=2**24, description="How many addresses there are")
+    count: int = Field(default=1000, ge=1, le=2**24, description="How many addresses there are")
 
     def value(self, draw: Draw) -> str:
         host = f"pmod({draw.hashed()}, {self.count}L)"
@@ -302,7 +312,7 @@ class Words(Recipe):
     name: ClassVar[str] = "words"
     type: ClassVar[str] = "string"
     main: ClassVar[str] = "count"
-    count: int = Field(3, ge=1, le=50, description="How many words")
+    count: int = Field(default=3, ge=1, le=50, description="How many words")
 
     def value(self, draw: Draw) -> str:
         words = (chosen(places.WORDS, draw, salt=str(n)) for n in range(self.count))

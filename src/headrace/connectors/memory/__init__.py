@@ -36,9 +36,13 @@ class Memory(Connector):
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
 
-    rows: RowsOption = Field((), description="The first rows of a source, as mappings from column to value")
+    rows: RowsOption = Field(
+        default=(), description="The first rows of a source, as mappings from column to value"
+    )
     name: str | None = Field(
-        None, min_length=1, description="A name by which other code in the process finds the same rows"
+        default=None,
+        min_length=1,
+        description="A name by which other code in the process finds the same rows",
     )
 
     _shelf: Shelf = PrivateAttr(default_factory=Shelf)

@@ -29,11 +29,13 @@ class Socket(Connector):
     kind: ClassVar[str] = "socket"
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
 
-    host: str = Field("localhost", min_length=1, description="The server's name or address")
+    host: str = Field(default="localhost", min_length=1, description="The server's name or address")
     port: int = Field(ge=1, le=65535, description="The server's port")
-    reconnect: DurationOption = Field("1 second", description="How long to wait before connecting again")
+    reconnect: DurationOption = Field(
+        default="1 second", description="How long to wait before connecting again"
+    )
     keep: DurationOption = Field(
-        "1 hour", description="How long spooled lines are kept; longer than an epoch may lag behind"
+        default="1 hour", description="How long spooled lines are kept; longer than an epoch may lag behind"
     )
 
     @property

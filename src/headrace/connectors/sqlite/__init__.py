@@ -33,7 +33,7 @@ class SQLite(Connector):
     path: PathOption = Field(description="The database file; made if there is none")
     table: str = Field(min_length=1, description="The table's name")
     key: NamesOption = Field(
-        (), description="The columns that tell rows apart; `window` stands for the window's columns"
+        default=(), description="The columns that tell rows apart; `window` stands for the window's columns"
     )
 
     @field_validator("table")
