@@ -103,17 +103,19 @@ class Folded:
 
     def _steps(self) -> list[FoldedStep]:
         chains = {node.name: self._chain(node) for node in self._graph if self._may_begin(node)}
-        todo = [
-            name for name in chains if not self._graph[name].anonymous or not self._read(self._graph[name])
-        ]
-        todo += [sink.input.step for sink in self._graph.sinks if self._own(sink.input)]
+        needed = [node.name for node in self._graph if not node.anonymous or not self._read(node)]
+        needed += [sink.input.step for sink in self._graph.sinks]
         wanted: set[str] = set()
-        while todo:
-            name = todo.pop()
-            if name not in wanted:
+        while needed:
+            name = self._owner(needed.pop())
+            if name in chains and name not in wanted:
                 wanted.add(name)
-                todo += [ref.step for ref in chains[name][0].inputs if self._own(ref)]
+                needed += [ref.step for ref in chains[name][0].inputs]
         return [FoldedStep(name, chain) for name, chain in chains.items() if name in wanted]
+
+    def _owner(self, name: str) -> str:
+        """The entry that a node was folded into after its first, or the node itself."""
+        return self._alias.get(name, name)
 
     def _may_begin(self, node: Node) -> bool:
         return type(node) in _SLOTS and node.name not in self._alias

@@ -6,7 +6,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from headrace import Pipeline, triggers, windows
@@ -108,6 +108,15 @@ def test_what_does_not_fit_into_a_step_keeps_its_made_up_name() -> None:
         sinks:
           out: {from: tx:where:2, feed: {}}
     """)
+    assert from_text(dump(pipeline)).graph == pipeline.graph
+
+
+def test_an_unnamed_step_keeps_the_select_that_follows_it() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", feed(), schema="a int").distinct(on="a").select("a").where("a > 1")
+    assert dump(pipeline).endswith(
+        "  tx:distinct: {from: tx, distinct: {on: a}, select: [a]}\n  tx:where: {from: tx:distinct, where: a > 1}\n"
+    )
     assert from_text(dump(pipeline)).graph == pipeline.graph
 
 
@@ -319,7 +328,9 @@ def _read(pipeline: Pipeline, stream: Rows) -> bool:
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans())
 def test_every_plan_is_printed_and_read_back_the_same(pipeline: Pipeline) -> None:
+    note(repr(pipeline.graph.nodes))
     printed = dump(pipeline)
+    note(printed)
     loaded = from_text(printed)
-    assert loaded.graph == pipeline.graph, printed
+    assert loaded.graph == pipeline.graph
     assert dump(loaded) == printed
