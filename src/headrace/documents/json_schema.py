@@ -27,7 +27,9 @@ Schema = dict[str, Any]
 SHIPPED = Path(__file__).with_name("schema.json")
 _VARIABLE = {"type": "string", "pattern": r"\$\{"}
 _TEXT: Schema = {"type": ["string", "number", "boolean"]}
-_NAME_PATTERN = f"^{NAME.pattern}(:[a-z_]+(:[0-9]+)?)?$"
+_NAME = f"^{NAME.pattern}$"
+_STEP_NAME = f"^{NAME.pattern}(:[a-z_]+(:[0-9]+)?)?$"
+"""Also the made-up name of a step that has none, as `dump` writes it."""
 
 
 def document_schema(kinds: Iterable[str] | None = None) -> Schema:
@@ -46,9 +48,9 @@ def document_schema(kinds: Iterable[str] | None = None) -> Schema:
         "type": "object",
         "properties": {
             "name": _said("The pipeline's name, in metrics, checkpoints and delivery ledgers", type="string"),
-            "sources": _section("What is read, by name", "source"),
-            "steps": _section("What is computed, by name, in any order", "step"),
-            "sinks": _section("Where results are written, by name", "sink"),
+            "sources": _section("What is read, by name", "source", _NAME),
+            "steps": _section("What is computed, by name, in any order", "step", _STEP_NAME),
+            "sinks": _section("Where results are written, by name", "sink", _NAME),
         },
         "required": ["name"],
         "additionalProperties": False,
@@ -61,11 +63,11 @@ def shipped_text() -> str:
     return json.dumps(document_schema(registry.ours()), indent=2, ensure_ascii=False) + "\n"
 
 
-def _section(what: str, entry: str) -> Schema:
+def _section(what: str, entry: str, name: str) -> Schema:
     return {
         "description": what,
         "type": ["object", "null"],
-        "propertyNames": {"pattern": _NAME_PATTERN},
+        "propertyNames": {"pattern": name},
         "additionalProperties": {"$ref": f"#/$defs/{entry}"},
     }
 

@@ -1,4 +1,4 @@
-"""The JSON Schema takes what `load` takes."""
+"""The JSON Schema takes what `load` takes, and the shipped file is the one that is made today."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from headrace.documents import document_schema, from_text
+from headrace.documents.json_schema import SHIPPED, shipped_text
 from headrace.errors import DocumentError
 
 KINDS = ("feed", "files", "kafka", "memory", "postgres")
@@ -95,6 +96,10 @@ def test_every_reference_inside_the_schema_leads_somewhere() -> None:
     schema = document_schema(KINDS)
     names = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema)))
     assert names <= set(schema["$defs"])
+
+
+def test_the_shipped_schema_is_up_to_date() -> None:
+    assert SHIPPED.read_text(encoding="utf-8") == shipped_text(), "run: python -m headrace.documents"
 
 
 def test_options_keep_their_descriptions() -> None:
