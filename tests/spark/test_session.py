@@ -68,6 +68,12 @@ def test_a_setting_that_is_not_sparks_is_refused() -> None:
     )
 
 
+@pytest.mark.usefixtures("spark")
+def test_a_value_that_spark_does_not_take_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"conf spark\.sql\.session\.timeZone: .*Nowhere/Land"):
+        open_session(conf={"spark.sql.session.timeZone": "Nowhere/Land"})
+
+
 def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
     with pytest.raises(SetupError) as caught:

@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import importlib.util
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -74,7 +75,10 @@ def find_spark_home() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SetupError("pyspark is not installed", where="spark", hint="pip install headrace")
-    return Path(spec.origin).parent
+    found = Path(spec.origin).parent
+    # Under spark-submit pyspark comes out of a zip, which has no jars; its Spark is then in SPARK_HOME.
+    submitted = os.environ.get("SPARK_HOME")
+    return Path(submitted) if submitted and not (found / "jars").is_dir() else found
 
 
 def spark_version(spark_home: Path) -> str:

@@ -59,7 +59,7 @@ def open_session(
     Raises:
         SetupError: Java, pyspark or the kernel is missing, Spark didn't start, or the running session doesn't
             fit.
-        OptionError: A setting's name doesn't start with `spark.`.
+        OptionError: A setting's name doesn't start with `spark.`, or Spark doesn't take its value.
 
     >>> spark = open_session(master="local[2]")                      # doctest: +SKIP
     >>> spark.conf.get("spark.sql.session.timeZone")                 # doctest: +SKIP
@@ -140,7 +140,7 @@ def _fit(session: SparkSession, asked: Mapping[str, str], jars: Sequence[Path]) 
 
 def _changed(session: SparkSession, key: str, value: str) -> bool:
     """Set it, if Spark reads it anew for each query; what it reads only at its start would have no effect."""
-    from pyspark.errors import AnalysisException
+    from pyspark.errors import AnalysisException, IllegalArgumentException
 
     if not key.startswith(("spark.sql.", "spark.hadoop.")):
         return False
@@ -148,6 +148,8 @@ def _changed(session: SparkSession, key: str, value: str) -> bool:
         session.conf.set(key, value)
     except AnalysisException:
         return False
+    except IllegalArgumentException as error:
+        raise OptionError(str(error), where=f"conf {key}") from error
     return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,10 @@ def test_a_missing_pyspark_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SetupError, match="spark: pyspark is not installed\n  hint: pip install headrace"):
         find_spark_home()
+
+
+def test_under_spark_submit_spark_is_where_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    zipped = ModuleSpec("pyspark", None, origin=str(tmp_path / "pyspark.zip" / "pyspark" / "__init__.py"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: zipped)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    assert find_spark_home() == tmp_path / "spark"
