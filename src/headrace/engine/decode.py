@@ -31,7 +31,7 @@ _FLOODED = re.compile(r"TooManyRejects: (source `.*?`): (.*) \(hint: (.*)\)")
 class Rejects:
     """The records of one source that didn't decode since the last `take`; one epoch's, if taken in each epoch.
 
-    With `on_error="skip"` only their number is kept, with `"fail"` there are none.
+    With `on_error="skip"` there is only `count`, with `"fail"` there are none.
     """
 
     source: str
@@ -86,7 +86,7 @@ def decoded(
     """
     columns = format.checked(schema, where=f"source `{source}`")
     kernel = _kernel(spark)
-    collector = kernel.RejectCollector.open(spark._jsparkSession, source, reject_bytes)
+    collector = kernel.RejectCollector.open(spark._jsparkSession, source, reject_bytes, on_error == "skip")
     column = kernel.Decode.column(
         format.name,
         columns.ddl,

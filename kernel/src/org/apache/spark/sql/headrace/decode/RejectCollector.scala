@@ -24,67 +24,71 @@ final case class Reject(
 
 /**
  * Brings the rejects of an epoch from the tasks to the driver, beside the rows. Spark counts only tasks that succeed;
- * a stage that runs twice adds its rejects twice, so what is taken has each position once.
+ * a stage that runs twice adds its rejects twice, so what is taken or counted has each position once.
  *
  * It is meant for the odd bad record. More bytes than `limit` in an epoch means that the schema or the format is wrong:
- * the task fails, and so does `take`.
+ * the task fails, and so does `take`. With `counting`, rejects have no content and beyond the limit are only added up.
  */
-final class RejectCollector(val source: String, val limit: Long)
+final class RejectCollector(val source: String, val limit: Long, val counting: Boolean)
   extends AccumulatorV2[Reject, java.util.List[Reject]] {
 
   private val held = new JArrayList[Reject]
   private var bytes = 0L
+  private var beyond = 0L
 
   override def isZero: Boolean = synchronized(held.isEmpty)
 
   override def copy(): RejectCollector = synchronized {
-    val other = new RejectCollector(source, limit)
-    other.held.addAll(held)
-    other.bytes = bytes
+    val other = new RejectCollector(source, limit, counting)
+    other.merge(this)
     other
   }
 
   override def reset(): Unit = synchronized {
     held.clear()
     bytes = 0L
+    beyond = 0L
   }
 
   override def add(reject: Reject): Unit = synchronized {
-    if (bytes + reject.bytes > limit) throw tooMany(reject.reason)
+    if (!counting && bytes + reject.bytes > limit) throw new TooManyRejects(source, limit, reject.reason)
     hold(reject)
   }
 
-  /** Never throws: Spark only logs what merging throws. One reject too many is kept, as the sign for `take`. */
+  /** Never throws: Spark only logs what merging throws. The reject that passes the limit is the sign for `take`. */
   override def merge(other: AccumulatorV2[Reject, java.util.List[Reject]]): Unit = synchronized {
-    val added = other.value.iterator
-    while (added.hasNext && bytes <= limit) hold(added.next())
+    other match {
+      case tasks: RejectCollector =>
+        beyond += tasks.beyond
+        tasks.held.forEach(reject => hold(reject))
+    }
   }
 
   override def value: java.util.List[Reject] = synchronized(new JArrayList(held))
 
   /** How many there are since the last `take`. */
-  def count: Long = distinct.size.toLong
+  def count: Long = synchronized(distinct.size + beyond)
 
   /** The rejects since the last time, each position once, as rows of `RejectCollector.schema`. */
   def take(spark: SparkSession): DataFrame = synchronized {
-    if (bytes > limit) {
-      val last = held.get(held.size - 1).reason
-      throw tooMany(last)
-    }
-    val rows = distinct.map(row)
+    if (!counting && bytes > limit) throw new TooManyRejects(source, limit, held.get(held.size - 1).reason)
+    val rows = if (counting) Nil else distinct.map(row)
     reset()
     spark.createDataFrame(rows.asJava, RejectCollector.schema)
   }
 
-  private def hold(reject: Reject): Unit = {
-    held.add(reject)
-    bytes += reject.bytes
-  }
+  /** Keeps the reject, if what is kept is still within the limit. */
+  private def hold(reject: Reject): Unit =
+    if (bytes > limit) beyond += 1
+    else {
+      held.add(reject)
+      bytes += reject.bytes
+    }
 
-  private def distinct: Seq[Reject] = synchronized {
+  private def distinct: Seq[Reject] = {
     val first = new JLinkedHashMap[Any, Reject]
-    held.asScala.foreach { reject =>
-      val key = if (reject.position == null) reject else (reject.partition, reject.position)
+    held.forEach { reject =>
+      val key = if (reject.position == null) new Object else (reject.partition, reject.position)
       first.putIfAbsent(key, reject)
     }
     first.values.asScala.toSeq
@@ -93,8 +97,6 @@ final class RejectCollector(val source: String, val limit: Long)
   private def row(reject: Reject): Row = Row(
     reject.raw, reject.reason, reject.field, source, reject.partition, reject.position,
     java.time.Instant.ofEpochSecond(reject.readAt / 1000000, reject.readAt % 1000000 * 1000))
-
-  private def tooMany(reason: String): Throwable = new TooManyRejects(source, limit, reason)
 }
 
 /** The rejects of one epoch don't fit in memory; most likely every record is bad, for one reason. */
@@ -110,8 +112,8 @@ object RejectCollector {
     "raw binary, reason string, field string, source string, partition string, position bigint, read_at timestamp")
 
   /** A collector that Spark knows; one for each source and query. */
-  def open(spark: SparkSession, source: String, limit: Long): RejectCollector = {
-    val collector = new RejectCollector(source, limit)
+  def open(spark: SparkSession, source: String, limit: Long, counting: Boolean): RejectCollector = {
+    val collector = new RejectCollector(source, limit, counting)
     spark.sparkContext.register(collector, s"rejects of $source")
     collector
   }
