@@ -195,7 +195,8 @@ class Running:
                 self._through(built)
         else:
             for built in self._assembled:
-                self._launch(built)
+                if not self._stopping:
+                    self._launch(built)
             self._pulse.start()
             for built in self._assembled:
                 self._await(built)
@@ -246,8 +247,12 @@ class Running:
         writer = writer.option("checkpointLocation", str(built.checkpoint / "spark"))
         built.running = writer.trigger(**self._pace.trigger(built)).start()
         self._progress.follow(built.running, built.query.name)
+        if self._stopping:  # asked while the query was starting, when there was nothing to stop yet
+            built.running.stop()
 
     def _await(self, built: Assembled) -> None:
+        if built.running is None:
+            return
         try:
             built.running.awaitTermination()
         except BaseException as error:
