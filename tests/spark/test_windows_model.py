@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from windows_model import model
 
 from headrace.engine.windowing import WindowDriver
-from windows_model import Windows
 
 SECOND = 1_000_000
 CASES = 300  # of each of the kinds below
@@ -19,7 +19,7 @@ CASES = 300  # of each of the kinds below
 
 @pytest.fixture(scope="module")
 def driver(spark):
-    frame = spark.createDataFrame([], "k string, v int, __ts timestamp")
+    frame = spark.createDataFrame([], "k string, v int, __ts timestamp, __when boolean, __of double")
     return WindowDriver(frame, ["k"], {"values": "sort_array(collect_list(v))"})
 
 
@@ -47,11 +47,13 @@ def triggers(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-def declarations(window: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+def declarations(
+    window: st.SearchStrategy[dict[str, Any]], trigger: st.SearchStrategy[dict[str, Any]] | None = None
+) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {
             "window": window,
-            "trigger": triggers(),
+            "trigger": triggers() if trigger is None else trigger,
             "mode": st.sampled_from(["discarding", "accumulating", "retracting"]),
             "lateness": st.sampled_from([0, 3 * SECOND, 20 * SECOND]),
         }
@@ -69,11 +71,31 @@ SLIDING = st.builds(
     st.integers(2, 4),
 )
 SESSION = st.builds(lambda gap: {"kind": "session", "gap": gap * SECOND}, st.integers(1, 8))
+COUNT = st.builds(
+    lambda size, every, order: {"kind": "count", "size": size, "every": every, "order": order},
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.sampled_from(["event_time", "arrival"]),
+)
+MARKED = st.builds(
+    lambda kind, order: {"kind": kind, "order": order, "by": 1.5},
+    st.sampled_from(["delta", "punctuation", "landmark"]),
+    st.sampled_from(["event_time", "arrival"]),
+)
+RESET = st.builds(
+    lambda step, steps: {"kind": "landmark", "reset": step * steps * SECOND, "step": step * SECOND},
+    st.integers(2, 6),
+    st.integers(1, 3),
+)
+TRAILING = st.builds(lambda size: {"kind": "trailing", "size": size * SECOND}, st.integers(1, 15))
 EVERYTHING = st.just({"kind": "everything"})
 
 TIMES = st.one_of(
     st.integers(0, 40).map(lambda t: t * SECOND), st.integers(0, 40 * SECOND), st.integers(0, 9_000)
 )
+
+MARKS = st.sampled_from([False, False, True, None])
+NUMBERS = st.sampled_from([0.0, 1.0, 2.5, 7.0, None])
 
 
 @st.composite
@@ -83,7 +105,10 @@ def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
     for _ in range(draw(st.integers(1, 9))):
         event: dict[str, Any] = {}
         times = draw(st.lists(st.one_of(TIMES, TIMES, TIMES, st.sampled_from([None, -SECOND])), max_size=5))
-        event["rows"] = [{"v": len(events) * 10 + i, "__ts": time} for i, time in enumerate(times)]
+        event["rows"] = [
+            {"v": len(events) * 10 + i, "__ts": time, "__when": draw(MARKS), "__of": draw(NUMBERS)}
+            for i, time in enumerate(times)
+        ]
         if draw(st.booleans()):
             watermark += draw(st.integers(0, 12_000)) * 1_000
             event["watermark"] = watermark or 1_000
@@ -95,15 +120,16 @@ def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
     return events
 
 
-def modelled(
-    spec: dict[str, Any], script: list[dict[str, Any]]
-) -> tuple[list[list[dict[str, Any]]], Windows]:
-    model = Windows(spec)
+def modelled(spec: dict[str, Any], script: list[dict[str, Any]]) -> tuple[list[list[dict[str, Any]]], Any]:
+    said = model(spec)
+    mark = "__of" if spec["window"]["kind"] == "delta" else "__when"
     batches = [
-        model.batch([(r["__ts"], r["v"]) for r in event["rows"]], event.get("watermark"), event["clock"])
+        said.batch(
+            [(r["__ts"], r["v"], r[mark]) for r in event["rows"]], event.get("watermark"), event["clock"]
+        )
         for event in script
     ]
-    return batches, model
+    return batches, said
 
 
 def ran(
@@ -136,23 +162,23 @@ def _bounded(row: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def check(driver: Any, spec: dict[str, Any], script: list[dict[str, Any]]) -> None:
-    expected, model = modelled(spec, script)
+    expected, said = modelled(spec, script)
     got, answer = ran(driver, spec, script)
     kind = spec["window"]["kind"]
     for number, (want, came) in enumerate(zip(expected, got, strict=True)):
         wanted = [_bounded(row, kind) for row in want]
         assert _counted(came) == _counted(wanted), f"batch {number}"
         assert _by_window(came) == _by_window(wanted), f"batch {number}"
-    _conserved(answer["counts"], answer["open"], script, got, model)
+    _conserved(answer["counts"], answer["open"], script, got, said)
 
 
-def _conserved(counts: dict[str, int], open_rows: int, script: Any, got: Any, model: Windows) -> None:
+def _conserved(counts: dict[str, int], open_rows: int, script: Any, got: Any, said: Any) -> None:
     """Every row is somewhere, once."""
     assert counts["rows"] == sum(len(event["rows"]) for event in script)
     assert counts["rows"] == counts["folded"] + counts["late"] + counts["pending"]
     assert counts["late"] == sum(row["output"] == "late" for batch in got for row in batch)
-    assert counts["lost"] == model.lost
-    assert open_rows == model.held
+    assert counts["lost"] == said.lost
+    assert open_rows == said.held
 
 
 def _counted(rows: list[dict[str, Any]]) -> Counter[str]:
@@ -197,4 +223,28 @@ def test_sessions_do_what_the_model_says(driver, spec, script):
 @THOROUGH
 @given(spec=declarations(EVERYTHING), script=scripts())
 def test_global_windows_do_what_the_model_says(driver, spec, script):
+    check(driver, spec, script)
+
+
+@THOROUGH
+@given(spec=declarations(COUNT), script=scripts())
+def test_count_windows_do_what_the_model_says(driver, spec, script):
+    check(driver, spec, script)
+
+
+@THOROUGH
+@given(spec=declarations(MARKED), script=scripts())
+def test_delta_punctuation_and_landmark_windows_do_what_the_model_says(driver, spec, script):
+    check(driver, spec, script)
+
+
+@THOROUGH
+@given(spec=declarations(RESET), script=scripts())
+def test_landmark_windows_with_a_reset_do_what_the_model_says(driver, spec, script):
+    check(driver, spec, script)
+
+
+@THOROUGH
+@given(spec=declarations(TRAILING, st.just({"after_watermark": {}})), script=scripts())
+def test_trailing_windows_do_what_the_model_says(driver, spec, script):
     check(driver, spec, script)

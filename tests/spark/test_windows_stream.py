@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import functions
-from windows_model import Windows
+from windows_model import model
 
 from headrace import triggers, windows
 from headrace.engine.windowing import Counts, declaration, windowed
@@ -50,6 +50,7 @@ class Feed:
             self.spark.readStream.schema("k string, v int, t bigint")
             .json(str(self.source))
             .withColumn("__ts", functions.timestamp_micros("t"))
+            .withColumn("__position", functions.expr("struct('s' source, '0' partition, bigint(v) offset)"))
             .withWatermark("__ts", "0 seconds")
             .drop("t")
         )
@@ -75,12 +76,12 @@ def batches(seed: int, count: int) -> list[list[dict[str, Any]]]:
 
 def modelled(declared: str, played: list[list[dict[str, Any]]]) -> list[Any]:
     spec, found, watermark, newest = json.loads(declared), [], None, 0
-    models = {key: Windows(spec) for key in KEYS}
+    models = {key: model(spec) for key in KEYS}
     for batch in played:
         newest = max([newest, *(row["t"] for row in batch)])
-        for key, model in models.items():
-            mine = [(row["t"], row["v"]) for row in batch if row["k"] == key]
-            out = model.batch(mine, watermark, 0) + model.batch([], newest // 1000 * 1000, 0)
+        for key, said in models.items():
+            mine = [(row["t"], row["v"], row["v"] % 10) for row in batch if row["k"] == key]
+            out = said.batch(mine, watermark, 0) + said.batch([], newest // 1000 * 1000, 0)
             found += [_wanted(key, row) for row in out]
         watermark = newest // 1000 * 1000
     return found
@@ -102,6 +103,8 @@ def _came(row: dict[str, Any]) -> Any:
 
 
 EMISSIONS = {
+    "early": triggers.emission(early=triggers.after_count(2), mode="retracting"),
+    "late rows again": triggers.emission(lateness="6 seconds", mode="retracting"),
     "defaults": triggers.emission(),
     "retracting": triggers.emission(early=triggers.after_count(2), lateness="6 seconds", mode="retracting"),
     "discarding": triggers.emission(early=triggers.after_count(2), lateness="6 seconds", mode="discarding"),
@@ -115,6 +118,9 @@ SAMPLE = {
     "tumbling, retracting": (TUMBLING, "retracting"),
     "sliding, retracting": (windows.sliding("10 seconds", every="5 seconds"), "retracting"),
     "session, retracting": (windows.session("3 seconds"), "retracting"),
+    "count, in event-time order": (windows.count(3, every=2), "early"),
+    "delta, in arrival order": (windows.delta("v % 10", by=4, order="arrival"), "early"),
+    "trailing, retracting": (windows.trailing("6 seconds"), "late rows again"),
 }
 
 
@@ -129,4 +135,4 @@ def test_query_gives_what_the_model_says_over_a_restart(spark, tmp_path, window,
 
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
     counts = feed.counts.values()
-    assert counts["rows"] == sum(map(len, played)) == counts["folded"] + counts["late"]
+    assert counts["rows"] == sum(map(len, played)) == counts["folded"] + counts["late"] + counts["pending"]

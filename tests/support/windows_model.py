@@ -11,6 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+Row = tuple[float | None, Any, Any]
+"""Event time, value, and what an order-dependent window looks at: a condition's answer or a number."""
+
 NEVER = float("-inf")
 END = 253370764800000000  # a watermark from here on ends the input
 FOREVER = float("inf")
@@ -157,14 +160,12 @@ class Windows:
         self.lost = 0
         self.out: list[dict[str, Any]] = []
 
-    def batch(
-        self, rows: Iterable[tuple[float | None, Any]], watermark: float | None, clock: float
-    ) -> list[dict[str, Any]]:
+    def batch(self, rows: Iterable[Row], watermark: float | None, clock: float) -> list[dict[str, Any]]:
         """One micro-batch; what it emits, in order within a window."""
         if watermark is not None:
             self.watermark = max(self.watermark, watermark)
         self._overtake(clock)
-        for time, value in rows:
+        for time, value, _ in rows:
             self._row(time, value)
         for pane in sorted(self.open, key=lambda pane: pane.start):
             if not pane.closed:
@@ -291,3 +292,210 @@ class Windows:
 
     def _late(self, value: Any, bounds: tuple[float, float] | None, reason: str) -> None:
         self.out.append({"output": "late", "value": value, "window": bounds, "reason": reason})
+
+
+class OrderedWindows(Windows):
+    """Count, delta, punctuation and landmark windows of one key."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        super().__init__(spec)
+        self.arrival = self.window.get("order") == "arrival"
+        self.waiting: list[tuple[float, Any, Any]] = []
+        self.taken = self.number = 0
+        self.base: Any = None
+
+    def batch(self, rows: Iterable[Row], watermark: float | None, clock: float) -> list[dict[str, Any]]:
+        if watermark is not None:
+            self.watermark = max(self.watermark, watermark)
+        self._release(clock)
+        for time, value, mark in rows:
+            if time is None:
+                self._late(value, None, "no_event_time")
+            elif time < 0 or (not self.arrival and time < self.watermark):
+                self._late(value, None, "too_late")
+            elif self.arrival:
+                self._take(time, value, mark, clock)
+            else:
+                self.waiting.append((time, value, mark))
+        for pane in self.open:
+            if not pane.closed:
+                self._settle(pane, clock)
+            pane.added = 0
+        emitted, self.out = self.out, []
+        return emitted
+
+    def _release(self, clock: float) -> None:
+        """Rows the watermark is past are taken in event-time order; at the end of the input all windows close."""
+        ready = sorted((row for row in self.waiting if row[0] < self.watermark), key=lambda row: row[0])
+        self.waiting = [row for row in self.waiting if row[0] >= self.watermark]
+        for row in ready:
+            self._take(*row, clock)
+        if self.window.get("reset"):
+            self._roll(self.watermark, clock)
+        if self.watermark >= END:
+            for pane in list(self.open):
+                self._close(pane, clock)
+
+    def _take(self, time: float, value: Any, mark: Any, clock: float) -> None:
+        if self.window.get("reset"):
+            self._take_reset(time, value, clock)
+        else:
+            getattr(self, f"_take_{self.window['kind']}")(time, value, mark, clock)
+
+    def _take_count(self, time: float, value: Any, _: Any, clock: float) -> None:
+        size = self.window["size"]
+        every = self.window.get("every", size)
+        if self.taken % every == 0:
+            self._begin(time, self.taken // every)
+        self._place(time, value)
+        for pane in [p for p in self.open if p.number * every + size - 1 == self.taken]:
+            self._close(pane, clock)
+        self.taken += 1
+
+    def _take_delta(self, time: float, value: Any, number: float | None, clock: float) -> None:
+        known = number is not None and self.base is not None
+        if self.open and known and abs(number - self.base) > self.window["by"]:
+            self._close(self.open[0], clock)
+        if not self.open:
+            self.base = None
+            self._begin(time, self.number)
+            self.number += 1
+        if self.base is None:
+            self.base = number
+        self._place(time, value)
+
+    def _take_punctuation(self, time: float, value: Any, closes: bool | None, clock: float) -> None:
+        if not self.open:
+            self._begin(time, self.number)
+            self.number += 1
+        self._place(time, value)
+        if closes:
+            self._close(self.open[0], clock)
+
+    def _take_landmark(self, time: float, value: Any, opens: bool | None, clock: float) -> None:
+        if opens:
+            self.number += 1
+            for pane in list(self.open):
+                self._close(pane, clock)
+        if not self.open:
+            self._begin(time, self.number)
+        self._place(time, value)
+
+    def _take_reset(self, time: float, value: Any, clock: float) -> None:
+        self._roll(time, clock)
+        reset, step = self.window["reset"], self.window["step"]
+        if not self.open:
+            pane = self._begin(time, self.number)
+            self.number += 1
+            pane.start = time // reset * reset
+            pane.end = pane.start + ((time - pane.start) // step + 1) * step
+        bounds = self.open[0].start, self.open[0].end
+        self._place(time, value)
+        self.open[0].start, self.open[0].end = bounds
+
+    def _roll(self, time: float, clock: float) -> None:
+        """Fires the steps that end at or before a time; each is a window that goes on with what the last one had."""
+        while self.open and self.open[0].end <= time:
+            pane = self.open[0]
+            if pane.end == pane.start + self.window["reset"]:
+                self._close(pane, clock)
+                return
+            self._pass(pane, clock)
+            pane.trigger, pane.number, pane.index = Trigger(self.trigger), self.number, 0
+            pane.passed, pane.closed, pane.last = False, False, None
+            pane.end += self.window["step"]
+            self.number += 1
+
+    def _begin(self, time: float, number: int) -> Pane:
+        pane = Pane(time, time, Trigger(self.trigger), number=number)
+        self.open.append(pane)
+        return pane
+
+    def _place(self, time: float, value: Any) -> None:
+        takers = [pane for pane in self.open if not pane.closed]
+        for pane in takers:
+            pane.start, pane.end = min(pane.start, time), max(pane.end, time)
+            pane.everything.append(value)
+            pane.fresh.append(value)
+            pane.rows += 1
+            pane.added += 1
+        if self.open and not takers:
+            self._late(value, (self.open[-1].start, self.open[-1].end), "closed")
+
+    def _pass(self, pane: Pane, clock: float) -> None:
+        if pane.added and not pane.closed:
+            pane.trigger.add(pane.added, clock)
+        pane.added, pane.passed = 0, True
+        self._ask(pane, "on_time", clock)
+
+    def _close(self, pane: Pane, clock: float) -> None:
+        self._pass(pane, clock)
+        self.lost += len(pane.fresh)
+        self.open.remove(pane)
+
+
+class TrailingWindows:
+    """One result per row over the rows of `(t - size, t]`."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.size, self.lateness = spec["window"]["size"], spec.get("lateness", 0)
+        self.retracting = spec["mode"] == "retracting"
+        self.watermark: float = NEVER
+        self.rows: list[dict[str, Any]] = []
+        self.out: list[dict[str, Any]] = []
+        self.lost = 0
+
+    @property
+    def held(self) -> int:
+        """Rows kept because a later one may look back at them."""
+        past = self.watermark - self.lateness - self.size
+        return sum(row["time"] > past for row in self.rows)
+
+    def batch(self, rows: Iterable[Row], watermark: float | None, clock: float) -> list[dict[str, Any]]:
+        if watermark is not None:
+            self.watermark = max(self.watermark, watermark)
+        self._emit()
+        for time, value, _ in rows:
+            self._row(time, value)
+        self._emit()
+        emitted, self.out = self.out, []
+        return emitted
+
+    def _row(self, time: float | None, value: Any) -> None:
+        if time is None:
+            self.out.append({"output": "late", "value": value, "window": None, "reason": "no_event_time"})
+        elif time < 0 or time + self.lateness < self.watermark:
+            window = (time - self.size, time)
+            self.out.append({"output": "late", "value": value, "window": window, "reason": "too_late"})
+        else:
+            self.rows.append({"time": time, "value": value, "index": 0, "last": None, "again": False})
+            for row in self.rows:
+                late = time < self.watermark
+                row["again"] |= late and row["index"] > 0 and time <= row["time"] < time + self.size
+
+    def _emit(self) -> None:
+        for row in sorted(self.rows, key=lambda row: row["time"]):
+            if row["again"] or (row["index"] == 0 and row["time"] < self.watermark):
+                self._show(row)
+
+    def _show(self, row: dict[str, Any]) -> None:
+        time = row["time"]
+        seen = sorted(other["value"] for other in self.rows if time - self.size < other["time"] <= time)
+        pane = {
+            "window": (time - self.size, time, 0),
+            "values": seen,
+            "index": row["index"],
+            "timing": "on_time",
+        }
+        if self.retracting and row["last"]:
+            self.out.append({"output": "main", **row["last"], "retraction": True})
+        self.out.append({"output": "main", **pane, "retraction": False})
+        row.update(index=row["index"] + 1, last=pane, again=False)
+
+
+def model(spec: dict[str, Any]) -> Windows | TrailingWindows:
+    """The model of a declaration."""
+    kind = spec["window"]["kind"]
+    if kind == "trailing":
+        return TrailingWindows(spec)
+    return Windows(spec) if kind in ("tumbling", "sliding", "session", "everything") else OrderedWindows(spec)

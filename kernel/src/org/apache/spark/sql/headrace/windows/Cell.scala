@@ -44,7 +44,7 @@ final class Cell(var start: Long, var end: Long, var number: Long, var buffer: I
 }
 
 /** Cells as bytes. The first ones tell a cell of another version or another declaration, which is refused. */
-final class CellCodec(trigger: Trigger, aggregates: Aggregates, fingerprint: Int) {
+final class CellCodec(trigger: Trigger, aggregates: Aggregates, fingerprint: Int, carries: Boolean) {
   private val out = new Output(256, -1)
   private val Format = 1
 
@@ -57,10 +57,8 @@ final class CellCodec(trigger: Trigger, aggregates: Aggregates, fingerprint: Int
     out.writeVarInt(cell.index, true)
     out.writeByte((if (cell.closed) 1 else 0) | (if (cell.passed) 2 else 0) | (if (cell.base.isNaN) 0 else 4))
     if (!cell.base.isNaN) out.writeDouble(cell.base)
-    if (!cell.closed) {
-      trigger.write(cell.trigger, out)
-      bytes(aggregates.write(cell.buffer))
-    }
+    if (!cell.closed) trigger.write(cell.trigger, out)
+    if (!cell.closed || carries) bytes(aggregates.write(cell.buffer))
     val told = Option(cell.last).toList ++ cell.pending
     out.writeVarInt(told.size, true)
     out.writeBoolean(cell.last != null)
@@ -82,7 +80,7 @@ final class CellCodec(trigger: Trigger, aggregates: Aggregates, fingerprint: Int
     val base = if ((flags & 4) != 0) in.readDouble() else Double.NaN
     val closed = (flags & 1) != 0
     val state = if (closed) trigger.start else trigger.read(in)
-    val cell = new Cell(start, end, number, if (closed) null else aggregates.read(bytes(in)), state)
+    val cell = new Cell(start, end, number, if (closed && !carries) null else aggregates.read(bytes(in)), state)
     cell.newest = newest
     cell.wake = wake
     cell.rows = rows

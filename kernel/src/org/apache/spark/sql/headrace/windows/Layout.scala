@@ -18,7 +18,7 @@ final class Layout(val input: Seq[Attribute], keys: Seq[Attribute], names: Seq[S
 
   private val ts = ordinal("__ts")
   private val position = ordinal("__position")
-  val when: Int = ordinal("__when")
+  private val when: Int = ordinal("__when")
   val of: Int = ordinal("__of")
   val visible: Array[Int] = input.indices.filterNot(i => input(i).name.startsWith("__")).toArray
   val keyOrdinals: Array[Int] = keys.map(k => input.indexWhere(_.exprId == k.exprId)).toArray
@@ -54,6 +54,9 @@ final class Layout(val input: Seq[Attribute], keys: Seq[Attribute], names: Seq[S
 
   def event(row: InternalRow): Event =
     Event(row, if (row.isNullAt(ts)) None else Some(row.getLong(ts)))
+
+  /** Whether a row satisfies the window's condition; a null condition is false. */
+  def satisfied(row: InternalRow): Boolean = !row.isNullAt(when) && row.getBoolean(when)
 
   /** Rows of a batch in arrival order. Takes copies: Spark reuses its rows. */
   def arrived(rows: Iterator[InternalRow]): Iterator[InternalRow] =

@@ -7,7 +7,9 @@ import org.apache.spark.sql.catalyst.InternalRow
 
 /** What all kinds of windows share: opening, folding, asking the trigger, firing, expiring, keeping. */
 final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts) {
-  private val codec = new CellCodec(spec.trigger, aggregates, 31 * spec.text.hashCode + aggregates.fingerprint)
+  // A window whose content another takes over keeps it when its trigger has finished.
+  private val carries = spec.kind.isInstanceOf[Reset]
+  private val codec = new CellCodec(spec.trigger, aggregates, 31 * spec.text.hashCode + aggregates.fingerprint, carries)
   private val retracting = spec.mode == Mode.Retracting
 
   def open(start: Long, end: Long, number: Long, now: Now): Cell = {
@@ -28,9 +30,14 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
 
   /** Tells the trigger of the rows that came in and asks it once. */
   def settle(key: InternalRow, cell: Cell, now: Now, out: Emitter): Unit = if (cell.added > 0) {
-    if (!cell.closed) cell.trigger = spec.trigger.add(cell.trigger, cell.added, now.clock)
-    cell.added = 0
+    tell(cell, now)
     ask(key, cell, if (cell.passed) Timing.Late else Timing.Early, now, out)
+  }
+
+  /** Tells the trigger of the rows that came in. */
+  def tell(cell: Cell, now: Now): Unit = {
+    if (!cell.closed && cell.added > 0) cell.trigger = spec.trigger.add(cell.trigger, cell.added, now.clock)
+    cell.added = 0
   }
 
   /** The watermark has reached the window's end: its on-time pane, if the trigger wants one. */
@@ -45,9 +52,23 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
   /** A timer has come: the watermark may have reached the end, or the trigger's deadline be there. */
   def visit(key: InternalRow, cell: Cell, now: Now, out: Emitter): Unit =
     if (now.watermark >= cell.end && !cell.passed) pass(key, cell, now, out)
-    else if (!cell.closed && !expired(cell, now) && spec.trigger.deadline(cell.trigger) <= now.clock) {
+    else if (!expired(cell, now)) due(key, cell, now, out)
+
+  /** Asks the trigger if its deadline has come. */
+  def due(key: InternalRow, cell: Cell, now: Now, out: Emitter): Unit =
+    if (!cell.closed && spec.trigger.deadline(cell.trigger) <= now.clock) {
       ask(key, cell, if (cell.passed) Timing.Late else Timing.Early, now, out)
     }
+
+  /** The window after a window that takes over its content. */
+  def renew(cell: Cell, number: Long): Unit = {
+    cell.number = number
+    cell.index = 0
+    cell.passed = false
+    cell.closed = false
+    cell.trigger = spec.trigger.start
+    cell.last = null
+  }
 
   /** A window that is over: what no pane has shown is lost. */
   def expire(cell: Cell): Unit = {
@@ -101,7 +122,7 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
 
   private def close(cell: Cell): Unit = {
     cell.closed = true
-    cell.buffer = null
+    if (!carries) cell.buffer = null
   }
 
   private def retract(key: InternalRow, cell: Cell, out: Emitter): Unit = if (retracting) {

@@ -14,6 +14,7 @@ final class Rows(layout: Layout, kind: WindowKind) extends Emitter {
   private val rows = mutable.ArrayBuffer.empty[InternalRow]
   private val types = layout.main.fields.map(_.dataType)
   private val width = layout.carried.size
+  private lazy val carried = layout.carried.map(a => layout.input.indexWhere(_.exprId == a.exprId)).toArray
 
   /** What has been emitted since the last call. */
   def take(): Iterator[InternalRow] = {
@@ -26,8 +27,7 @@ final class Rows(layout: Layout, kind: WindowKind) extends Emitter {
     main(i => key.get(i, types(i)), pane, retraction)
 
   override def trailing(key: InternalRow, row: InternalRow, pane: Emitted, retraction: Boolean): Unit = {
-    val at = layout.carried.map(a => layout.input.indexWhere(_.exprId == a.exprId))
-    main(i => row.get(at(i), types(i)), pane, retraction)
+    main(i => row.get(carried(i), types(i)), pane, retraction)
   }
 
   override def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String): Unit = {
