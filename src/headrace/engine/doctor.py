@@ -126,7 +126,7 @@ def _jars() -> Iterator[Check]:
     for known in jar_sets().values():
         name = f"jars {known.name}"
         if known.missing():
-            mend = f"python -m headrace.engine.jars fetch {known.name}"
+            mend = f"headrace jars fetch {known.name}"
             yield Check(name, "optional", f"to {known.about}: {known.size / 1e6:.1f} MB to be fetched", mend)
         else:
             yield Check(name, "ok", f"to {known.about}: {len(known.jars)} jars")

@@ -5,9 +5,8 @@ checksum. A set is downloaded into the cache when it is first needed; a broken d
 stopped, and nothing enters the cache whose checksum differs. `HEADRACE_MAVEN_MIRROR` names another repository
 than Maven Central.
 
-    python -m headrace.engine.jars fetch kafka      # before going offline, or in an image's build
-    python -m headrace.engine.jars list
-    python -m headrace.engine.jars pin org.apache.commons:commons-pool2:2.12.0      # a line for the lock
+    headrace jars fetch kafka                                                     # before going offline
+    python -m headrace.engine.jars pin org.apache.commons:commons-pool2:2.12.0    # a line for the lock
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from urllib.request import Request
 
 from headrace.engine.cache import cache_directory
 from headrace.engine.download import Download, Watcher, download, opened, silent
-from headrace.engine.progress import progress
 from headrace.errors import HeadraceError, OptionError, SetupError, did_you_mean
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
@@ -132,36 +130,21 @@ def fetch(name: str, *, mirror: str | None = None, watch: Watcher = silent) -> t
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`python -m headrace.engine.jars`: fetch the locked jars, list them, or pin another."""
+    """`python -m headrace.engine.jars pin`: print the line of the lock for a jar."""
     parser = argparse.ArgumentParser(prog="python -m headrace.engine.jars", description=main.__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="the sets, and which of them are here")
-    fetching = commands.add_parser("fetch", help="download sets of jars into the cache")
-    fetching.add_argument("sets", nargs="+", metavar="SET")
-    fetching.add_argument("--mirror", help="a Maven repository to use instead of Maven Central")
-    pinning = commands.add_parser("pin", help="print the line of the lock for a jar")
+    pinning = parser.add_subparsers(required=True).add_parser(
+        "pin", help="print the line of the lock for a jar"
+    )
     pinning.add_argument("coordinates", metavar="GROUP:ARTIFACT:VERSION")
-    pinning.add_argument("--mirror", help=argparse.SUPPRESS)
+    pinning.add_argument("--mirror", help="a Maven repository to use instead of Maven Central")
     chosen = parser.parse_args(arguments)
     try:
-        sys.stdout.writelines(f"{line}\n" for line in _answer(chosen))
+        line = _pin(chosen.coordinates, _repository(chosen.mirror))
     except HeadraceError as error:
         sys.stderr.write(f"{error}\n")
         return 1
+    sys.stdout.write(f"{line}\n")
     return 0
-
-
-def _answer(chosen: argparse.Namespace) -> list[str]:
-    if chosen.command == "list":
-        return [
-            f"{known.name}: {known.about} ({len(known.jars)} jars, {known.size / 1e6:.1f} MB,"
-            f" {'to be fetched' if known.missing() else 'here'})"
-            for known in jar_sets().values()
-        ]
-    if chosen.command == "pin":
-        return [_pin(chosen.coordinates, _repository(chosen.mirror))]
-    with progress("jars") as watch:
-        return [str(path) for name in chosen.sets for path in fetch(name, mirror=chosen.mirror, watch=watch)]
 
 
 def _pin(coordinates: str, repository: str) -> str:

@@ -64,7 +64,7 @@ def test_jars_to_be_fetched_are_optional(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
     check = named("jars kafka")
     assert check.status == "optional"
-    assert check.mend == "python -m headrace.engine.jars fetch kafka"
+    assert check.mend == "headrace jars fetch kafka"
 
 
 def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

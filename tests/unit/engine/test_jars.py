@@ -196,16 +196,6 @@ def test_an_unknown_set_names_the_nearest() -> None:
     )
 
 
-@pytest.mark.usefixtures("lock")
-def test_the_command_lists_and_fetches(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    assert jars.main(["list"]) == 0
-    assert capsys.readouterr().out == "tools: show it (1 jars, 0.3 MB, to be fetched)\n"
-    assert jars.main(["fetch", "tools", "--mirror", repository.url]) == 0
-    assert capsys.readouterr().out.endswith(f"{PATH}\n")
-    assert jars.main(["list"]) == 0
-    assert capsys.readouterr().out == "tools: show it (1 jars, 0.3 MB, here)\n"
-
-
 def test_the_command_pins_a_jar(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     assert jars.main(["pin", COORDINATES, "--mirror", repository.url]) == 0
     assert capsys.readouterr().out == f'{{ maven = "{COORDINATES}", size = 256000, sha256 = "{SHA256}" }},\n'
