@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
-from headrace.cli.output import out, show_json, show_lines, width
+from headrace.cli.output import out, show, show_json, show_lines, width
 from headrace.errors import OptionError
+from headrace.plan.graph import Graph
 
 
 def explain(
     file: PipelineFile,
     pipeline: PipelineName = None,
+    physical: Annotated[
+        bool, flag("--physical", help="Add Spark's plan of each query (starts Spark).")
+    ] = False,
     mermaid: Annotated[bool, flag("--mermaid", help="Print a Mermaid flowchart.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -28,12 +32,27 @@ def explain(
     from headrace.plan.explain import explain as explained
     from headrace.plan.mermaid import mermaid as flowchart
 
-    if mermaid and json:
-        raise OptionError("expected --mermaid or --json, got both", where="explain", hint="use one of them")
+    if mermaid and (json or physical):
+        other = "--json" if json else "--physical"
+        raise OptionError(
+            f"expected --mermaid or {other}, got both",
+            where="explain",
+            hint="a flowchart holds only the steps",
+        )
     explanation = explained(load_one(file, pipeline).check())
+    plans = _physical(explanation.graph) if physical else {}
     if mermaid:
         out().file.write(flowchart(explanation))
     elif json:
-        show_json(as_json(explanation))
+        show_json({**as_json(explanation), **({"physical": plans} if physical else {})})
     else:
         show_lines(drawing(explanation, width=width()))
+        for name, plan in plans.items():
+            show_lines([(), (("Physical plan", "heading"), (f"   query {name}", "rail"))])
+            show(plan)
+
+
+def _physical(graph: Graph) -> dict[str, str]:
+    from headrace.engine.physical import physical_plans
+
+    return physical_plans(graph)

@@ -29,7 +29,10 @@ def test_mermaid_is_a_flowchart(call: Call) -> None:
 def test_mermaid_and_json_exclude_each_other(call: Call) -> None:
     done = call("explain", "good.py", "--mermaid", "--json")
     assert done.returncode == 2
-    assert done.stderr == "error: explain: expected --mermaid or --json, got both\n  hint: use one of them\n"
+    assert (
+        done.stderr
+        == "error: explain: expected --mermaid or --json, got both\n  hint: a flowchart holds only the steps\n"
+    )
 
 
 def test_colours_come_only_when_they_are_forced(call: Call) -> None:

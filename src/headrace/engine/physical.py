@@ -1,0 +1,51 @@
+"""Spark's own plan of each query: what `headrace explain --physical` shows. Nothing is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from headrace.engine.assembly import Assembly
+from headrace.engine.inputs import StreamInputs
+from headrace.engine.session import open_session
+from headrace.engine.watermarks import Heartbeats
+from headrace.plan.queries import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.plan.graph import Graph
+
+
+def physical_plans(
+    graph: Graph, *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The physical plan of each query's trunk, by the query's name, in the order they start.
+
+    What comes after a query's stateful step runs batch by batch and isn't in it. The plan is that of a first batch;
+    Spark plans every batch anew.
+    """
+    spark = open_session(graph.name, master=master, conf=conf)
+    with TemporaryDirectory(prefix="headrace-explain-") as place:
+        heartbeats = Heartbeats(spark, place)
+
+        def inputs_of(query: Query) -> StreamInputs:
+            return StreamInputs(spark, graph.name, place, heartbeats, owns_rejects=query.owns_rejects)
+
+        assembly = Assembly(
+            spark, graph, place, inputs_of=inputs_of, writer_of=lambda sink: sink.connector.writer()
+        )
+        built = assembly.assembled()
+        try:
+            return {query.query.name: _plan(query.trunk) for query in built}
+        finally:
+            heartbeats.forget()
+            for query in built:
+                query.inputs.close()
+
+
+def _plan(frame: DataFrame) -> str:
+    jvm = frame.sparkSession._jvm
+    said: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "simple")  # type: ignore[union-attr]
+    return said.removeprefix("== Physical Plan ==\n").strip()
