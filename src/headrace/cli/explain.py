@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
-from headrace.cli.output import out, show, show_json, show_lines, width
+from headrace.cli.output import out, show_cropped, show_json, show_lines, width
 from headrace.errors import OptionError
 from headrace.plan.graph import Graph
 
@@ -49,7 +49,7 @@ def explain(
         show_lines(drawing(explanation, width=width()))
         for name, plan in plans.items():
             show_lines([(), (("Physical plan", "heading"), (f"   query {name}", "rail"))])
-            show(plan)
+            show_cropped(plan)
 
 
 def _physical(graph: Graph) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from headrace.cli.interrupts import Interrupts
@@ -22,14 +22,14 @@ def follow(running: Running, view: View, interrupts: Interrupts) -> None:
         HeadraceError: the run failed.
         KeyboardInterrupt: the user wants it ended at once.
     """
-    draining: threading.Thread | None = None
+    draining: Future[None] | None = None
+    # Draining waits for the batch under way, and this thread must stay free for the second Ctrl-C.
+    aside = ThreadPoolExecutor(1, thread_name_prefix="drain")
     with view:
         while not running.wait(TICK):
             if interrupts.count and draining is None:
                 view.note("draining: the batch under way finishes first; Ctrl-C again stops at once")
-                # Draining waits for the batch, and this thread must stay free for the second Ctrl-C.
-                draining = threading.Thread(target=running.drain, name="drain", daemon=True)
-                draining.start()
+                draining = aside.submit(running.drain)
             view.show(running.status())
     if draining is not None:
-        draining.join()
+        draining.result()

@@ -58,6 +58,13 @@ def show(text: str = "", style: str = "") -> None:
     out().print(Text(text, style=style), soft_wrap=True)
 
 
+def show_cropped(text: str) -> None:
+    """Text on standard output; on a terminal its lines end at the edge, in a file they are whole."""
+    console = out()
+    for line in text.splitlines():
+        console.print(Text(line, no_wrap=True, overflow="ellipsis"), soft_wrap=not console.is_terminal)
+
+
 def show_json(data: Any) -> None:
     """Data on standard output as indented JSON: the same bytes on a terminal and in a pipe."""
     sys.stdout.write(json.dumps(data, indent=2, default=str, ensure_ascii=False) + "\n")

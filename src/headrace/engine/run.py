@@ -309,7 +309,8 @@ def _stop_between_batches(built: Assembled) -> None:
         if not built.running.status["isTriggerActive"]:
             built.running.stop()
         else:
-            built.running.awaitTermination(0.05)
+            with contextlib.suppress(Exception):  # the thread that follows the query tells what ended it
+                built.running.awaitTermination(0.05)
 
 
 def _told(error: BaseException) -> HeadraceError:
