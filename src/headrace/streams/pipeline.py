@@ -112,6 +112,28 @@ class Pipeline:
             raise PlanError(problems)
         return self.graph
 
+    def explain(self, *, width: int = 100) -> str:
+        """What the pipeline will do, as text: the steps drawn, the Spark queries, tiers, state and guarantees.
+
+        The same as `headrace explain` shows; nothing is started.
+
+        >>> from headrace import Pipeline, connect
+        >>> copy = Pipeline("copy")
+        >>> copy.read("tx", connect.files(path="in/"), format="text").write("out", connect.files(path="out/"))
+        >>> print(copy.explain().split("Queries")[0].rstrip())
+        copy   exactly once · 1 query
+        <BLANKLINE>
+          ◉  tx   read          files path=in/ · text · value string · rejects are counted and kept in files
+          ■  out  write         files path=out/
+
+        Raises:
+            PlanError: the plan can't be run; every reason is listed.
+        """
+        from headrace.plan.drawing import drawing, text_of
+        from headrace.plan.explain import explain
+
+        return text_of(drawing(explain(self.check()), width=width))
+
     def run(self, **options: Any) -> None:
         """Run until the input ends or Ctrl-C; takes the options of `start`."""
         if _collected.get() is not None:

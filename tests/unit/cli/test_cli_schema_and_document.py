@@ -39,6 +39,11 @@ def test_a_document_with_faults_is_told_by_line_and_column(call: Call, write: Wr
     assert "did you mean `files`" in done.stderr
 
 
+def test_the_schema_of_documents_is_a_json_schema(call: Call) -> None:
+    found = json.loads(call("schema").stdout)
+    assert set(found["properties"]) >= {"name", "sources", "steps", "sinks"}
+
+
 def test_the_options_of_a_connector_come_from_its_model(call: Call) -> None:
     text = call("schema", "--connector", "files").stdout
     assert text.startswith("files   sink, source, table · delivers exactly once\n")
