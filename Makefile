@@ -53,11 +53,12 @@ kernel: $(READY) ## compile the Scala kernel, if it changed
 	@$(RUN)/python -m headrace.engine.kernel_jar
 
 servers:
-	@for pair in $(SERVERS); do \
-	  command -v "$${pair%%:*}" >/dev/null && continue; \
-	  if [ "$$(id -u)" != 0 ]; then echo "missing: sudo apt-get install $${pair##*:}" >&2; continue; fi; \
-	  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$${pair##*:}"; \
-	done
+	@missing=(); \
+	for pair in $(SERVERS); do command -v "$${pair%%:*}" >/dev/null || missing+=("$${pair##*:}"); done; \
+	if [ "$${#missing[@]}" = 0 ]; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ]; then echo "tests will be skipped for want of: $${missing[*]}" >&2; exit 0; fi; \
+	apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
 
 clean: ## delete what was built; the download cache stays
 	rm -rf .venv .tools dist build site htmlcov .coverage* .headrace src/headrace/jars

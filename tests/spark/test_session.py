@@ -168,4 +168,4 @@ def run_python(script: str, directory: Path, *arguments: str) -> subprocess.Comp
     """Run it in a process of its own, with an empty cache."""
     environment = os.environ | {"HEADRACE_CACHE": str(directory / "cache")}
     command = [sys.executable, "-c", script, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=180)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=600)

