@@ -21,7 +21,9 @@ def check(
 
     All problems of all files are listed, each with its place and a hint. Exit status 0: all can be run; 2: some can't.
 
-    **Example:** `headrace check pipeline.py pipeline.yaml`
+    For example:
+
+    - `headrace check pipeline.py pipeline.yaml`
     """
     results = [_checked(file) for file in files]
     if json:

@@ -25,7 +25,9 @@ def doctor(
 
     What is missing comes with the command that mends it. Exit status 0: pipelines can run here; 1: they can't.
 
-    **Example:** `headrace doctor --spark`
+    For example:
+
+    - `headrace doctor --spark`
     """
     from headrace.engine.doctor import Check, examine, healthy
 

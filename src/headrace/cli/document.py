@@ -13,7 +13,9 @@ def document(file: PipelineFile, pipeline: PipelineName = None) -> None:
     Most useful for pipelines written in Python; a YAML document is printed in its shortest form. Environment variables
     are written out with their values.
 
-    **Example:** `headrace document fraud.py > fraud.yaml`
+    For example:
+
+    - `headrace document fraud.py > fraud.yaml`
     """
     from headrace.cli.loading import load_one
     from headrace.documents import dump

@@ -24,7 +24,10 @@ def explain(
     Draws the steps from sources (top) to sinks; then the Spark queries they are cut into, the tier of each step
     (native, kernel or python) with the reason and its state, and what is guaranteed for each sink.
 
-    **Examples:** `headrace explain fraud.py` · `headrace explain fraud.yaml --mermaid > fraud.mmd`
+    For example:
+
+    - `headrace explain fraud.py`
+    - `headrace explain fraud.yaml --mermaid > fraud.mmd`
     """
     from headrace.cli.loading import load_one
     from headrace.plan.drawing import drawing

@@ -38,7 +38,9 @@ def fetch(
 
     A download that broke goes on where it stopped, and every jar is checked against its SHA-256.
 
-    **Example:** `headrace jars fetch kafka`
+    For example:
+
+    - `headrace jars fetch kafka`
     """
     from headrace.engine.jars import fetch as fetched
     from headrace.engine.jars import jar_set

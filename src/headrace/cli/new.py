@@ -35,7 +35,9 @@ def new(
 ) -> None:
     """Make a project from a template: a pipeline in Python and in YAML, data, a test, a README. All of it runs.
 
-    **Example:** `headrace new fraud --template card_fraud && cd fraud && headrace run pipeline.py --finish`
+    For example:
+
+    - `headrace new fraud --template card_fraud && cd fraud && headrace run pipeline.py --finish`
     """
     if not _NAME.fullmatch(name.name):
         raise OptionError(

@@ -45,11 +45,15 @@ def run(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIRECTORY", help="Where the run remembers its position; .headrace/<pipeline> here."
+            metavar="DIRECTORY", help="Where the run remembers its position; .headrace/NAME if not said."
         ),
     ] = None,
     guarantee: Annotated[
-        Guarantee | None, typer.Option(help="Refuse to run with less than this; else the best there is.")
+        Guarantee | None,
+        typer.Option(
+            metavar="WORD",
+            help="Refuse to run with less than at_most_once, at_least_once or exactly_once; else the best there is.",
+        ),
     ] = None,
     master: Annotated[
         str | None, typer.Option(metavar="MASTER", help="Spark's master, as local[4] or spark://host:7077.")
@@ -72,7 +76,10 @@ def run(
     The first Ctrl-C lets the batch under way finish and says how to go on from there; the second stops at once, which
     loses nothing either: the next run does the open batch again.
 
-    **Examples:** `headrace run fraud.yaml --once` · `headrace run fraud.py --every "5 seconds" --conf spark.driver.memory=2g`
+    For example:
+
+    - `headrace run fraud.yaml --once`
+    - `headrace run fraud.py --every "5 seconds" --conf spark.driver.memory=2g`
     """
     from headrace.cli.loading import load_one
 

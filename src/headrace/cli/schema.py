@@ -35,7 +35,10 @@ def schema(
 
     Editors check and complete a document that begins with `# yaml-language-server: $schema=headrace.schema.json`.
 
-    **Examples:** `headrace schema > headrace.schema.json` · `headrace schema --connector files`
+    For example:
+
+    - `headrace schema > headrace.schema.json`
+    - `headrace schema --connector files`
     """
     if not connectors and connector is None:
         from headrace.documents import document_schema

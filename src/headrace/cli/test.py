@@ -35,7 +35,10 @@ def run_tests(
     A case is a YAML document: a pipeline, and a script that feeds its sources, moves watermarks and the clock, kills the
     run, and says which rows are expected. Exit status 0: all cases passed; 1: some failed; 2: no case was found.
 
-    **Examples:** `headrace test tests/` · `headrace test fraud_test.yaml -k late --junit report.xml`
+    For example:
+
+    - `headrace test tests/`
+    - `headrace test fraud_test.yaml -k late --junit report.xml`
     """
     from headrace.testing import run_files, write_junit
 

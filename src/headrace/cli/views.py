@@ -9,10 +9,10 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.live import Live
 from rich.text import Text
 
-from headrace.cli.output import err, print_lines, say
+from headrace.cli.liveline import LiveLine
+from headrace.cli.output import err, out, print_lines, say
 from headrace.cli.summary import Summary, moment, per_second
 from headrace.plan.drawing import text_of
 
@@ -87,28 +87,23 @@ class LiveView(View):
     def __init__(self, name: str) -> None:
         self._name = name
         self._started = time.monotonic()
-        # Standard output may be a file; then what is printed there must not be caught and shown here.
-        shared = sys.stdout.isatty()
-        self._live = Live(console=err(), transient=True, auto_refresh=False, redirect_stdout=shared)
+        self._line = LiveLine(err(), catch_output=out().is_terminal)
 
     def __enter__(self) -> Self:
-        self._live.start()
+        self._line.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._live.stop()
+        self._line.__exit__(kind, error, trace)
 
     def show(self, status: Status) -> None:
         seconds = time.monotonic() - self._started
         mark = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[int(seconds * 4) % 10]
-        line = Text.assemble((f"{mark} ", "cyan"), (self._name, "bold"), " ", status_text(status, seconds))
-        line.no_wrap, line.overflow = True, "ellipsis"
-        self._live.update(line, refresh=True)
-
-    def note(self, text: str) -> None:
-        self._live.console.print(Text(text, style="warn"), soft_wrap=True)
+        self._line.draw(
+            Text.assemble((f"{mark} ", "cyan"), (self._name, "bold"), " ", status_text(status, seconds))
+        )
 
     def end(self, summary: Summary) -> None:
         print_lines(err(), summary.lines())

@@ -127,3 +127,26 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(here: Path) -> N
     command = f"{shlex.quote(sys.executable)} -m headrace.cli.app explain good.py --json | head -c 5"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("headrace ch", {"check"}),
+        ("headrace run x.py --guarantee at_", {"at_most_once", "at_least_once"}),
+        ("headrace new x --template w", {"word_count"}),
+        ("headrace schema --connector so", {"socket"}),
+        ("headrace jars fetch ", {"kafka"}),
+    ],
+)
+def test_the_shell_completes_commands_and_values(call: Call, typed: str, offered: set[str]) -> None:
+    place = str(len(typed.split(" ")) - 1)
+    done = call(_HEADRACE_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=place)
+    assert set(done.stdout.split()) == offered
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "check", "explain", "test", "new", "document", "schema", "doctor"]
+)
+def test_the_help_of_a_command_has_an_example(call: Call, command: str) -> None:
+    assert f"headrace {command}" in call(command, "--help").stdout.split("For example:")[1]

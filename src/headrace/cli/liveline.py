@@ -1,0 +1,83 @@
+"""One line at the foot of a terminal that is drawn again and again, while other text scrolls by above it.
+
+Rich's `Live` can't be used for it: a sink that prints through a Rich console of its own writes past it, into the line.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+_CLEAR = "\r\x1b[2K"
+
+
+class LiveLine:
+    """While it is entered, what is printed to standard output or error appears above the line."""
+
+    def __init__(self, console: Console, *, catch_output: bool) -> None:
+        self._console = console
+        self._catch_output = catch_output
+        self._lock = threading.RLock()
+        self._line = ""
+        self._whole = True
+        """Whether the last thing printed ended its line: in the middle of one, ours must wait."""
+
+    def __enter__(self) -> Self:
+        self._terminal = sys.stderr
+        self._before = (sys.stdout, sys.stderr)
+        if self._catch_output:  # standard output may be a file, and then it doesn't disturb the line
+            sys.stdout = _Above(self, sys.stdout)
+        sys.stderr = _Above(self, sys.stderr)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stdout, sys.stderr = self._before
+        self.draw(Text())
+
+    def draw(self, text: Text) -> None:
+        """Replace the line; what is wider than the terminal is cut off."""
+        text.truncate(max(self._console.width - 1, 1), overflow="ellipsis")
+        with self._console.capture() as capture:
+            self._console.print(text, end="", soft_wrap=True)
+        with self._lock:
+            self._line = capture.get()
+            if self._whole:
+                self._terminal.write(_CLEAR + self._line)
+                self._terminal.flush()
+
+    def above(self, file: TextIO, text: str) -> int:
+        """Write text to where it belongs, and the line again beneath it."""
+        if not text:
+            return 0
+        with self._lock:
+            if self._whole:
+                self._terminal.write(_CLEAR)
+                self._terminal.flush()
+            written = file.write(text)
+            file.flush()
+            self._whole = text.endswith("\n")
+            if self._whole:
+                self._terminal.write(self._line)
+                self._terminal.flush()
+        return written
+
+
+class _Above:
+    """A stream whose text goes above the line."""
+
+    def __init__(self, line: LiveLine, file: TextIO) -> None:
+        self._line = line
+        self._file = file
+
+    def write(self, text: str) -> int:
+        return self._line.above(self._file, text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
