@@ -11,7 +11,7 @@ from headrace.connectors.base import Connector
 from headrace.documents.faults import Faults
 from headrace.documents.fold import Folded, FoldedSource, FoldedStep
 from headrace.documents.printing import printed
-from headrace.documents.windowing import emit_of, window_of
+from headrace.documents.written import emit_of, window_of
 from headrace.durations import text as length
 from headrace.errors import DocumentError, Problem
 from headrace.formats import Format

@@ -23,7 +23,7 @@ class Faults:
     def add(self, where: str, what: str, hint: str = "") -> None:
         """Note a fault and go on."""
         problem = Problem(where, what, hint)
-        if problem not in self.problems and where.partition(": ")[0] not in self._spoilt:
+        if problem not in self.problems and not self._follows(where):
             self.problems.append(problem)
 
     def attempt(self, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
@@ -51,6 +51,9 @@ class Faults:
     def error(self) -> DocumentError:
         """All faults as one error, in the order of the document."""
         return DocumentError(sorted(self.problems, key=_position))
+
+    def _follows(self, where: str) -> bool:
+        return any(where == spoilt or where.startswith(f"{spoilt}: ") for spoilt in self._spoilt)
 
 
 def fault(where: str, what: str, hint: str = "") -> NoReturn:

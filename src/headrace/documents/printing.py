@@ -14,6 +14,7 @@ from headrace.documents.variables import escaped
 
 WIDTH = 110
 _MARKS = frozenset(",[]{}'#&")
+_INDICATORS = frozenset("?-:,[]{}#&*!|>%@`\"'")
 _ESCAPED = frozenset('"\\')
 
 
@@ -48,13 +49,13 @@ def _laid_out(value: Any, *, indent: int, key: str) -> Any:
         return CommentedSeq(_laid_out(item, indent=indent + 4, key="") for item in value)
     block = CommentedMap()
     for inner, item in value.items():
-        block[inner] = _laid_out(item, indent=indent + 2, key=inner)
+        block[_quoted(inner)] = _laid_out(item, indent=indent + 2, key=inner)
     return block
 
 
 def _flow(value: Any) -> Any:
     if isinstance(value, dict):
-        mapping = CommentedMap((key, _flow(item)) for key, item in value.items())
+        mapping = CommentedMap((_quoted(key), _flow(item)) for key, item in value.items())
         mapping.fa.set_flow_style()
         return mapping
     if isinstance(value, list):
@@ -85,10 +86,19 @@ def _scalar(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = escaped(value)
-    if "\n" in text:
-        return LiteralScalarString(text)
-    # SQL is full of single quotes: where YAML needs quotes around it, double ones spare doubling them
-    doubled = "'" in text and not set(text) & _ESCAPED and text.isprintable() and _needs_quotes(text)
+    lines = text.split("\n")
+    block = len(lines) > 1 and all(map(str.isprintable, lines)) and not text[:1].isspace()
+    return LiteralScalarString(text) if block else _quoted(text)
+
+
+def _quoted(text: str) -> Any:
+    """The text, in double quotes where ruamel.yaml would choose worse.
+
+    It leaves some texts bare that it can't read again (`?0`), and doubles the single quotes that SQL is full of.
+    """
+    if text[:1] in _INDICATORS or not text.isprintable():
+        return DoubleQuotedScalarString(text)
+    doubled = "'" in text and not set(text) & _ESCAPED and _needs_quotes(text)
     return DoubleQuotedScalarString(text) if doubled else text
 
 

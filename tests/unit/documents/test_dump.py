@@ -13,7 +13,7 @@ from headrace import Pipeline, triggers, windows
 from headrace.connectors.registry import connector
 from headrace.documents import dump, from_text
 from headrace.errors import DocumentError
-from headrace.plan.nodes import Opaque, Ref, Where
+from headrace.plan.nodes import Opaque, Ref, Sql, Where
 from headrace.streams.rows import Rows
 from headrace.triggers import Emission
 from headrace.windows import Window
@@ -188,11 +188,15 @@ EXPRESSION = st.one_of(
             "$${",
             "a # b",
             "x\ny",
+            "\n x\n\ty \n\n",
+            "?0",
             "{a}",
             "*",
         ]
     ),
-    st.text(min_size=1, max_size=8).filter(lambda text: text.strip() and text.isprintable()),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8).filter(
+        str.strip
+    ),
 )
 NAME = st.sampled_from(["a", "b", "total", "the n", "1", "true", "<<", "é"])
 NAMED = st.dictionaries(NAME, EXPRESSION, min_size=1, max_size=3)
@@ -243,6 +247,8 @@ def plans(draw: st.DrawFn) -> Pipeline:
         pipeline.read("tx", feed(), schema=SCHEMA, on_error=draw(st.sampled_from(["divert", "skip"]))),
         pipeline.read("log", connector("kafka")(servers="s", topic="t"), format={"csv": {"delimiter": ";"}}, schema="a int"),
     ]  # fmt: skip
+    if draw(st.booleans()):
+        streams.append(streams[0].event_time("ts", out_of_order="1 minute"))
     for number, verb in enumerate(draw(st.lists(st.sampled_from(VERBS), max_size=14))):
         stream = draw(st.sampled_from(streams))
         streams += grown(draw, pipeline, streams, stream, verb, f"s{number}")
@@ -334,3 +340,57 @@ def test_every_plan_is_printed_and_read_back_the_same(pipeline: Pipeline) -> Non
     loaded = from_text(printed)
     assert loaded.graph == pipeline.graph
     assert dump(loaded) == printed
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(WINDOW, EMISSION)
+def test_every_window_and_emission_is_printed_and_read_back_the_same(
+    window: Window, emission: Emission
+) -> None:
+    pipeline = Pipeline("p")
+    windowed = tx(pipeline).event_time("ts").window(window)
+    windowed._emission = emission
+    windowed.aggregate("totals", n="count(*)")
+    assert from_text(dump(pipeline)).graph == pipeline.graph
+
+
+def test_tables_formats_and_columns_are_printed_in_their_shortest_form() -> None:
+    written = dedent("""\
+        name: p
+        sources:
+          tx: {files: {path: in/, format: json}, schema: 'id string, card string', on_error: skip}
+          log: {socket: {port: 9999}, format: text}
+        steps:
+          home:
+            from: tx
+            lookup:
+              memory: {}
+              on: [id, card]
+              schema: id string, card string, residence string, since date, street string, town string
+              how: inner
+          homes:
+            from: tx
+            lookup: {files: {path: homes.csv, format: {csv: {delimiter: ;}}}, on: card, format: json, schema: a int}
+          twice: {from: tx, select: [id, a: id, a: card]}
+          keyed: {from: tx, key_by: [id, day: to_date(ts)], aggregate: {n: count(*)}}
+          named: {from: tx, key_by: {day: to_date(ts), hour: hour(ts)}, aggregate: {n: count(*)}, drop: [n, day]}
+    """)
+    assert dump(from_text(written)) == written
+
+
+def test_long_lists_are_printed_one_item_a_line() -> None:
+    pipeline = Pipeline("p")
+    items = [f"a_rather_long_expression_{number} + 1 as column_{number}" for number in range(3)]
+    pipeline.read("tx", feed(), schema="a int").select(*items).named("wide")
+    assert dump(pipeline).endswith("    select:\n" + "".join(f"      - {item}\n" for item in items))
+
+
+def test_a_query_that_calls_a_stream_by_another_name_cannot_be_printed() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", feed(), schema="a int")
+    pipeline.add(Sql("report", "select a from payments", (("payments", Ref("tx")),)), place="fraud.py:7")
+    with pytest.raises(DocumentError) as raised:
+        dump(pipeline)
+    assert str(raised.value) == (
+        "fraud.py:7: `report`: its query calls `tx` by the name `payments`\n  hint: name the stream so"
+    )

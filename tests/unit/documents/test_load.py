@@ -273,6 +273,60 @@ def test_a_plain_mapping_is_read_with_paths_for_lines() -> None:
         from_mapping({"sources": sources, "steps": {"a": {"from": "ty", "where": "x"}}}, file="doc", name="p")
 
 
+def test_variables_of_a_plain_mapping_are_looked_for_in_lists_too() -> None:
+    whole = {
+        "sources": {"tx": {"feed": {}, "schema": "a int"}},
+        "steps": {"u": {"union": ["${A:-tx}", "tx"]}},
+    }
+    assert from_mapping(whole, name="p").graph["u"].inputs == (Ref("tx"), Ref("tx"))
+    with pytest.raises(DocumentError) as raised:
+        from_mapping({"name": "${NOT_SET_ANYWHERE}"}, file="doc", environment={})
+    assert str(raised.value) == (
+        "doc: name: the environment variable `NOT_SET_ANYWHERE` is not set\n"
+        "  hint: set it, or write ${NOT_SET_ANYWHERE:-a default}"
+    )
+
+
+def test_lists_of_a_round_trip_mapping_keep_their_lines() -> None:
+    whole = YAML().load(
+        "sources:\n  tx: {feed: {}, schema: a int}\nsteps:\n  u:\n    union:\n    - tx\n    - ty\n"
+    )
+    with pytest.raises(DocumentError, match=r"^doc:7:7: there is no source or step `ty`"):
+        from_mapping(whole, file="doc", name="p")
+
+
+def test_numbers_inside_lists_serve_as_text_options() -> None:
+    found = graph(
+        "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, postgres: {url: u, table: 5, key: [1, b]}}}"
+    )
+    assert repr(found["o"].connector) == "Postgres(url='u', table='5', key=('1', 'b'))"  # type: ignore[attr-defined]
+
+
+def test_a_wrong_option_inside_a_list_has_its_own_column() -> None:
+    with pytest.raises(DocumentError) as raised:
+        graph(
+            "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, postgres: {url: u, table: t, key: [b, [c]]}}}"
+        )
+    assert str(raised.value).startswith(
+        "p.yaml:2:61: postgres: key.1: input should be a valid string, got ['c']"
+    )
+
+
+def test_who_reads_a_step_with_faults_does_not_tell_them_again() -> None:
+    with pytest.raises(DocumentError) as raised:
+        graph(
+            TX + "steps: {a: {from: tx, wher: x}, b: {from: a, where: y}, c: {sql: select * from b}}\n"
+            "sinks: {out: {from: c, feed: {}}}"
+        )
+    assert [problem.what for problem in raised.value.problems] == ["unknown key `wher` in the step `a`"]
+
+
+def test_made_up_names_keep_clear_of_those_a_document_gives() -> None:
+    found = graph(TX + "steps: {a: {from: tx, where: x, distinct: id}, tx:where: {from: tx, where: y}}")
+    assert found["a"].inputs == (Ref("tx:where:2"),)
+    assert found["tx:where"].condition == "y"  # type: ignore[attr-defined]
+
+
 def test_loading_imports_no_pyspark() -> None:
     code = "import sys; from headrace import documents; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
