@@ -18,7 +18,7 @@ from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
 from headrace.plan.facts import change_of, delay_of, is_timed, lives_by_clock
 from headrace.plan.nodes import Aggregate, Ref, Sink, Sql
-from headrace.plan.queries import Query, queries_of
+from headrace.plan.queries import Query, made_of_rejects, queries_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +76,8 @@ class Assembly:
         inputs = self.inputs_of(query)
         logs = {ref: self._log(ref).read(self.spark, self._schemas[ref]) for ref in query.reads}
         trunk = Lowering(self.spark, self.graph, inputs, frames=logs)
-        checkpoint = self.directory / "queries" / query.name.replace(":", "_")
+        # Whole, because Spark's working directory is the one it was started in.
+        checkpoint = (self.directory / "queries" / query.name.replace(":", "_")).absolute()
         tip = self.graph[query.tip.step]
         frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
         delivery = Delivery(self._branches(query, inputs), [])
@@ -110,6 +111,7 @@ class Assembly:
                 sink.input,
                 self.writer_of(sink),
                 self._run(built, sink.name, _mode(self.graph, sink)),
+                of_rejects=made_of_rejects(self.graph, sink.input),
             )
             for sink in sinks
         ]
@@ -120,7 +122,14 @@ class Assembly:
     def _log_out(self, ref: Ref, built: Assembled) -> Outlet:
         log = self._log(ref)
         run = self._run(built, f"handover.{ref}", "append")
-        return Outlet(run.sink, ref, log.writer(), run, lambda frame: log.with_beat(frame, built.watermark()))
+        return Outlet(
+            run.sink,
+            ref,
+            log.writer(),
+            run,
+            lambda frame: log.with_beat(frame, built.watermark()),
+            of_rejects=made_of_rejects(self.graph, ref),
+        )
 
     def _log(self, ref: Ref) -> HandoverLog:
         timed = is_timed(self.graph, ref)

@@ -35,6 +35,8 @@ class Outlet:
     run: Run
     prepare: Callable[[DataFrame], DataFrame] = shown
     """What is done to the frame just before it is written."""
+    of_rejects: bool = False
+    """Whether its rows are known only when all others have been read."""
     committed: int = -1
     rows: int = 0
 
@@ -75,7 +77,7 @@ class Delivery:
 
     def _deliver(self, batch: DataFrame, epoch: int) -> None:
         outlets = [outlet for outlet in self.outlets if outlet.committed < epoch]
-        of_rows = [outlet for outlet in outlets if outlet.ref.output != REJECTS]
+        of_rows = [outlet for outlet in outlets if not outlet.of_rejects]
         shared = batch.persist() if len(of_rows) > 1 else batch
         try:
             for outlet, staged in self._staged(

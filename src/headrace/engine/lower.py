@@ -46,6 +46,7 @@ from headrace.plan.nodes import (
     WindowAggregate,
     WithColumns,
 )
+from headrace.windows import Session, Sliding, Tumbling
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -222,13 +223,19 @@ def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
 @lower.register
 def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     frame = lowering.frame(node.input)
-    if node.emission.late_rows == "count":
+    if node.emission.late_rows == "count" or _same_in_batch(frame, node):
         return native_windows(frame, node, named(node.keys), named(node.aggregates))
     computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
     keys = [name if key == name else hidden_key(name) for name, key in node.keys]
     aggregates = {name: column(item) for name, item in node.aggregates}
     time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
     return windowed(frame.withColumns(computed), keys, node.window, node.emission, aggregates, time=time)
+
+
+def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
+    """Whether Spark's own operator gives what the kernel would: in a batch nothing is late and a window fires once."""
+    native = isinstance(node.window, Tumbling | Sliding | Session)
+    return native and node.emission.fires_once and not frame.isStreaming
 
 
 @lower.register

@@ -191,8 +191,8 @@ class Running:
         for built in self._assembled:
             built.delivery.open()
         if self._pace.ends:
-            for built in self._assembled:
-                self._through(built)
+            for wave in _waves(self._assembled):
+                self._through(wave)
         else:
             for built in self._assembled:
                 if not self._stopping:
@@ -206,19 +206,22 @@ class Running:
     def _finish(self) -> None:
         """End the input for good, query by query: what one still gives is input of the next."""
         self._heartbeats.end()
-        for built in self._assembled:
-            self._through(built, at_ms=END_OF_TIME_MS)
+        for wave in _waves(self._assembled):
+            self._through(wave, at_ms=END_OF_TIME_MS)
         if not self._stopping:
             self.directory.seal()
 
-    def _through(self, built: Assembled, at_ms: int | None = None) -> None:
-        """Run a query over what is there now; if it lives by the clock, at that time."""
+    def _through(self, wave: list[Assembled], at_ms: int | None = None) -> None:
+        """Run queries side by side over what is there now; those that live by the clock, at that time."""
         if self._stopping:
             return
-        if built.by_clock:
-            self._step_through(built, at_ms if at_ms is not None else int(time.time() * 1000))
-        else:
+        launched = [built for built in wave if not built.by_clock]
+        for built in launched:
             self._launch(built)
+        for built in wave:
+            if built.by_clock and not self._stopping:
+                self._step_through(built, at_ms if at_ms is not None else int(time.time() * 1000))
+        for built in launched:
             self._await(built)
 
     def _step_through(self, built: Assembled, at_ms: int) -> None:
@@ -301,6 +304,17 @@ def with_kept_outputs(graph: Graph, directory: Path) -> Graph:
         for ref in unread
     )
     return graph.plus(*sinks)
+
+
+def _waves(assembled: list[Assembled]) -> list[list[Assembled]]:
+    """The queries in groups: one that reads another's log comes in a later group, when the log is complete."""
+    waves: list[list[Assembled]] = [[]]
+    for built in assembled:
+        given = {ref for earlier in waves[-1] for ref in earlier.query.hands_over}
+        if given.intersection(built.query.reads):
+            waves.append([])
+        waves[-1].append(built)
+    return waves
 
 
 def _stop_between_batches(built: Assembled) -> None:

@@ -62,6 +62,11 @@ def queries_of(graph: Graph) -> list[Query]:
     return [_finished(graph, draft) for draft in cutter.in_order()]
 
 
+def made_of_rejects(graph: Graph, ref: Ref) -> bool:
+    """Whether rows are records that didn't decode, whatever stateless steps they went through since."""
+    return all(root.output == REJECTS for root in _Cutter(graph).roots(ref))
+
+
 class _Cutter:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
