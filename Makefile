@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test bench docs kernel servers clean
+.PHONY: help demo check lint unit test bench docs picture kernel servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -18,12 +18,15 @@ help: ## this list
 
 demo: kernel ## card fraud on generated payments: alerts on the terminal and in SQLite; ends by itself
 	@rm -rf build/demo && mkdir -p build && cp -r examples/card_fraud build/demo
+	@echo "In build/demo: headrace run pipeline.yaml --finish"
 	@cd build/demo && ../../$(RUN)/headrace run pipeline.yaml --finish
 	@echo
+	@echo "The tables abroad, tested and totals are in build/demo/fraud.db."
 	@echo "What to try next:"
-	@echo "  cd build/demo && ../../$(RUN)/headrace explain pipeline.yaml     what Spark runs for it"
-	@echo "  sqlite3 build/demo/fraud.db 'select * from tested'           the cards that were being tested"
-	@echo "  \$$EDITOR examples/card_fraud/pipeline.py                      the same pipeline in Python"
+	@echo "  sqlite3 build/demo/fraud.db 'select * from tested'        the cards that were being tested"
+	@echo "  $(RUN)/headrace explain build/demo/pipeline.yaml           what Spark runs for it"
+	@echo "  less examples/card_fraud/README.md                        what to notice, and what to change"
+	@echo "  less docs/tutorial/index.md                               your own pipeline, in six steps"
 
 check: lint unit ## format, lint, types, import layers and the tests that need no JVM; under a minute
 
@@ -47,7 +50,10 @@ bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in 
 	$(UV) run --locked --group bench python -m benchmarks
 
 docs: $(READY) ## the documentation, into site/
-	$(RUN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict
+
+picture: $(READY) ## draw the README's picture again, from a real run of the demo
+	$(RUN)/python docs/_build/picture.py docs/images/demo.svg make demo
 
 kernel: $(READY) ## compile the Scala kernel, if it changed
 	@$(RUN)/python -m headrace.engine.kernel_jar

@@ -1,0 +1,75 @@
+"""Card fraud: both twins find what was planted, keep what is broken, and agree with Spark as a batch."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from examples_at_hand import Example, in_any_order, json_rows, rows_of
+
+from headrace.connectors.flat import expressions
+from headrace.connectors.generator import Generator
+from headrace.engine.frames import frame_of
+from headrace.engine.run import start
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import Ref, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES = ("abroad", "tested", "totals")
+
+
+def at_once(graph: Graph) -> Graph:
+    """The plan with its recording replayed without waiting."""
+    [source] = graph.of(Source)
+    assert isinstance(source.connector, Generator)
+    fast = source.connector.model_copy(update={"speed": "max"})
+    return graph.plus(dataclasses.replace(source, connector=fast))
+
+
+def found_in(table: str) -> list[dict[str, Any]]:
+    with closing(sqlite3.connect("fraud.db")) as database:
+        database.row_factory = sqlite3.Row
+        rows = [dict(row) for row in database.execute(f"select * from {table}")]
+    return [{name: value for name, value in row.items() if not name.startswith("pane_")} for row in rows]
+
+
+def expected_in(table: str) -> list[dict[str, Any]]:
+    rows = json_rows(Path("expected.jsonl"))
+    return [{k: v for k, v in row.items() if k != "table"} for row in rows if row["table"] == table]
+
+
+@pytest.mark.parametrize("language", ["py", "yaml"])
+def test_twin_finds_what_was_planted(
+    language: str,
+    example: Callable[[str], Example],
+    spark: SparkSession,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = example("card_fraud")
+    with start(at_once(found.pipeline(language).check()), finish=True, checkpoint="checkpoint") as running:
+        running.wait()
+    for table in TABLES:
+        assert in_any_order(found_in(table)) == in_any_order(expected_in(table)), table
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["id"] for row in printed if "id" in row} == {row["id"] for row in expected_in("abroad")}
+    kept = json_rows(*Path("checkpoint/kept/payments.rejects").glob("*.json"))
+    assert len(kept) == 3
+    assert {reject["field"] for reject in kept} >= {"amount", "ts"}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_batch_gives_the_same_rows_as_the_stream(
+    table: str, example: Callable[[str], Example], spark: SparkSession
+) -> None:
+    frame = frame_of(example("card_fraud").pipeline("yaml").check(), Ref(table), how="batch")
+    plain = frame.selectExpr(*expressions(frame.schema.jsonValue(), text=True))
+    rows = [{k: v for k, v in row.items() if not k.startswith("pane_")} for row in rows_of(plain)]
+    assert in_any_order(rows) == in_any_order(expected_in(table))
