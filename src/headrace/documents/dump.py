@@ -40,6 +40,7 @@ from headrace.streams.pipeline import Pipeline, source_node
 from headrace.streams.rows import lookup_node
 
 Keys = dict[str, Any]
+_PLAIN_HINT = "use text, numbers, true and false, lists and mappings"
 _COLUMN_HINT = "write it as Spark SQL text"
 
 
@@ -57,7 +58,7 @@ def dump(plan: Pipeline | Graph) -> str:
       tx: {memory: {}, schema: amount double}
 
     Raises:
-        DocumentError: the plan holds what no document can: a pyspark Column, a DataFrame.
+        DocumentError: the plan holds what no document can: a pyspark Column, a DataFrame, a `datetime` in an option.
     """
     graph = plan.graph if isinstance(plan, Pipeline) else plan
     folded, faults = Folded(graph), Faults()
@@ -67,7 +68,7 @@ def dump(plan: Pipeline | Graph) -> str:
         )
     sources = {s.node.name: faults.attempt(_placed, graph, s.node, _source, s) for s in folded.sources}
     steps = {s.name: faults.attempt(_placed, graph, s.nodes[-1], _step, s, folded) for s in folded.steps}
-    sinks = {s.name: _sink(s, folded) for s in graph.sinks}
+    sinks = {s.name: faults.attempt(_placed, graph, s, _sink, s, folded) for s in graph.sinks}
     faults.raise_any()
     sections = {"sources": sources, "steps": steps, "sinks": sinks}
     return printed({"name": graph.name, **{key: entries for key, entries in sections.items() if entries}})
@@ -215,7 +216,11 @@ def _format(chosen: Format) -> Any:
 
 
 def _options(model: BaseModel) -> Keys:
-    return model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    written = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if type(model)(**written) != model:  # a datetime in the rows of `memory` would come back as text
+        kind = getattr(model, "kind", getattr(model, "name", ""))
+        raise _UnprintableError(f"the options of `{kind}` hold values that YAML has no word for", _PLAIN_HINT)
+    return written
 
 
 def _named(columns: Named) -> dict[str, str]:

@@ -46,7 +46,7 @@ def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> P
     """
     file = str(path)
     try:
-        content = Path(path).read_text(encoding="utf-8")
+        content = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         fault(
             file,

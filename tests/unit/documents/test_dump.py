@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from textwrap import dedent
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from headrace import Pipeline, triggers, windows
+from headrace import Pipeline, connect, triggers, windows
 from headrace.connectors.registry import connector
 from headrace.documents import dump, from_text
 from headrace.errors import DocumentError
@@ -154,6 +155,35 @@ def test_a_column_of_pyspark_cannot_be_printed() -> None:
     assert str(raised.value) == (
         "fraud.py:7: `big`: a pyspark Column can't be written in a document\n  hint: write it as Spark SQL text"
     )
+
+
+def test_options_that_yaml_has_no_word_for_cannot_be_printed() -> None:
+    pipeline = Pipeline("p")
+    rows = [{"ts": datetime(2026, 1, 1, tzinfo=UTC)}]
+    read = pipeline.read("tx", connect.memory(rows=rows), schema="ts timestamp")
+    read.write("out", connect.memory(rows=rows))
+    with pytest.raises(DocumentError) as raised:
+        dump(pipeline)
+    assert [(problem.what, problem.hint) for problem in raised.value.problems] == [
+        (
+            "the options of `memory` hold values that YAML has no word for",
+            "use text, numbers, true and false, lists and mappings",
+        )
+    ] * 2
+
+
+def test_options_of_every_kind_are_printed_and_read_back_the_same() -> None:
+    pipeline = Pipeline("p")
+    rows = [{"a": 1, "b": "1", "c": None, "d": [1.5, True], "e": {"f": "${x}"}}]
+    pipeline.read("held", connect.memory(rows=rows, name="n"), schema="a int")
+    columns = {"card": {"card_number": 50}, "amount": "lognormal"}
+    pipeline.read("made", connect.generator(rows=10, columns=columns, planted={3: {"amount": 900}}))
+    csv = {"csv": {"delimiter": ";", "header": True}}
+    pipeline.read("read", connect.files(path="in/*.csv", format=csv, schema="a int", max_files_per_batch=3))
+    held = pipeline.read("heard", connect.socket(port=9999), format="text")
+    held.write("shown", connect.console())
+    held.write("kept", connect.sqlite(path="a.db", table="t", key=["value"]))
+    assert from_text(dump(pipeline)).graph == pipeline.graph
 
 
 def test_a_dataframe_cannot_be_printed() -> None:

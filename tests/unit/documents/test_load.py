@@ -273,6 +273,12 @@ def test_a_plain_mapping_is_read_with_paths_for_lines() -> None:
         from_mapping({"sources": sources, "steps": {"a": {"from": "ty", "where": "x"}}}, file="doc", name="p")
 
 
+def test_a_byte_order_mark_and_carriage_returns_do_no_harm(tmp_path: Path) -> None:
+    document = tmp_path / "p.yaml"
+    document.write_bytes(b"\xef\xbb\xbfname: p\r\nsources:\r\n  tx: {feed: {}, schema: a int}\r\n")
+    assert load(document).graph.places == {"tx": f"{document}:3:3"}
+
+
 def test_variables_of_a_plain_mapping_are_looked_for_in_lists_too() -> None:
     whole = {
         "sources": {"tx": {"feed": {}, "schema": "a int"}},
