@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
 
+from headrace.cli.advice import advice
 from headrace.errors import (
     DocumentError,
     HeadraceError,
@@ -24,6 +26,9 @@ from headrace.streams.pipeline import Pipeline, collecting
 
 PYTHON, YAML = (".py",), (".yaml", ".yml")
 _PACKAGE = str(Path(__file__).parent.parent)
+_PLACE_OF_MODULE = re.compile(r" \((/[^)]*|unknown location)\)$")
+_ENDS = 4
+"""Of a deep stack, so many calls are shown from either end."""
 
 
 def load_all(path: Path) -> list[Pipeline]:
@@ -124,16 +129,12 @@ def _misspelled(error: SyntaxError, path: Path) -> LoadError:
 
 
 def _failed(error: Exception, path: Path) -> LoadError:
-    frames = _frames(error.__traceback__)
-    steps = [f"    {_short(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
-    way = f"\n{chr(10).join(steps)}" if steps else ""
-    return LoadError(f"{type(error).__name__}: {error}{way}", where=_place(error, path), hint=_advice(error))
-
-
-def _advice(error: Exception) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"install it, or is it in another directory? pip install {error.name.split('.')[0]}"
-    return ""
+    frames = [f"{_short(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in _frames(error.__traceback__)]
+    if len(frames) > 2 * _ENDS:
+        frames[_ENDS:-_ENDS] = [f"... {len(frames) - 2 * _ENDS} more ..."]
+    way = "".join(f"\n    {frame}" for frame in frames) if len(frames) > 1 else ""
+    said = _PLACE_OF_MODULE.sub("", str(error))
+    return LoadError(f"{type(error).__name__}: {said}{way}", where=_place(error, path), hint=advice(error))
 
 
 def _place(error: BaseException, path: Path) -> str:

@@ -20,6 +20,7 @@ from headrace.plan import sqltext
 from headrace.plan.check import problems_of
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import FrameSource, Node, OnError, Ref, Source, Sql
+from headrace.streams.rows import require_connector
 
 if TYPE_CHECKING:
     from headrace.engine.run import Running
@@ -194,8 +195,8 @@ class Pipeline:
                     place, f"there is a step `{node.name}` already", f"rename one; the first is at {taken}"
                 )
             )
-        self._nodes[node.name] = node
-        self._places[node.name] = place
+        self._nodes.setdefault(node.name, node)  # the first stays, so that one mistake isn't told many times
+        self._places.setdefault(node.name, place)
         return Ref(node.name, node.outputs[0] if node.outputs else "")
 
     def unnamed(self, after: Ref, verb: str) -> str:
@@ -237,6 +238,7 @@ def source_node(
     on_error: OnError = "divert",
 ) -> Source:
     """A node for a source; format and schema are the connector's own, then the format's, where none are given."""
+    require_connector(connector, f"`{name}`", "read")
     decoded = format_of(format, where=name) if format is not None else getattr(connector, "format", None)
     columns = Schema.of(schema) if schema is not None else connector.schema_known
     if columns is None and decoded is not None:

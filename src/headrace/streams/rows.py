@@ -105,6 +105,7 @@ class Rows:
             mode: for running aggregates `"update"` (each changed key once per batch, the default) or `"complete"` (all
                 keys every time); `"append"` for all else.
         """
+        require_connector(connector, f"`{name}`", "write")
         self._pipeline.add(Sink(name, self._ref, connector, mode))
 
     def to_dataframe(self, **options: Any) -> DataFrame:
@@ -140,6 +141,17 @@ def lookup_node(
     columns = Schema.of(schema) if schema is not None else getattr(table, "schema_known", None)
     keys = (on,) if isinstance(on, str) else tuple(on)
     return Lookup(name, ref, keys, held, decoded, columns, how)
+
+
+def require_connector(given: object, where: str, verb: str) -> None:
+    """Refuse what is no connector.
+
+    Raises:
+        OptionError: it isn't one, such as the bare word for it.
+    """
+    if not isinstance(given, Connector):
+        hint = f'{verb} something from `connect`, such as connect.files(path="here/")'
+        raise OptionError(f"expected a connector, got {given!r}", where=where, hint=hint)
 
 
 def expression(given: str | Column) -> Expression:

@@ -10,6 +10,11 @@ import pytest
 from headrace.cli.loading import load_all, load_one
 from headrace.errors import HeadraceError, LoadError
 
+READ = """
+from headrace import Pipeline, connect
+
+tx = Pipeline("p").read("tx", connect.memory(), schema="v int")
+"""
 Write = Callable[[str, str], Path]
 
 
@@ -70,7 +75,11 @@ def test_two_pipelines_of_one_name_can_not_be_told_apart(write: Write) -> None:
         ("none.py", "x = 1\n", "none.py: no pipeline is built there"),
         ("syntax.py", "x = 1\ny = (\n", "syntax.py:2:5: SyntaxError: '(' was never closed\n    y = ("),
         ("exits.py", "import sys\nsys.exit(3)\n", "exits.py:2: it ends Python"),
-        ("name.py", "x = 1\nprnt(x)\n", "name.py:2: NameError: name 'prnt' is not defined"),
+        (
+            "name.py",
+            "x = 1\nprnt(x)\n",
+            "name.py:2: NameError: name 'prnt' is not defined\n  hint: did you mean `print`?",
+        ),
         ("modul.py", "import kafkaa.x\n", "pip install kafkaa"),
         (
             "duration.py",
@@ -82,6 +91,20 @@ def test_two_pipelines_of_one_name_can_not_be_told_apart(write: Write) -> None:
             "def f(x):\n    return g(x)\n\ndef g(x):\n    return 1 / x\n\nf(0)\n",
             "deep.py:7 in <module>: f(0)\n    deep.py:2 in f: return g(x)\n    deep.py:5 in g: return 1 / x",
         ),
+        (
+            "endless.py",
+            "def f():\n    f()\n\nf()\n",
+            "endless.py:2 in f: f()\n    ... ",
+        ),
+        ("attribute.py", f"{READ}tx.wher('1')\n", "no attribute 'wher'\n  hint: did you mean `where`?"),
+        (
+            "order.py",
+            f"{READ}tx.window(1)\n",
+            "hint: rows need a time before they can be windowed: .event_time",
+        ),
+        ("connector.py", f"{READ}connect.kafak()\n", "hint: Known: console, files, generator, memory"),
+        ("import.py", "from headrace import Pipelin\n", "cannot import name 'Pipelin' from 'headrace'"),
+        ("inside.py", "import headrace.nope\n", "ModuleNotFoundError: No module named 'headrace.nope'"),
         ("pipe.txt", "", "pipe.txt: expected a .py, .yaml or .yml file, got .txt"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import Pipeline, connect, triggers, windows
-from headrace.errors import OptionError
+from headrace.errors import OptionError, PlanError
 from headrace.plan.nodes import Ref, Where, WindowAggregate
 from headrace.streams.keyed import KeyedStream, Updates
 from headrace.streams.panes import Deduplicated, Panes
@@ -142,3 +142,22 @@ def test_plans_are_equal_whatever_unnamed_steps_are_called() -> None:
     changed = build(1)
     changed.sql("three", "select a from one")
     assert changed.graph != build(1).graph
+
+
+def test_a_word_is_no_connector(tx: SourceStream) -> None:
+    with pytest.raises(
+        OptionError, match=r"`a`: expected a connector, got 'kafka'\n  hint: read something from `connect`"
+    ):
+        Pipeline("p").read("a", "kafka")  # type: ignore[arg-type]
+    with pytest.raises(
+        OptionError, match=r"`out`: expected a connector, got 'console'\n  hint: write something"
+    ):
+        tx.write("out", "console")  # type: ignore[arg-type]
+
+
+def test_a_name_given_twice_is_one_problem_and_not_many(tx: SourceStream) -> None:
+    tx.write("tx", connect.console())
+    tx.key_by("card").aggregate("totals", n="count(*)").write("out", connect.console())
+    with pytest.raises(PlanError) as caught:
+        tx._pipeline.check()
+    assert [problem.what for problem in caught.value.problems] == ["there is a step `tx` already"]
