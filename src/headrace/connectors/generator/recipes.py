@@ -52,12 +52,13 @@ class Recipe(BaseModel):
         said = {name: getattr(self, name) for name in self.model_fields_set}
         return {self.name: said} if said else self.name
 
-    def sql(self, column: str, seed: int) -> str:
-        """The expression for a column of this name."""
-        value = self.value(Draw(column, seed, quoted(self.by) if self.by else NUMBER))
-        if not self.nulls:
-            return value
-        return f"if({Draw(column, seed, NUMBER).uniform('null')} < {self.nulls}D, null, {value})"
+    def sql(self, column: str, seed: int) -> tuple[list[tuple[str, str]], str]:
+        """Hidden columns to make first, by name, and then the expression for a column of this name."""
+        draw = Draw(column, seed, quoted(self.by) if self.by else NUMBER)
+        value = self.value(draw)
+        if self.nulls:
+            value = f"if({Draw(column, seed, NUMBER).uniform('null')} < {self.nulls}D, null, {value})"
+        return draw.kept, value
 
     def value(self, draw: Draw) -> str:
         """The expression for a value that is not null."""
@@ -69,6 +70,13 @@ class Draw:
 
     def __init__(self, column: str, seed: int, of: str) -> None:
         self.column, self.seed, self.of = column, seed, of
+        self.kept: list[tuple[str, str]] = []
+
+    def keep(self, name: str, expression: str) -> str:
+        """A hidden column, for what an expression would else repeat; gives its name."""
+        hidden = quoted(f"__{self.column}_{name}")
+        self.kept.append((hidden, expression))
+        return hidden
 
     def hashed(self, salt: str = "", of: str = "") -> str:
         """A whole number of 64 bits."""
@@ -125,7 +133,8 @@ class CardNumber(Recipe):
 
     def value(self, draw: Draw) -> str:
         card = f"pmod({draw.hashed()}, {self.count}L)"
-        digits = f"(400000000000000L + pmod({draw.hashed('card', of=card)}, 99999999999999L))"
+        drawn = f"(400000000000000L + pmod({draw.hashed('card', of=card)}, 99999999999999L))"
+        digits = draw.keep("digits", drawn)
         return f"concat({digits}, {_check_digit(digits)})"
 
 
@@ -302,7 +311,7 @@ class Ip(Recipe):
     count: int = Field(default=1000, ge=1, le=2**24, description="How many addresses there are")
 
     def value(self, draw: Draw) -> str:
-        host = f"pmod({draw.hashed()}, {self.count}L)"
+        host = draw.keep("host", f"pmod({draw.hashed()}, {self.count}L)")
         return f"concat_ws('.', '10', {host} div 65536, ({host} div 256) % 256, {host} % 256)"
 
 
@@ -381,9 +390,10 @@ def chosen(of: Mapping[Any, float] | Sequence[Any], draw: Draw, salt: str = "") 
         return f"array({', '.join(map(literal, of))})[pmod({draw.hashed(salt)}, {len(of)})]"
     total, reached, cases = float(sum(of.values())), 0.0, []
     values = [value for value, weight in of.items() if weight > 0]
+    drawn = draw.keep(f"drawn{salt}", draw.uniform(salt))
     for value in values[:-1]:
         reached += of[value] / total
-        cases.append(f"when {draw.uniform(salt)} < {reached!r}D then {literal(value)}")
+        cases.append(f"when {drawn} < {reached!r}D then {literal(value)}")
     return f"case {' '.join(cases)} else {literal(values[-1])} end" if cases else literal(values[-1])
 
 

@@ -69,14 +69,17 @@ class GeneratorReader:
         # One column after the other, so that a recipe can speak of those before it.
         for field in schema.fields:
             made = self._options.columns.get(field.name) or _guess(field, context)
-            frame = frame.selectExpr("*", f"{self._value(field, made)} as {quoted(field.name)}")
+            kept, drawn = made.sql(field.name, self._options.seed)
+            if kept:
+                frame = frame.selectExpr("*", *(f"{value} as {hidden}" for hidden, value in kept))
+            frame = frame.selectExpr("*", f"{self._value(field, drawn)} as {quoted(field.name)}")
         position = (
             f"struct({literal(context.source)} as source, '' as partition, {NUMBER} as offset) as __position"
         )
         return frame.selectExpr(*map(quoted, schema.names), position)
 
-    def _value(self, field: Field, made: Recipe) -> str:
-        value = f"cast({made.sql(field.name, self._options.seed)} as {field.type})"
+    def _value(self, field: Field, drawn: str) -> str:
+        value = f"cast({drawn} as {field.type})"
         rows = self._options.planted.items()
         planted = [(number, literal(row[field.name])) for number, row in rows if field.name in row]
         cases = " ".join(f"when {number}L then cast({said} as {field.type})" for number, said in planted)
