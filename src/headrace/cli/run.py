@@ -83,10 +83,7 @@ def run(
     """
     from headrace.cli.loading import load_one
 
-    if once and finish:
-        raise OptionError(
-            "expected --once or --finish, got both", where="run", hint="--finish takes what is there too"
-        )
+    _agreeing(once, finish, every)
     settings = _settings(conf or [])
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
@@ -110,6 +107,20 @@ def run(
     seconds = time.monotonic() - began
     command = "" if ending == "finished" else _command()
     view.end(Summary(chosen.name, ending, seconds, running.status(), running.directory.path, command))
+
+
+def _agreeing(once: bool, finish: bool, every: str | None) -> None:
+    """Refuse options that contradict each other, or can't be read, before Spark starts."""
+    if once and finish:
+        hint = "--finish takes what is there too"
+        raise OptionError("expected --once or --finish, got both", where="run", hint=hint)
+    if every is not None:
+        microseconds(every, where="--every")
+    if every is not None and (once or finish):
+        hint = "with --once and --finish batches run as fast as they can: leave --every out"
+        raise OptionError(
+            f"expected --every or {'--once' if once else '--finish'}, got both", where="run", hint=hint
+        )
 
 
 def _starting(name: str, quiet: bool) -> AbstractContextManager[object]:

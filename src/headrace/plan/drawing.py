@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from headrace.connectors.base import Guarantee
 from headrace.plan.explain import Explanation, Step, steps_of
 from headrace.plan.queries import Query
-from headrace.plan.rails import RailRow, rails
+from headrace.plan.rails import SINK, SOURCE, STATE, STEP, RailRow, rails
 
 Span = tuple[str, str]
 Line = tuple[Span, ...]
@@ -39,6 +39,7 @@ def _title(explanation: Explanation) -> Iterator[Line]:
     count = len(explanation.queries)
     queries = "nothing to run: no sink" if not count else "1 query" if count == 1 else f"{count} queries"
     yield (explanation.name, "title"), (f"   {_words(explanation.guarantee)}{_SEPARATOR}{queries}", "fact")
+    yield ((f"  {SOURCE} read   {STEP} step   {STATE} keeps state   {SINK} write", "rail"),)
     yield ()
 
 

@@ -123,6 +123,7 @@ class Pipeline:
         >>> copy.read("tx", connect.files(path="in/"), format="text").write("out", connect.files(path="out/"))
         >>> print(copy.explain().split("Queries")[0].rstrip())
         copy   exactly once · 1 query
+          ◉ read   ○ step   ● keeps state   ■ write
         <BLANKLINE>
           ◉  tx   read          files path=in/ · text · value string · rejects are counted and kept in files
           ■  out  write         files path=out/
@@ -164,6 +165,12 @@ class Pipeline:
             master: Spark's master; `local[*]` if None.
             conf: settings of Spark.
         """
+        if _collected.get() is not None:
+            raise OptionError(
+                "start() is called while the command line loads the file",
+                where=f"pipeline `{self.name}`",
+                hint='put it under `if __name__ == "__main__":`, so that it runs only with `python <file>`',
+            )
         from headrace.engine.run import start
 
         return start(

@@ -12,7 +12,9 @@ Call = Callable[..., subprocess.CompletedProcess[str]]
 def test_the_drawing_goes_to_standard_output(call: Call) -> None:
     done = call("explain", "good.py")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("words   exactly once · 1 query\n\n  ◉  lines")
+    assert done.stdout.startswith(
+        "words   exactly once · 1 query\n  ◉ read   ○ step   ● keeps state   ■ write\n\n  ◉  lines"
+    )
     assert "●  counts  aggregate     running · by word · n = count(*)" in done.stdout
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())
 

@@ -103,6 +103,11 @@ def test_two_pipelines_of_one_name_can_not_be_told_apart(write: Write) -> None:
             "hint: rows need a time before they can be windowed: .event_time",
         ),
         ("connector.py", f"{READ}connect.kafak()\n", "hint: Known: console, files, generator, memory"),
+        (
+            "starts.py",
+            f"{READ}tx._pipeline.start()\n",
+            "start() is called while the command line loads the file",
+        ),
         ("import.py", "from headrace import Pipelin\n", "cannot import name 'Pipelin' from 'headrace'"),
         ("inside.py", "import headrace.nope\n", "ModuleNotFoundError: No module named 'headrace.nope'"),
         ("pipe.txt", "", "pipe.txt: expected a .py, .yaml or .yml file, got .txt"),

@@ -139,6 +139,8 @@ def test_the_first_interrupt_is_counted_and_the_second_raises() -> None:
     ("words", "said"),
     [
         (("--once", "--finish"), "run: expected --once or --finish, got both"),
+        (("--once", "--every", "1 s"), "run: expected --every or --once, got both"),
+        (("--every", "soon"), "--every: expected a length of time, got 'soon'"),
         (("--conf", "spark.x"), "--conf: expected KEY=VALUE, got 'spark.x'"),
         (("--status-every", "5 parsecs"), "--status-every: expected a length of time, got '5 parsecs'"),
         (("--guarantee", "always"), "'always' is not one of 'at_most_once', 'at_least_once', 'exactly_once'"),

@@ -78,6 +78,7 @@ def chained() -> Pipeline:
 
 FRAUD = """\
 card-fraud   at least once · 2 queries
+  ◉ read   ○ step   ● keeps state   ■ write
 
   ◉      tx            read          log path=payments/ · json
   │                                  card string, country string, amount double, ts timestamp
