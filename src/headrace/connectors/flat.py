@@ -41,7 +41,7 @@ def columns(schema: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 def _plain(path: str, kind: Any, text: bool) -> str:
     if isinstance(kind, dict) or kind == "variant":
         return f"to_json({path})"
-    if kind.startswith("interval"):
+    if kind.startswith(("interval", "void")):
         return f"cast({path} as string)"
     if text and kind in ("timestamp", "timestamp_ntz"):
         return f'date_format({path}, "{TIME}")'

@@ -197,9 +197,11 @@ def _sink(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
             f'mode="{node.mode}" is for running aggregates; these rows never change',
             'leave mode out or say "append"',
         )
-    key = getattr(node.connector, "key", None)
-    if key:
-        yield from _known(graph, node, tuple(name for name in key), node.input, "the key names")
+    if refusal := node.connector.refuses(node.mode or ("update" if change == "updates" else "append")):
+        yield refusal, ""
+    for option, phrase in (("key", "the key names"), ("partition_by", "partition_by names")):
+        names = tuple(getattr(node.connector, option, None) or ())
+        yield from _known(graph, node, names, node.input, phrase)
 
 
 def _sink_modes(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:

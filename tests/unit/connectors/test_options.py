@@ -124,6 +124,11 @@ def test_complete_mode_refuses_partitions() -> None:
     assert connect.files(path="x", partition_by="k").refuses("append") == ""
 
 
+def test_files_sink_refuses_a_glob() -> None:
+    reason = connect.files(path="out/*.json").refuses("append")
+    assert reason == "a sink writes into one directory, not into the glob `out/*.json`"
+
+
 def test_memory_is_equal_by_what_was_declared() -> None:
     one, two = connect.memory(rows=[{"a": 1}]), connect.memory(rows=({"a": 1},))
     one.add({"a": 2})

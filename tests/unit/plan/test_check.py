@@ -158,6 +158,26 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         'mode="update" is for running aggregates',
         "leave mode out",
     ),
+    "a running aggregate into a table without a key": (
+        lambda p: (
+            read(p)
+            .key_by("card")
+            .aggregate("n", n="count(*)")
+            .write("out", connect.sqlite(path="x.db", table="t"))
+        ),
+        "`update` overwrites rows, so the sink needs `key`, the columns that tell rows apart",
+        "",
+    ),
+    "a sink that is a glob": (
+        lambda p: read(p).write("out", connect.files(path="out/*.json")),
+        "a sink writes into one directory, not into the glob `out/*.json`",
+        "",
+    ),
+    "partitions by a column that isn't there": (
+        lambda p: read(p).write("out", connect.files(path="out", format="json", partition_by="crad")),
+        "partition_by names `crad`",
+        "did you mean `card`?",
+    ),
     "two modes on one aggregate": (two_modes, "its sinks want different modes", "give all of them update"),
     "two steps of one name": (
         twice,

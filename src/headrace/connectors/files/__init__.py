@@ -10,6 +10,7 @@ on a crash of the machine as far as the file system keeps what was written.
 
 from __future__ import annotations
 
+from glob import has_magic
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,6 +101,8 @@ class Files(Connector):
         return self.model_copy(update={"format": chosen})
 
     def refuses(self, mode: WriteMode) -> str:
+        if has_magic(str(self.path)):
+            return f"a sink writes into one directory, not into the glob `{self.path}`"
         if mode == "complete" and self.partition_by:
             return "`complete` replaces one file, so it can't be split by `partition_by`"
         return ""
