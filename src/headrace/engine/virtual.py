@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Deliver = Callable[["DataFrame", int], None]
 
+NUMBER = "__number"
+POSITION = "__position"
 FEED = "org.apache.spark.sql.headrace.time.FeedProvider"
 QUICK = {
     "spark.sql.shuffle.partitions": "1",
@@ -101,6 +103,14 @@ class SteppedQuery:
         """
         self._query.step()
 
+    def dropped(self) -> tuple[int, int]:
+        """The last epoch, and how many rows Spark's own operators dropped in it because they were late."""
+        progress = self._jsq.lastProgress()
+        if progress is None:
+            return -1, 0
+        operators = progress.stateOperators()
+        return int(progress.batchId()), sum(int(each.numRowsDroppedByWatermark()) for each in operators)
+
     def stop(self) -> None:
         """Stop it as a kill would: the checkpoint stays as it is."""
         self._query.stop()
@@ -143,6 +153,16 @@ def collect(frame: DataFrame) -> Collected:
     """Run a frame and bring its rows here without loss: no zone, century or precision is in the way."""
     found = json.loads(_time(frame.sparkSession).RowJson.collect(frame._jdf))
     return Collected(found["schema"], found["rows"])
+
+
+def numbered(frame: DataFrame) -> DataFrame:
+    """The rows of a batch with their number in the order of arrival, from 0, in the column `__number`."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if POSITION not in frame.columns:
+        return frame.withColumn(NUMBER, F.monotonically_increasing_id())
+    return frame.withColumn(NUMBER, F.row_number().over(Window.orderBy(POSITION)) - 1)
 
 
 def _time(spark: SparkSession) -> Any:

@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headrace.testing.batch import stream_equals_batch
     from headrace.testing.junit import write_junit
     from headrace.testing.runner import Outcome, Report, run_case, run_cases, run_files
     from headrace.testing.transcript import Case, read_case, read_file
@@ -36,6 +37,7 @@ __all__ = [
     "run_case",
     "run_cases",
     "run_files",
+    "stream_equals_batch",
     "write_junit",
 ]
 
@@ -48,6 +50,7 @@ _PLACES = {
     "run_case": "runner",
     "run_cases": "runner",
     "run_files": "runner",
+    "stream_equals_batch": "batch",
     "write_junit": "junit",
 }
 

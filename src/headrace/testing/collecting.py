@@ -17,6 +17,8 @@ class Collector:
 
     def __init__(self, mode: WriteMode | None) -> None:
         self.whole = mode == "complete"
+        self.history: list[Output] = []
+        """All rows that ever came."""
         self._rows: list[Output] = []
         self._epochs: dict[str, int] = {}
 
@@ -31,6 +33,7 @@ class Collector:
     def add(self, lineage: str, epoch: int, rows: list[Output]) -> None:
         if epoch > self.last(lineage):
             self._epochs[lineage] = epoch
+            self.history = rows if self.whole else [*self.history, *rows]
             self._rows = rows if self.whole else [*self._rows, *rows]
 
 

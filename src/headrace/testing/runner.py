@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.engine.session import open_session
 from headrace.errors import DocumentError, HeadraceError
+from headrace.testing.batch import batch_failures, late_outputs
 from headrace.testing.difference import compare
 from headrace.testing.script import Advance, End, Expect, Line, Restart, Rows, Watermark
 from headrace.testing.stage import Stage
@@ -53,11 +54,14 @@ class Report:
         return tuple(outcome for outcome in self.outcomes if not outcome.passed)
 
 
-def run_case(given: str | Mapping[str, Any] | Case, *, spark: SparkSession | None = None) -> Outcome:
+def run_case(
+    given: str | Mapping[str, Any] | Case, *, batch: bool = False, spark: SparkSession | None = None
+) -> Outcome:
     """Run one case, given as YAML text, as a mapping or as read before.
 
     Args:
         given: the case.
+        batch: also run it as a Spark batch, and compare the final results.
         spark: a session that Headrace opened; one is opened if None.
 
     Raises:
@@ -76,24 +80,29 @@ def run_case(given: str | Mapping[str, Any] | Case, *, spark: SparkSession | Non
     True
     """
     case = given if isinstance(given, Case) else read_case(given)
-    return _run(case, spark or test_session())
+    return _run(case, spark or test_session(), batch)
 
 
 def run_cases(
-    cases: Sequence[Case | Unread], *, spark: SparkSession | None = None, side_by_side: int = SIDE_BY_SIDE
+    cases: Sequence[Case | Unread],
+    *,
+    batch: bool = False,
+    spark: SparkSession | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
 ) -> list[Outcome]:
     """Run cases side by side in one session; the outcomes are in the order of the cases."""
     if not any(isinstance(case, Case) for case in cases):
         return [_unread(case) for case in cases if isinstance(case, Unread)]
     session = spark or test_session()
     with ThreadPoolExecutor(side_by_side, thread_name_prefix="case") as pool:
-        return list(pool.map(lambda case: _outcome(case, session), cases))
+        return list(pool.map(lambda case: _outcome(case, session, batch), cases))
 
 
 def run_files(
     paths: Iterable[str | Path],
     *,
     only: str = "",
+    batch: bool = False,
     spark: SparkSession | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> Report:
@@ -102,6 +111,7 @@ def run_files(
     Args:
         paths: files and directories.
         only: run only cases whose name contains this text.
+        batch: also run each case as a Spark batch, and compare the final results.
         spark: a session that Headrace opened; one is opened if None.
         side_by_side: how many cases run at once.
 
@@ -109,7 +119,7 @@ def run_files(
     True
     """
     cases = [case for path in files_of(paths) for case in _read(path) if only in case.name]
-    return Report(tuple(run_cases(cases, spark=spark, side_by_side=side_by_side)))
+    return Report(tuple(run_cases(cases, batch=batch, spark=spark, side_by_side=side_by_side)))
 
 
 def files_of(paths: Iterable[str | Path]) -> list[Path]:
@@ -136,30 +146,30 @@ def _read(path: Path) -> list[Case | Unread]:
         return [Unread(path.name, str(path), error)]
 
 
-def _outcome(case: Case | Unread, spark: SparkSession) -> Outcome:
-    return _run(case, spark) if isinstance(case, Case) else _unread(case)
+def _outcome(case: Case | Unread, spark: SparkSession, batch: bool) -> Outcome:
+    return _run(case, spark, batch) if isinstance(case, Case) else _unread(case)
 
 
 def _unread(case: Unread) -> Outcome:
     return Outcome(case.name, case.where, _told(case.error))
 
 
-def _run(case: Case, spark: SparkSession) -> Outcome:
+def _run(case: Case, spark: SparkSession, batch: bool) -> Outcome:
     started = time.monotonic()
-    failure = _failure(case, spark)
+    failure = _failure(case, spark, batch)
     return Outcome(case.name, case.where, failure, time.monotonic() - started)
 
 
-def _failure(case: Case, spark: SparkSession) -> str:
+def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
     where = case.where
     stage = None
     try:
-        stage = Stage(spark, case)
+        stage = Stage(spark, case, also=late_outputs(case) if batch else ())
         for index, line in enumerate(case.script):
             where = line.where
             if failure := _do(line, stage, dying=case.killed_in(index)):
                 return failure
-        return _left_over(case, stage)
+        return _left_over(case, stage) or (_batch(case, stage) if batch else "")
     except Exception as error:  # whatever ends a run is the failure of this case, not of the others
         return f"{where}: the run failed\n{_told(error)}"
     finally:
@@ -198,6 +208,16 @@ def _left_over(case: Case, stage: Stage) -> str:
         if left:
             told.append(f"{case.where}: at the end of the script\n{left}")
     return "\n".join(told)
+
+
+def _batch(case: Case, stage: Stage) -> str:
+    """The difference to the same case as a batch. Where Spark's operators dropped rows, it isn't known which."""
+    if not any(isinstance(line, End) for line in case.script):
+        stage.end()
+    if stage.dropped:
+        return ""
+    failures = batch_failures(stage, case, late_outputs(case))
+    return "\n".join(f"{case.where}: {failure}" for failure in failures)
 
 
 def _told(error: Exception) -> str:

@@ -50,9 +50,10 @@ class _ScriptedInputs(StreamInputs):
 class Stage:
     """One run of one case."""
 
-    def __init__(self, spark: SparkSession, case: Case) -> None:
+    def __init__(self, spark: SparkSession, case: Case, *, also: tuple[str, ...] = ()) -> None:
+        """Start the case's pipeline; `also` names outputs to collect that the script doesn't look at."""
         self._session = quick_session(spark)
-        self._graph = with_outputs(case.graph, case.outputs)
+        self._graph = with_outputs(case.graph, tuple(dict.fromkeys([*case.outputs, *also])))
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-", dir=_quick_directory()))
         self._clock = Clock(self._session)
         self._feeds = {source.name: Input(self._session, source) for source in self._graph.of(Source)}
@@ -62,6 +63,7 @@ class Stage:
         self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed)
         self._idle = Idle(self._graph, fixed)
         self._dying = False
+        self._dropped: dict[tuple[str, int], int] = {}
         self._queries: list[Assembled] = []
         self._start()
 
@@ -113,6 +115,24 @@ class Stage:
         """What an output gave since it was last looked at."""
         return self.collectors[_sink_name(self._graph, output)].take()
 
+    def came(self, output: str) -> list[Output]:
+        """All that an output ever gave."""
+        return self.collectors[_sink_name(self._graph, output)].history
+
+    @property
+    def dropped(self) -> int:
+        """How many rows Spark's own operators dropped as late."""
+        return sum(self._dropped.values())
+
+    @property
+    def session(self) -> SparkSession:
+        return self._session
+
+    @property
+    def feeds(self) -> dict[str, Feed]:
+        """What the script has given, by source."""
+        return {name: given.feed for name, given in self._feeds.items()}
+
     def holds_whole(self, output: str) -> bool:
         """Whether each epoch brings all rows of the output again."""
         return self.collectors[_sink_name(self._graph, output)].whole
@@ -152,7 +172,7 @@ class Stage:
             self._heartbeats,
             owns_rejects=query.owns_rejects,
         )
-        inputs.feeds = {name: given.feed for name, given in self._feeds.items()}
+        inputs.feeds = self.feeds
         return inputs
 
     def _deliver(self, built: Assembled) -> Callable[[DataFrame, int], None]:
@@ -166,11 +186,16 @@ class Stage:
     def _settle(self) -> None:
         """Let each query run a batch and at most one more; readers of a hand-over log after its writer."""
         for built in self._queries:
-            try:
-                built.running.step()
-                built.running.step()
-            except Exception as error:
-                raise (built.delivery.failure or error) from error
+            for _ in range(2):
+                self._step(built)
+
+    def _step(self, built: Assembled) -> None:
+        try:
+            built.running.step()
+        except Exception as error:
+            raise (built.delivery.failure or error) from error
+        epoch, dropped = built.running.dropped()
+        self._dropped[built.query.name, epoch] = dropped
 
     def _stop(self) -> None:
         for built in self._queries:
