@@ -125,7 +125,7 @@ def _length(expected: Any) -> int | None:
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """A value from the JSON of the kernel's `RowJson`."""
+    """A value from the JSON of the kernel: structs and maps are lists (`RowJson`), or objects (the driver)."""
     if value is None:
         return None
     if isinstance(kind, Mapping):
@@ -136,12 +136,14 @@ def _read(value: Any, kind: Any) -> Any:
 
 def _read_nested(value: Any, kind: Mapping[str, Any]) -> Any:
     if kind["type"] == "struct":
-        fields = kind["fields"]
-        return {f["name"]: _read(inner, f["type"]) for f, inner in zip(fields, value, strict=True)}
+        names = [field["name"] for field in kind["fields"]]
+        inside = [value.get(name) for name in names] if isinstance(value, Mapping) else value
+        return {f["name"]: _read(inner, f["type"]) for f, inner in zip(kind["fields"], inside, strict=True)}
     if kind["type"] == "array":
         return [_read(item, kind["elementType"]) for item in value]
     if kind["type"] == "map":
-        return Pairs({_key(_read(k, kind["keyType"])): _read(v, kind["valueType"]) for k, v in value})
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return Pairs({_key(_read(k, kind["keyType"])): _read(v, kind["valueType"]) for k, v in pairs})
     return _read(value, kind["sqlType"])  # a type of the user's own, as what it is stored as
 
 
@@ -167,7 +169,7 @@ _SAME: tuple[tuple[type | tuple[type, ...], Callable[[Any, Any], bool]], ...] = 
     ((int, float, Decimal), _same_number),
 )
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "decimal": Decimal,
+    "decimal": lambda value: Decimal(str(value)),
     "interval": lambda value: Length(value) if isinstance(value, int) else value,
     "timestamp": Instant,
     "timestamp_ntz": Instant,

@@ -13,6 +13,7 @@ from headrace.engine.session import open_session
 from headrace.errors import DocumentError, HeadraceError
 from headrace.testing.batch import batch_failures, late_outputs
 from headrace.testing.difference import compare
+from headrace.testing.driver import DriverStage, drivable
 from headrace.testing.script import Advance, End, Expect, Line, Restart, Rows, Watermark
 from headrace.testing.stage import Stage
 from headrace.testing.transcript import Case, Unread, read_case, read_file
@@ -164,12 +165,12 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
     where = case.where
     stage = None
     try:
-        stage = Stage(spark, case, also=late_outputs(case) if batch else ())
+        stage = _stage(case, spark, batch)
         for index, line in enumerate(case.script):
             where = line.where
             if failure := _do(line, stage, dying=case.killed_in(index)):
                 return failure
-        return _left_over(case, stage) or (_batch(case, stage) if batch else "")
+        return _left_over(case, stage) or (_batch(case, stage) if isinstance(stage, Stage) and batch else "")
     except Exception as error:  # whatever ends a run is the failure of this case, not of the others
         return f"{where}: the run failed\n{_told(error)}"
     finally:
@@ -177,7 +178,13 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
             stage.close()
 
 
-def _do(line: Line, stage: Stage, *, dying: bool) -> str:
+def _stage(case: Case, spark: SparkSession, batch: bool) -> Stage | DriverStage:
+    if drivable(case) and not batch:
+        return DriverStage(spark, case)
+    return Stage(spark, case, also=late_outputs(case) if batch else ())
+
+
+def _do(line: Line, stage: Stage | DriverStage, *, dying: bool) -> str:
     match line:
         case Rows():
             stage.rows(line.rows, dying=dying)
@@ -194,13 +201,13 @@ def _do(line: Line, stage: Stage, *, dying: bool) -> str:
     return ""
 
 
-def _look(line: Expect, stage: Stage) -> str:
+def _look(line: Expect, stage: Stage | DriverStage) -> str:
     found = {name: compare(name, expected, stage.take(name)) for name, expected in line.outputs.items()}
     told = [f"{line.places[name]}: {difference}" for name, difference in found.items() if difference]
     return "\n".join(told)
 
 
-def _left_over(case: Case, stage: Stage) -> str:
+def _left_over(case: Case, stage: Stage | DriverStage) -> str:
     """Rows that no `expect` has looked at; a sink of mode complete repeats itself, so it leaves none."""
     told = []
     for name in case.outputs:

@@ -195,7 +195,8 @@ class Stage:
         except Exception as error:
             raise (built.delivery.failure or error) from error
         epoch, dropped = built.running.dropped()
-        self._dropped[built.query.name, epoch] = dropped
+        place = (built.query.name, epoch)
+        self._dropped[place] = max(dropped, self._dropped.get(place, 0))  # idle steps report 0 again
 
     def _stop(self) -> None:
         for built in self._queries:

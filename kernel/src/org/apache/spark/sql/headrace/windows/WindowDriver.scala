@@ -29,7 +29,7 @@ final class WindowDriver(frame: Dataset[Row], grouped: Dataset[Row], spec: Strin
   private val parse = new JacksonParser(input.asInstanceOf[StructType], WindowDriver.options, true, Nil)
   private val unsafe = UnsafeProjection.create(input.asInstanceOf[StructType])
 
-  /** Runs a script from an empty state; gives what each event emitted, the counts and the rows left open. */
+  /** Runs a script from an empty state; gives what each event emitted, the counts, the rows left open and the schema. */
   def run(spec: String, script: String): String = {
     step = Step(step.layout.withKind(Spec.parse(spec).kind), step.aggregates, step.keys, Spec.parse(spec))
     val keyed = new KeyedRun(step)
@@ -39,7 +39,7 @@ final class WindowDriver(frame: Dataset[Row], grouped: Dataset[Row], spec: Strin
       keyed.batch(rows, watermark, event.path("clock").asLong)
     }.map(rows => s"[${rows.map(shown).mkString(",")}]").mkString("[", ",", "]")
     val counts = json.writeValueAsString(keyed.counts.values)
-    s"""{"events": $events, "counts": $counts, "open": ${keyed.open}}"""
+    s"""{"events": $events, "counts": $counts, "open": ${keyed.open}, "schema": ${step.layout.output.json}}"""
   }
 
   private def row(node: JsonNode): InternalRow = {

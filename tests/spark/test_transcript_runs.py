@@ -1,0 +1,134 @@
+"""Transcripts through Spark: what a failure says, how a run dies and comes back, and stream against batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace import documents
+from headrace.testing import read_case, run_case, stream_equals_batch
+from headrace.testing.runner import run_cases
+from headrace.testing.stage import Stage
+from headrace.testing.transcript import read_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SUMS = """\
+name: sums
+pipeline:
+  sources: {tx: {memory: {}, schema: "k string, v int"}}
+  steps: {sums: {from: tx, key_by: k, aggregate: {s: sum(v)}}}
+script:
+  - rows: {tx: [{k: a, v: 1}, {k: b, v: 2}]}
+"""
+
+
+def test_a_failure_names_the_line_the_nearest_row_and_the_columns(spark: SparkSession) -> None:
+    outcome = run_case(SUMS + "  - expect:\n      sums: [{k: a, s: 1}, {k: b, s: 3}]\n", spark=spark)
+    assert outcome.failure == (
+        "<text>:8:7: sums: expected 2 rows, 2 rows came\n"
+        "  missing     {k: b, s: 3}\n"
+        "  came        {k: b, s: 2}\n"
+        "              ^ s: expected 3, got 2"
+    )
+
+
+def test_rows_left_over_at_the_end_fail(spark: SparkSession) -> None:
+    script = "  - expect: {sums: [{k: a}, {k: b}]}\n  - rows: {tx: [{k: c, v: 7}]}\n"
+    assert run_case(SUMS + script, spark=spark).failure == (
+        "<text>:1:1: at the end of the script\n"
+        "sums: expected no rows, 1 row came\n"
+        "  unexpected  {k: c, s: 7}"
+    )
+
+
+def test_a_run_that_fails_is_told_with_the_line_and_the_cause(spark: SparkSession) -> None:
+    text = """
+name: fails
+pipeline:
+  sources: {tx: {files: {path: x}, format: json, schema: v int, on_error: fail}}
+  steps: {big: {from: tx, where: v > 1}}
+script:
+  - rows: {tx: ['{"v": "x"}']}
+  - expect: {big: []}
+"""
+    failure = run_case(text, spark=spark).failure
+    assert failure.startswith("<text>:7:5: the run failed\n")
+    assert "expected int" in failure
+    assert "Traceback" not in failure
+
+
+def test_a_column_that_is_not_there_fails_the_case(spark: SparkSession) -> None:
+    text = SUMS.replace("sum(v)", "sum(w)") + "  - expect: {sums: []}\n"
+    failure = run_case(text, spark=spark).failure
+    assert "the run failed" in failure
+    assert "`w`" in failure
+
+
+def test_outcomes_are_in_the_order_of_the_cases_and_a_broken_one_is_among_them(spark: SparkSession) -> None:
+    good = SUMS + "  - expect: {sums: [{k: a}, {k: b}]}\n"
+    outcomes = run_cases(read_text(f"{good}---\nname: broken\n---\n{good}"), spark=spark)
+    assert [(outcome.name, outcome.passed) for outcome in outcomes] == [
+        ("sums", True),
+        ("broken", False),
+        ("sums", True),
+    ]
+    assert "`pipeline` of the case is missing" in outcomes[1].failure
+
+
+def test_a_kill_before_the_commit_leaves_the_rows_written_and_the_epoch_open(spark: SparkSession) -> None:
+    case = read_case(SUMS + "  - restart: {kill: before_commit}\n  - expect: {sums: []}\n")
+    stage = Stage(spark, case)
+    [rows, *_] = case.script
+    stage.rows(rows.rows, dying=True)  # type: ignore[union-attr]
+    [built] = stage._queries
+    assert not built.running.isActive
+    assert len(stage.came("sums")) == 2  # the sink has them
+    assert not list((built.checkpoint / "spark" / "commits").glob("[0-9]*"))  # Spark has not committed
+    stage.restart()
+    assert len(stage.take("sums")) == 2  # the epoch ran again, and its rows are there once
+    assert list((built.checkpoint / "spark" / "commits").glob("[0-9]*"))
+    stage.close()
+
+
+def test_the_batch_of_a_case_is_compared(spark: SparkSession) -> None:
+    text = """
+name: the clock differs
+pipeline:
+  sources: {tx: {memory: {}, schema: v int}}
+  steps: {stamped: {from: tx, select: [v, current_timestamp() > timestamp'2000-01-01' as late]}}
+script:
+  - rows: {tx: [{v: 1}]}
+  - expect: {stamped: [{v: 1, late: false}]}
+"""
+    assert run_case(text, spark=spark).passed
+    assert run_case(text, batch=True, spark=spark).failure == (
+        "<text>:2:1: the batch gives other rows (expected) than the stream (came)\n"
+        "stamped: expected 1 row, 1 row came\n"
+        "  missing     {v: 1, late: true}\n"
+        "  came        {v: 1, late: false}\n"
+        "              ^ late: expected true, got false"
+    )
+
+
+PIPELINE = """
+name: whole
+sources:
+  tx:
+    memory: {rows: [{k: a, v: 1, ts: 1}, {k: b, v: 2, ts: 11}, {k: a, v: 3, ts: 12}]}
+    schema: k string, v int, ts timestamp
+    event_time: {column: ts, out_of_order: 1 minute}
+steps:
+  sums: {from: tx, key_by: k, window: {tumbling: 10 seconds}, emit: {late_rows: count}, aggregate: {s: sum(v)}}
+  totals: {from: tx, key_by: k, aggregate: {s: sum(v), last: max(ts)}}
+sinks:
+  out: {from: sums, memory: {name: never-written}}
+  table: {from: totals, memory: {name: never-written}, mode: complete}
+"""
+
+
+@pytest.mark.parametrize("given", [PIPELINE], ids=["windows and running totals"])
+def test_a_whole_pipeline_as_stream_and_as_batch(spark: SparkSession, given: str) -> None:
+    assert stream_equals_batch(documents.from_text(given).check(), spark=spark) == []

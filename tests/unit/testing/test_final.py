@@ -1,0 +1,120 @@
+"""Final results: what is left when everything replaced, retracted or swallowed is gone, and what can't be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace import documents
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import Ref
+from headrace.testing.final import final_rows, obstacle
+from headrace.testing.outputs import Instant
+
+
+def graph(step: str, *, time: str = "event_time: {column: ts}", more: str = "") -> Graph:
+    return documents.from_text(
+        f"name: x\nsources: {{tx: {{memory: {{}}, schema: 'k string, v int, ts timestamp', {time}}}}}\n"
+        f"steps:\n  out: {{from: tx, {step}}}\n{more}"
+    ).graph
+
+
+def pane(k: str, start: int, end: int, n: int, *, retraction: bool = False) -> dict[str, Any]:
+    window = {"start": Instant(start), "end": Instant(end)}
+    return {
+        "k": k,
+        "window": window,
+        "n": n,
+        "pane": {"index": 0, "timing": "early", "retraction": retraction},
+    }
+
+
+def left(step: str, *rows: dict[str, Any]) -> list[tuple[str, int, int]]:
+    found = final_rows(graph(step), Ref("out"), rows)
+    assert all("pane" not in row for row in found)
+    return [(row["k"], row["window"]["start"].micros, row["n"]) for row in found]
+
+
+TUMBLING = (
+    "key_by: k, window: {tumbling: 10 seconds}, emit: {early: {after_count: 1}}, aggregate: {n: count(*)}"
+)
+SESSION = "key_by: k, window: {session: 10 seconds}, emit: {early: {after_count: 1}}, aggregate: {n: count(*)}"
+
+
+def test_the_last_pane_of_each_key_and_window_is_left() -> None:
+    rows = [pane("a", 0, 10, 1), pane("b", 0, 10, 1), pane("a", 10, 20, 1), pane("a", 0, 10, 2)]
+    assert sorted(left(TUMBLING, *rows)) == [("a", 0, 2), ("a", 10, 1), ("b", 0, 1)]
+
+
+def test_a_retraction_takes_its_pane_away() -> None:
+    rows = [pane("a", 0, 10, 1), pane("a", 0, 10, 1, retraction=True)]
+    assert left(TUMBLING, *rows) == []
+
+
+def test_a_merged_session_swallows_those_it_overlaps() -> None:
+    rows = [
+        pane("a", 0, 10, 1),
+        pane("a", 12, 22, 1),
+        pane("b", 0, 10, 1),
+        pane("a", 0, 22, 3),
+        pane("a", 22, 32, 1),
+    ]
+    assert sorted(left(SESSION, *rows)) == [("a", 0, 3), ("a", 22, 1), ("b", 0, 1)]
+
+
+def test_the_last_row_of_each_key_of_a_running_aggregate_is_left() -> None:
+    plan = graph("key_by: k, aggregate: {n: count(*)}")
+    rows = [{"k": "a", "n": 1}, {"k": None, "n": 1}, {"k": "a", "n": 2}, {"k": "null", "n": 5}]
+    assert final_rows(plan, Ref("out"), rows) == [
+        {"k": "a", "n": 2},
+        {"k": None, "n": 1},
+        {"k": "null", "n": 5},
+    ]
+
+
+def test_rows_that_are_never_replaced_are_all_left() -> None:
+    assert len(final_rows(graph("where: v > 1"), Ref("out"), [{"v": 2}, {"v": 2}])) == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "options", "reason"),
+    [
+        (
+            "window: {tumbling: 1 s}, emit: {early: {after_count: 1}, mode: discarding}, aggregate: {n: count(*)}",
+            {},
+            "discarding panes are parts of a result",
+        ),
+        (
+            "window: {tumbling: 1 s}, aggregate: {n: count(*)}",
+            {"time": "processing_time: true"},
+            "time by the clock differs from run to run",
+        ),
+        (
+            "window: {tumbling: 1 s}, emit: {trigger: {after_count: 1}, allow_loss: true}, aggregate: {n: count(*)}",
+            {},
+            "the trigger may lose rows",
+        ),
+        (
+            "window: {trailing: 1 s}, emit: {lateness: 1 s}, aggregate: {n: count(*)}",
+            {},
+            "a trailing window with lateness repeats rows",
+        ),
+        ("where: v > 1", {}, ""),
+        ("key_by: k, aggregate: {n: count(*)}", {}, ""),
+    ],
+)
+def test_what_cannot_be_compared_says_why(step: str, options: dict[str, str], reason: str) -> None:
+    assert obstacle(graph(step, **options), Ref("out")) == reason
+
+
+def test_a_row_that_is_replaced_later_cannot_be_followed_through_another_step() -> None:
+    plan = graph("key_by: k, aggregate: {n: count(*)}", more="  big: {from: out, where: n > 1}\n")
+    assert (
+        obstacle(plan, Ref("big")) == "rows that are replaced later have gone through another step"
+    )
+
+
+def test_late_rows_are_about_the_stream() -> None:
+    plan = graph("window: {tumbling: 1 s}, aggregate: {n: count(*)}")
+    assert obstacle(plan, Ref("out", "late")) == "`late` is about the stream, not its result"
