@@ -25,6 +25,10 @@ def run_tests(
     only: Annotated[
         str, typer.Option("-k", metavar="TEXT", help="Run only cases whose name contains this.")
     ] = "",
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="Run each case as a Spark batch too, and compare the final results."),
+    ] = False,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit XML too, for CI servers.")
     ] = None,
@@ -44,7 +48,7 @@ def run_tests(
 
     _all_there(files)
     with _running(json):
-        report = run_files(files, only=only)
+        report = run_files(files, only=only, batch=batch)
     if not report.outcomes:
         hint = f"no name contains {only!r}: leave -k out" if only else "a case has `pipeline` and `script`"
         raise LoadError("there is no case to run", where=", ".join(map(str, files)), hint=hint)

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 Time = Literal["event", "clock"]
 
+LOOK = "spark.headrace.look"
+"""A setting for tests: how often, in microseconds of the clock, a step looks at the watermark at least."""
+
 _WORDS: dict[type[Trigger], str] = {
     AnyOf: "any_of",
     AllOf: "all_of",
@@ -45,10 +48,11 @@ _WORDS: dict[type[Trigger], str] = {
 }
 
 
-def declaration(window: Window, emission: Emission, *, time: Time = "event") -> str:
+def declaration(window: Window, emission: Emission, *, time: Time = "event", look: int | None = None) -> str:
     """A windowed step as the kernel reads it.
 
-    With `time="clock"` the clock is the watermark: ingestion and processing time.
+    With `time="clock"` the clock is the watermark: ingestion and processing time. A step with a trigger by the clock
+    asks about the watermark as often as its trigger is due, or every `look` microseconds if that is sooner.
 
     >>> from headrace import windows
     >>> declaration(windows.session("10 seconds"), Emission())
@@ -66,7 +70,7 @@ def declaration(window: Window, emission: Emission, *, time: Time = "event") -> 
         "mode": emission.mode,
         "time": time,
     }
-    return json.dumps(spec)
+    return json.dumps(spec if look is None else {**spec, "look": look})
 
 
 def _trigger(trigger: Trigger) -> dict[str, Any]:
@@ -132,7 +136,8 @@ def windowed(
     grouped = _grouped(ready, keys, aggregates)
     counted = counts or Counts(frame.sparkSession)
     operator = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows.WindowOperator  # type: ignore[union-attr]
-    declared = declaration(window, emission, time=time)
+    look = frame.sparkSession.conf.get(LOOK, None)
+    declared = declaration(window, emission, time=time, look=int(look) if look else None)
     return DataFrame(operator.apply(ready._jdf, grouped._jdf, declared, counted._kernel), frame.sparkSession)
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.memory import Memory
 from headrace.engine.assembly import Assembled, Assembly
 from headrace.engine.inputs import StreamInputs
-from headrace.engine.virtual import Clock, Feed, quick_session
-from headrace.engine.watermarks import Heartbeats
+from headrace.engine.virtual import TICK, Clock, Feed, quick_session
+from headrace.engine.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import ClockTime, EventTime, Sink, Source
 from headrace.testing.collecting import CollectingWriter, Collector
@@ -63,6 +63,7 @@ class Stage:
         self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed)
         self._idle = Idle(self._graph, fixed)
         self._dying = False
+        self._ahead = 0
         self._dropped: dict[tuple[str, int], int] = {}
         self._queries: list[Assembled] = []
         self._start()
@@ -85,11 +86,13 @@ class Stage:
         for source, micros in marks.items():
             for node in times_of(self._graph, source):
                 self._beat(node, micros // 1000)
-        self._settle()
+        self._settle(visit=True)
 
     def advance(self, microseconds: int) -> None:
         """The clock jumps."""
-        self._clock.advance(microseconds)
+        ahead = min(self._ahead, microseconds)  # what it is ahead of the script makes up for it now
+        self._ahead -= ahead
+        self._clock.advance(microseconds - ahead)
         now = self._clock.millis
         for clock in self._graph.of(ClockTime):
             self._beat(clock, now)
@@ -110,6 +113,9 @@ class Stage:
         """The input ends for good."""
         self._heartbeats.end()
         self._settle()
+        if any(built.by_clock for built in self._queries):
+            self._clock.advance((END_OF_TIME_MS - self._clock.millis) * 1000)
+            self._settle()
 
     def take(self, output: str) -> list[Output]:
         """What an output gave since it was last looked at."""
@@ -183,11 +189,17 @@ class Stage:
 
         return deliver
 
-    def _settle(self) -> None:
-        """Let each query run a batch and at most one more; readers of a hand-over log after its writer."""
+    def _settle(self, *, visit: bool = False) -> None:
+        """Let each query run a batch and at most one more; readers of a hand-over log after its writer.
+
+        With `visit`, steps that live by the clock are made to look at their windows: the clock ticks.
+        """
         for built in self._queries:
-            for _ in range(2):
-                self._step(built)
+            self._step(built)
+            if visit and built.by_clock:
+                self._clock.advance(TICK)
+                self._ahead += TICK
+            self._step(built)
 
     def _step(self, built: Assembled) -> None:
         try:

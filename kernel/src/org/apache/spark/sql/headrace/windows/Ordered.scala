@@ -185,7 +185,7 @@ abstract class Ordered(panes: Panes) extends Logic {
     val at =
       if (!spec.byClock || spec.clockTime) math.min(byTime, Time.millis(deadline(state, now)))
       else if (byTime == Long.MaxValue) Long.MaxValue
-      else Time.millis(math.min(deadline(state, now), Time.plus(now.clock, spec.trigger.period)))
+      else Time.millis(math.min(deadline(state, now), Time.plus(now.clock, spec.look)))
     if (at < state.wake) {
       state.wake = at
       store.wake(at)

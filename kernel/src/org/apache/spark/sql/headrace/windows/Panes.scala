@@ -85,7 +85,7 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
       val wanted = if (cell.closed) Long.MaxValue else spec.trigger.deadline(cell.trigger)
       // A deadline behind the clock has been asked about already; it waits for another part of its trigger.
       val deadline = if (wanted <= now.clock) Long.MaxValue else wanted
-      val look = if (spec.clockTime) end else Time.plus(now.clock, spec.trigger.period)
+      val look = if (spec.clockTime) end else Time.plus(now.clock, spec.look)
       Time.millis(math.min(deadline, look))
     }
   }

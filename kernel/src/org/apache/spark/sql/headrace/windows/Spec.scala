@@ -29,6 +29,7 @@ object Mode extends Enumeration {
  *
  * @param arrival rows are taken as they come, not in event-time order (order-dependent kinds)
  * @param clockTime the clock is the watermark: ingestion and processing time
+ * @param look how often by the clock the watermark is asked about at least; shorter than a trigger's period in tests
  */
 final case class Spec(
     kind: WindowKind,
@@ -37,6 +38,7 @@ final case class Spec(
     mode: Mode.Value,
     arrival: Boolean,
     clockTime: Boolean,
+    look: Long,
     text: String) {
 
   /** Whether timers run by the clock rather than by the watermark. */
@@ -54,13 +56,15 @@ object Spec {
 
   def parse(text: String): Spec = {
     val tree = json.readTree(text)
+    val declared = trigger(tree.get("trigger"))
     Spec(
       kind(tree.get("window")),
-      trigger(tree.get("trigger")),
+      declared,
       long(tree, "lateness", 0),
       Mode.withName(tree.get("mode").asText.capitalize),
       arrival = tree.get("window").path("order").asText == "arrival",
       clockTime = tree.path("time").asText == "clock",
+      look = math.min(long(tree, "look", Long.MaxValue), declared.period),
       text)
   }
 
