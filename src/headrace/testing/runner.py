@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.engine.decode import as_source_error
 from headrace.engine.session import open_session
 from headrace.errors import DocumentError, HeadraceError
 from headrace.testing.batch import batch_failures, late_outputs
@@ -228,7 +229,10 @@ def _batch(case: Case, stage: Stage) -> str:
 
 
 def _told(error: Exception) -> str:
-    if isinstance(error, HeadraceError):
-        return str(error)
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    """What ended a run, in the words of Headrace or in one line of Spark's."""
+    known = error if isinstance(error, HeadraceError) else as_source_error(error)
+    if known is not None:
+        return str(known)
+    lines = [line.strip(": ") for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
