@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from headrace.cli.failures import WRONG, problems_in, show_problems
+from headrace.cli.failures import WRONG, problems_in, show_cautions, show_problems
 from headrace.cli.options import AsJson, PipelineFiles
 from headrace.cli.output import show, show_json
 from headrace.errors import HeadraceError, Problem
@@ -19,7 +20,8 @@ def check(
 ) -> None:
     """Find everything that is wrong with pipelines, without running them.
 
-    All problems of all files are listed, each with its place and a hint. Exit status 0: all can be run; 2: some can't.
+    All problems of all files are listed, each with its place and a hint; so is what can be run and may surprise. Exit
+    status 0: all can be run; 2: some can't.
 
     For example:
 
@@ -27,43 +29,55 @@ def check(
     """
     results = [_checked(file) for file in files]
     if json:
-        show_json([_plain(result) for result in results])
+        show_json([result.plain() for result in results])
     else:
         for result in results:
-            _show(result)
-    if any(problems for _, _, problems in results):
+            result.show()
+    if any(result.problems for result in results):
         raise typer.Exit(WRONG)
 
 
-_Result = tuple[Path, list[str], tuple[Problem, ...]]
+@dataclass(frozen=True)
+class _Result:
+    """What was found in one file."""
+
+    file: Path
+    problems: tuple[Problem, ...]
+    cautions: tuple[Problem, ...] = ()
+    pipelines: tuple[str, ...] = ()
+
+    def show(self) -> None:
+        show_problems(self.problems)
+        show_cautions(self.cautions)
+        if not self.problems:
+            show(f"{self.file}: fine ({'; '.join(self.pipelines)})", "good")
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "file": str(self.file),
+            "ok": not self.problems,
+            "problems": [asdict(problem) for problem in self.problems],
+            "cautions": [asdict(caution) for caution in self.cautions],
+        }
 
 
 def _checked(file: Path) -> _Result:
     from headrace.cli import loading
+    from headrace.plan.cautions import cautions_of
 
     try:
         pipelines = loading.load_all(file)
     except HeadraceError as error:
-        return file, [], problems_in(error)
-    said = [
+        return _Result(file, problems_in(error))
+    problems = tuple(problem for pipeline in pipelines for problem in loading.check(pipeline))
+    if problems:
+        return _Result(file, problems)
+    cautions = tuple(caution for pipeline in pipelines for caution in cautions_of(pipeline.graph))
+    said = (
         f"{p.name}, {_count(len(p.graph.nodes), 'step')}, {_count(len(p.graph.sinks), 'sink')}"
         for p in pipelines
-    ]
-    return file, said, tuple(problem for pipeline in pipelines for problem in loading.check(pipeline))
-
-
-def _show(result: _Result) -> None:
-    file, said, problems = result
-    if problems:
-        show_problems(problems)
-    else:
-        show(f"{file}: fine ({'; '.join(said)})", "good")
-
-
-def _plain(result: _Result) -> dict[str, Any]:
-    file, _, problems = result
-    listed = [{"where": found.where, "what": found.what, "hint": found.hint} for found in problems]
-    return {"file": str(file), "ok": not problems, "problems": listed}
+    )
+    return _Result(file, (), cautions, tuple(said))
 
 
 def _count(number: int, what: str) -> str:

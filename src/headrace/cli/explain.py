@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from headrace.cli.failures import show_cautions
 from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
 from headrace.cli.output import out, show_cropped, show_json, show_lines, width
 from headrace.errors import OptionError
@@ -30,6 +31,7 @@ def explain(
     - `headrace explain fraud.yaml --mermaid > fraud.mmd`
     """
     from headrace.cli.loading import load_one
+    from headrace.plan.cautions import cautions_of
     from headrace.plan.drawing import drawing
     from headrace.plan.explain import as_json
     from headrace.plan.explain import explain as explained
@@ -43,6 +45,7 @@ def explain(
             hint="a flowchart holds only the steps",
         )
     explanation = explained(load_one(file, pipeline).check())
+    show_cautions(cautions_of(explanation.graph))
     plans = _physical(explanation.graph) if physical else {}
     if mermaid:
         out().file.write(flowchart(explanation))

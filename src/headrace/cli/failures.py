@@ -11,6 +11,7 @@ import shlex
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.text import Text
@@ -51,19 +52,29 @@ def problems_in(error: HeadraceError) -> tuple[Problem, ...]:
 
 def show_problems(problems: tuple[Problem, ...]) -> None:
     """Problems on standard error, each with its hint beneath."""
-    console = err()
     for problem in problems:
-        where = f"{problem.where}: " if problem.where else ""
-        console.print(Text.assemble(("error: ", "bad"), (where, "bold"), problem.what), soft_wrap=True)
-        if problem.hint:
-            console.print(Text.assemble(("  hint: ", "hint"), problem.hint), soft_wrap=True)
+        _show_one("error", "bad", problem)
     if len(problems) > 1:
-        console.print(Text(f"{len(problems)} problems", style="bad"))
+        say(f"{len(problems)} problems", "bad")
+
+
+def show_cautions(cautions: Iterable[Problem]) -> None:
+    """Cautions on standard error, each with its hint beneath."""
+    for caution in cautions:
+        _show_one("caution", "warn", caution)
 
 
 def wants_traceback() -> bool:
     """Whether the user asked for tracebacks, by `--traceback` or the environment."""
     return os.environ.get(VARIABLE, "") not in ("", "0")
+
+
+def _show_one(word: str, style: str, problem: Problem) -> None:
+    console = err()
+    where = f"{problem.where}: " if problem.where else ""
+    console.print(Text.assemble((f"{word}: ", style), (where, "bold"), problem.what), soft_wrap=True)
+    if problem.hint:
+        console.print(Text.assemble(("  hint: ", "hint"), problem.hint), soft_wrap=True)
 
 
 def _unexpected(error: BaseException) -> None:

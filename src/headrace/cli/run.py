@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.failures import INTERRUPTED
+from headrace.cli.failures import INTERRUPTED, show_cautions
 from headrace.cli.following import follow
 from headrace.cli.interrupts import Interrupts
 from headrace.cli.options import PipelineFile, PipelineName, flag
@@ -82,12 +82,13 @@ def run(
     - `headrace run fraud.py --every "5 seconds" --conf spark.driver.memory=2g`
     """
     from headrace.cli.loading import load_one
+    from headrace.plan.cautions import cautions_of
 
     _agreeing(once, finish, every)
     settings = _settings(conf or [])
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
-    chosen.check()
+    show_cautions(cautions_of(chosen.check()))
     view = view_for(chosen.name, period=period, quiet=quiet, json=json)
     began = time.monotonic()
     with Interrupts() as interrupts:

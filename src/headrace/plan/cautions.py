@@ -1,0 +1,62 @@
+"""What can be run as written, and may still surprise: told by `check`, `explain` and `run`, and never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from headrace.errors import Problem
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import Node, Ref, Sink, Sql, WindowAggregate
+from headrace.windows import Session
+
+Caution = Callable[[Graph, Node], Iterator[tuple[str, str]]]
+
+
+def cautions_of(graph: Graph) -> list[Problem]:
+    """Everything worth a second look, in the order of the steps. The plan must have been checked.
+
+    >>> from headrace import Pipeline, connect
+    >>> pipeline = Pipeline("p")
+    >>> _ = pipeline.read("tx", connect.memory(), schema="v int").where("v > 1").named("big")
+    >>> [caution.what for caution in cautions_of(pipeline.check())]
+    ['nothing reads it, so it will not run']
+    """
+    return [
+        Problem(graph.where(node), what, hint)
+        for node in graph
+        for caution in _CAUTIONS
+        for what, hint in caution(graph, node)
+    ]
+
+
+def _unread(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, Sink) and not any(graph.consumers[Ref(node.name, out)] for out in node.outputs):
+        yield "nothing reads it, so it will not run", "end it with write(...), or remove it"
+
+
+def _dropping_sql(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Sql) and node.groups:
+        yield (
+            "Spark drops rows that come too late for this query's state, and says only how many",
+            "window(...).aggregate(...) sends them to .late",
+        )
+
+
+def _swallowed_sessions(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, WindowAggregate) or not isinstance(node.window, Session):
+        return
+    if node.emission.fires_once or node.emission.mode == "retracting":
+        return
+    for sink in graph.sinks:
+        if (
+            getattr(sink.connector, "key", None)
+            and node in graph.upstream(sink)
+            and sink.input.output != "late"
+        ):
+            yield (
+                f"a session that is swallowed by a longer one stays in `{sink.name}`",
+                'mode="retracting" removes it',
+            )
+
+
+_CAUTIONS: tuple[Caution, ...] = (_unread, _dropping_sql, _swallowed_sessions)
