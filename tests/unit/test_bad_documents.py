@@ -760,19 +760,19 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "a key that is no column",
         step("{from: tx, key_by: crd, aggregate: {n: count(*)}}"),
-        "p.yaml:5:3: `a`: key `crd`, and there is no such column\n"
+        "p.yaml:5:25: `a`: key `crd`, and there is no such column\n"
         "  hint: did you mean `card`? Known: amount, card, id, ts",
     ),
     (
         "a window without time",
         "name: p\nsources:\n  tx: {memory: {}, schema: a int}\nsteps:\n  a:\n    from: tx\n    where: a > 1\n    window: {tumbling: 1 hour}\n    aggregate: {n: count(*)}\n",
-        "p.yaml:5:3: `a`: window needs rows with time\n"
+        "p.yaml:8:13: `a`: window needs rows with time\n"
         "  hint: add event_time(column), ingestion_time() or processing_time() before",
     ),
     (
         "a trigger that may lose rows",
         emit("{trigger: {after_count: 5}}"),
-        "p.yaml:5:3: `a`: this trigger may leave rows unemitted\n"
+        "p.yaml:5:51: `a`: this trigger may leave rows unemitted\n"
         "  hint: wrap it in repeatedly(...), use late=after_count(1), or say allow_loss=True",
     ),
     (
@@ -784,13 +784,54 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
-        "p.yaml:7:3: `out`: a running aggregate changes its rows, so it can't be appended\n"
+        "p.yaml:7:36: `out`: a running aggregate changes its rows, so it can't be appended\n"
         '  hint: use mode="update" or "complete"',
+    ),
+    (
+        "distinct on no column",
+        TX + "steps:\n  a:\n    from: tx\n    distinct: {on: idd}\n",
+        "p.yaml:7:20: `a`: distinct on `idd`, and there is no such column\n"
+        "  hint: did you mean `id`? Known: amount, card, id, ts",
+    ),
+    (
+        "a lookup on no column",
+        TX + "steps:\n  a:\n    from: tx\n    lookup: {memory: {}, schema: crd string, on: crd}\n",
+        "p.yaml:7:50: `a`: lookup on `crd`, and there is no such column\n"
+        "  hint: did you mean `card`? Known: amount, card, id, ts",
+    ),
+    (
+        "a name that is key and aggregate",
+        TX + "steps:\n  a:\n    from: tx\n    key_by: card\n    aggregate: {card: count(*)}\n",
+        "p.yaml:8:16: `a`: `card` is both a key and an aggregate, or twice there\n  hint: name each once",
+    ),
+    (
+        "a step's event time that is no column",
+        TX + "steps:\n  a:\n    from: tx\n    event_time: {column: tz}\n",
+        "p.yaml:7:17: `a`: event time is `tz`, and there is no such column\n"
+        "  hint: Known: amount, card, id, ts",
+    ),
+    (
+        "a sink's key that is no column",
+        TX + "sinks:\n  out: {from: tx, sqlite: {path: a.db, table: t, key: [idd]}}\n",
+        "p.yaml:5:55: `out`: the key names `idd`, and there is no such column\n"
+        "  hint: did you mean `id`? Known: amount, card, id, ts",
+    ),
+    (
+        "a window over rows that change",
+        TX
+        + "steps:\n  a: {from: tx, window: {tumbling: 1 hour}, emit: {early: {every: 1 minute}}, aggregate: {n: count(*)}}\n  b:\n    from: a\n    window: {tumbling: 1 day}\n    aggregate: {n: sum(n)}\n",
+        "p.yaml:7:11: `b`: its input `a` emits a row again when it changes, so it would be counted twice\n"
+        "  hint: let the step before fire once (no early or late firings), or write it out and read the table",
+    ),
+    (
+        "a sink that can't be read from",
+        source("{console: {}, schema: a int, format: text}"),
+        "p.yaml:3:3: `tx`: console can't be read from\n  hint: it is a sink only",
     ),
     (
         "late rows counted by a window Spark lacks",
         step("{from: tx, window: {count: 5}, emit: {late_rows: count}, aggregate: {n: count(*)}}"),
-        'p.yaml:5:3: `a`: late_rows="count" runs on Spark\'s own operators, which have no count window\n'
+        'p.yaml:5:43: `a`: late_rows="count" runs on Spark\'s own operators, which have no count window\n'
         "  hint: leave late_rows out",
     ),
 ]

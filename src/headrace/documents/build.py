@@ -50,7 +50,7 @@ class Builder:
         for name, entry in entries.items():
             ref = self._faults.attempt(self._resolved, entry.input)
             if ref is not None:
-                self._add(Sink(name, ref, entry.connector, entry.mode), entry.where)
+                self._add(Sink(name, ref, entry.connector, entry.mode), entry.where, entry.places)
 
     def _step(self, name: str, entry: StepEntry) -> None:
         found = [self._resolved(text) for text in entry.inputs]
@@ -63,12 +63,10 @@ class Builder:
         if entry.union:
             ref = self._union(name if given is None else "", inputs, entry)
         for part in chain:
-            made = name if part is given else ""
-            ref = (
-                self._query(name, part, ref)
-                if isinstance(part, Query)
-                else self._then(part, ref, made, entry.where)
-            )
+            if isinstance(part, Query):
+                ref = self._query(name, part, ref)
+            else:
+                ref = self._named_part(name, part, ref, entry) if part is given else self._then(part, ref)
         self._last[name] = ref
 
     def _waits(self, entry: StepEntry) -> bool:
@@ -81,12 +79,16 @@ class Builder:
         self._named[made] = node
         return self._add(node, entry.where if name else entry.union)
 
-    def _then(self, part: Part, ref: Ref, name: str = "", where: str = "") -> Ref:
-        """Add a part's node: under a name, at the place of the step, or without, at its own."""
-        made = name or self._unnamed(ref, part.verb)
-        node = part.make(made, ref)
-        self._named[made] = node
-        return self._add(node, where if name else part.where)
+    def _named_part(self, name: str, part: Part, ref: Ref, entry: StepEntry) -> Ref:
+        """Add the node that has the step's name, at the step's place."""
+        self._named[name] = part.make(name, ref)
+        return self._add(self._named[name], entry.where, entry.places)
+
+    def _then(self, part: Part, ref: Ref) -> Ref:
+        """Add a node without a name, at its own place."""
+        made = self._unnamed(ref, part.verb)
+        self._named[made] = part.make(made, ref)
+        return self._add(self._named[made], part.where)
 
     def _query(self, name: str, query: Query, ref: Ref) -> Ref:
         for table in query.tables:
@@ -120,8 +122,8 @@ class Builder:
             did_you_mean(given.text.strip(), outputs),
         )
 
-    def _add(self, node: Node, where: str) -> Ref:
-        return self._pipeline.add(node, place=where)
+    def _add(self, node: Node, where: str, parts: Mapping[str, str] | None = None) -> Ref:
+        return self._pipeline.add(node, place=where, parts=parts)
 
     def _unnamed(self, after: Ref, verb: str) -> str:
         base, number = self._pipeline.unnamed(after, verb), 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -216,11 +216,19 @@ def _format(chosen: Format) -> Any:
 
 
 def _options(model: BaseModel) -> Keys:
-    written = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    written: Keys = _plain(model.model_dump(by_alias=True, exclude_defaults=True))
     if type(model)(**written) != model:  # a datetime in the rows of `memory` would come back as text
         kind = getattr(model, "kind", getattr(model, "name", ""))
         raise _UnprintableError(f"the options of `{kind}` hold values that YAML has no word for", _PLAIN_HINT)
     return written
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _named(columns: Named) -> dict[str, str]:

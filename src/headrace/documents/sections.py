@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import get_args
 
 from headrace.connectors.base import Connector, WriteMode
@@ -65,6 +65,8 @@ class StepEntry:
     before: tuple[Part, ...] = ()
     middle: Part | Query | None = None
     after: tuple[Part, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where the value of each key stands."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class SinkEntry:
     input: Scalar
     connector: Connector
     mode: WriteMode | None
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def source(name: str, where: str, value: Value) -> SourceEntry:
@@ -112,6 +115,7 @@ def step(name: str, where: str, value: Value) -> StepEntry:
         tuple(part for part in before if part is not None),
         middle,
         tuple(part for part in after if part is not None),
+        _places(given, "lookup", "distinct"),
     )
     if not faults.problems:
         _whole(entry, given, faults)
@@ -129,7 +133,17 @@ def sink(name: str, where: str, value: Value) -> SinkEntry:
     read = collected(given, _SINK, faults)
     faults.raise_any()
     assert connector is not None
-    return SinkEntry(where, read["from"], connector, read.get("mode"))
+    return SinkEntry(where, read["from"], connector, read.get("mode"), _places(given, connector.kind))
+
+
+def _places(given: Fields, *inside: str) -> dict[str, str]:
+    """Where each key's value stands; for those named in `inside`, also the keys of that value."""
+    found = {key: given[key].where for key in given}
+    for key in inside:
+        value = given.get(key)
+        if isinstance(value, Fields):
+            found |= {inner: value[inner].where for inner in value if inner not in found}
+    return found
 
 
 def _part(given: Fields, key: str, read: Callable[[Value], Part | None], faults: Faults) -> Part | None:

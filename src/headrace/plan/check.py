@@ -38,9 +38,9 @@ def problems_of(graph: Graph) -> list[Problem]:
     if unknown:  # the other rules look at inputs, so they must exist
         return unknown
     return [
-        Problem(graph.where(node), what, hint)
+        Problem(graph.where(node, *parts), what, hint)
         for node in graph
-        for rule in _RULES
+        for rule, *parts in _RULES
         for what, hint in rule(graph, node)
     ]
 
@@ -110,6 +110,10 @@ def _columns(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     if isinstance(node, Aggregate | WindowAggregate):
         plain = [name for _, key in node.keys if (name := plain_column(key))]
         yield from _known(graph, node, tuple(plain), node.input, "key")
+
+
+def _twice(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Aggregate | WindowAggregate):
         names = [name for name, _ in (*node.keys, *node.aggregates)]
         for name in {name for name in names if names.count(name) > 1}:
             yield f"`{name}` is both a key and an aggregate, or twice there", "name each once"
@@ -199,9 +203,18 @@ def _sink(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         )
     if refusal := node.connector.refuses(node.mode or ("update" if change == "updates" else "append")):
         yield refusal, ""
-    for option, phrase in (("key", "the key names"), ("partition_by", "partition_by names")):
-        names = tuple(getattr(node.connector, option, None) or ())
-        yield from _known(graph, node, names, node.input, phrase)
+
+
+def _sink_key(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Sink):
+        names = tuple(getattr(node.connector, "key", None) or ())
+        yield from _known(graph, node, names, node.input, "the key names")
+
+
+def _sink_partitions(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Sink):
+        names = tuple(getattr(node.connector, "partition_by", None) or ())
+        yield from _known(graph, node, names, node.input, "partition_by names")
 
 
 def _sink_modes(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
@@ -217,15 +230,19 @@ def _idle(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield f"expected idle of a second or more, got {text(node.idle)}", "a batch takes about that long"
 
 
-_RULES: tuple[Rule, ...] = (
-    _source,
-    _table,
-    _event_time,
-    _columns,
-    _time,
-    _window,
-    _changelog,
-    _sink,
-    _sink_modes,
-    _idle,
+_RULES: tuple[tuple[Rule, *tuple[str, ...]], ...] = (
+    (_source,),
+    (_table, "on", "lookup"),
+    (_event_time, "event_time"),
+    (_columns, "key_by", "on", "distinct", "drop"),
+    (_twice, "aggregate"),
+    (_time, "window", "distinct"),
+    (_window, "emit", "window"),
+    (_changelog, "from"),
+    (_sink, "mode"),
+    (_sink_key, "key"),
+    (_sink_partitions, "partition_by"),
+    (_sink_modes,),
+    (_idle, "event_time"),
 )
+"""Each rule, and the keys of a document that it speaks of."""

@@ -72,9 +72,13 @@ class Graph:
                 todo += [ref.step for ref in self.nodes[name].inputs]
         return [other for other in self if other.name in wanted]
 
-    def where(self, node: Node) -> str:
-        """How errors name a node: the place it was written, if known, and its name."""
-        place = self.places.get(node.name)
+    def where(self, node: Node, *parts: str) -> str:
+        """How errors name a node: the place it was written, if known, and its name.
+
+        With `parts`, the place of the first of these keys of its document that was written, such as `key_by`.
+        """
+        known = (self.places.get(f"{node.name}/{part}") for part in parts)
+        place = next((found for found in known if found), self.places.get(node.name))
         label = f"{node.verb} after `{node.name.split(':')[0]}`" if node.anonymous else f"`{node.name}`"
         return f"{place}: {label}" if place else label
 

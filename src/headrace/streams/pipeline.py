@@ -184,8 +184,11 @@ class Pipeline:
             conf=dict(conf or {}),
         )
 
-    def add(self, node: Node, *, place: str = "") -> Ref:
-        """Put a node into the plan; a second one of the same name is a problem of the plan."""
+    def add(self, node: Node, *, place: str = "", parts: Mapping[str, str] | None = None) -> Ref:
+        """Put a node into the plan; a second one of the same name is a problem of the plan.
+
+        `parts` are the places of its parts, where a document says them one by one.
+        """
         place = place or _calling_place()
         if not node.anonymous and not NAME.fullmatch(node.name):
             self._problems.append(
@@ -204,6 +207,7 @@ class Pipeline:
             )
         self._nodes.setdefault(node.name, node)  # the first stays, so that one mistake isn't told many times
         self._places.setdefault(node.name, place)
+        self._places |= {f"{node.name}/{part}": where for part, where in (parts or {}).items()}
         return Ref(node.name, node.outputs[0] if node.outputs else "")
 
     def unnamed(self, after: Ref, verb: str) -> str:
