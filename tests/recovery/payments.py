@@ -26,7 +26,11 @@ def write_input(work: Path, seed: int = 7) -> None:
         lines = []
         for row in range(ROWS):
             second = number * ROWS + row - chance.randrange(10) + 10
-            payment = {"card": chance.choice(CARDS), "amount": chance.randrange(1, 900), "ts": 1_700_000_000 + second}
+            payment = {
+                "card": chance.choice(CARDS),
+                "amount": chance.randrange(1, 900),
+                "ts": 1_700_000_000 + second,
+            }
             lines.append(json.dumps(payment))
         lines.insert(chance.randrange(ROWS), f"broken {number}")
         (work / "in" / f"{number:03d}.jsonl").write_text("\n".join(lines) + "\n")
@@ -47,7 +51,9 @@ def build(work: Path) -> Pipeline:
 
     totals.write("totals_table", table("totals", "card", "window"))
     totals.write("totals_files", connect.files(path=str(work / "totals"), format="json"))
-    every_minute.aggregate("sums", n="sum(n)").write("sums_files", connect.files(path=str(work / "sums"), format="csv"))
+    every_minute.aggregate("sums", n="sum(n)").write(
+        "sums_files", connect.files(path=str(work / "sums"), format="csv")
+    )
     tx.where("amount > 800").write("big", table("big"))
     return pipeline
 
@@ -59,7 +65,9 @@ def results(work: Path) -> dict[str, list[str]]:
         for name in ("totals", "big"):
             found[name] = sorted(map(str, database.execute(f"select * from {name}")))
     for name in ("totals", "sums", "checkpoint/kept/tx.rejects"):
-        paths = [path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts]
+        paths = [
+            path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts
+        ]
         found[name + "/"] = sorted(line for path in paths for line in path.read_text().splitlines())
     return {name: _without_times(rows) for name, rows in found.items()}
 

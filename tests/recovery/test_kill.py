@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 from pathlib import Path
 
 from tests.recovery import payments

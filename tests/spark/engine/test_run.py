@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from headrace import Pipeline, connect, windows
 from headrace.connectors.failpoints import Crash, armed
 from headrace.errors import DecodeError, HeadraceError, OptionError, PlanError
-from headrace.streams.stream import SourceStream
 
 SCHEMA = "card string, amount int, ts timestamp"
 
@@ -83,7 +82,9 @@ def test_native_windows_and_their_order_of_columns(bench: Bench) -> None:
     sinks = {name: bench.sink() for name in kinds}
     timed = bench.tx.event_time("ts", out_of_order="5 seconds").key_by("card")
     for name, window in kinds.items():
-        timed.window(window).emit(late_rows="count").aggregate(name, total="sum(amount)").write(f"{name}_out", sinks[name])
+        timed.window(window).emit(late_rows="count").aggregate(name, total="sum(amount)").write(
+            f"{name}_out", sinks[name]
+        )
     bench.run()
     got = {
         name: sorted(
@@ -231,7 +232,9 @@ def test_a_run_that_dies_in_an_epoch_delivers_it_once_in_the_next(bench: Bench, 
         (lambda tx: tx.key_by("card").aggregate("n", n="amount"), "`n`: "),
     ],
 )
-def test_what_spark_refuses_is_told_with_the_step_and_no_stack_trace(bench: Bench, build: Any, message: str) -> None:
+def test_what_spark_refuses_is_told_with_the_step_and_no_stack_trace(
+    bench: Bench, build: Any, message: str
+) -> None:
     build(bench.tx).write("out", bench.sink())
     with pytest.raises(PlanError) as caught:
         bench.run(once=True)
@@ -241,10 +244,14 @@ def test_what_spark_refuses_is_told_with_the_step_and_no_stack_trace(bench: Benc
     assert "JVM" not in text
 
 
-def test_a_record_that_does_not_decode_stops_a_run_that_was_told_to_fail(bench: Bench, tmp_path: Path) -> None:
+def test_a_record_that_does_not_decode_stops_a_run_that_was_told_to_fail(
+    bench: Bench, tmp_path: Path
+) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.jsonl").write_text('{"a": 1}\n{"a": "x"}\n')
-    rows = bench.pipeline.read("rows", connect.files(path=str(tmp_path / "in")), format="json", schema="a int", on_error="fail")
+    rows = bench.pipeline.read(
+        "rows", connect.files(path=str(tmp_path / "in")), format="json", schema="a int", on_error="fail"
+    )
     rows.write("out", bench.sink())
     with pytest.raises(DecodeError, match="expected int"):
         bench.run(once=True)
@@ -254,7 +261,9 @@ def test_rejects_are_kept_where_no_sink_takes_them(bench: Bench, tmp_path: Path)
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.jsonl").write_text('{"a": 1}\n{"a": "x"}\n')
     out = bench.sink()
-    rows = bench.pipeline.read("rows", connect.files(path=str(tmp_path / "in")), format="json", schema="a int")
+    rows = bench.pipeline.read(
+        "rows", connect.files(path=str(tmp_path / "in")), format="json", schema="a int"
+    )
     rows.write("out", out)
     status = bench.run(once=True)
     kept = list((tmp_path / "checkpoint" / "kept" / "rows.rejects").glob("*.json"))
