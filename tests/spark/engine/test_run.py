@@ -194,9 +194,10 @@ def test_a_finished_pipeline_is_sealed(bench: Bench) -> None:
 
 def test_two_runs_cannot_have_one_directory(bench: Bench) -> None:
     bench.tx.write("out", bench.sink())
-    with bench.pipeline.start(checkpoint=bench.directory / "checkpoint"):
-        with pytest.raises(OptionError, match="another run of the pipeline is using it"):
-            bench.pipeline.start(checkpoint=bench.directory / "checkpoint")
+    place = bench.directory / "checkpoint"
+    refused = pytest.raises(OptionError, match="another run of the pipeline is using it")
+    with bench.pipeline.start(checkpoint=place), refused:
+        bench.pipeline.start(checkpoint=place)
 
 
 def test_a_drained_run_has_delivered_what_it_took(bench: Bench) -> None:
