@@ -1,0 +1,1 @@
+"""Running counts of the words that come in over a TCP socket."""

@@ -1,0 +1,11 @@
+"""Running counts of the words that come in over a TCP socket."""
+
+from headrace import Pipeline, connect
+
+counting = Pipeline("word-count")
+lines = counting.read("lines", connect.socket(host="localhost", port=9999), format="text")
+split = lines.select("explode(split(lower(value), '[^a-z]+')) as word").named("split")
+words = split.where("word <> ''").named("words")
+counts = words.key_by("word").aggregate("counts", n="count(*)")
+counts.write("shown", connect.console())
+counting.run()

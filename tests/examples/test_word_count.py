@@ -1,0 +1,113 @@
+"""Word count from a real TCP server: both twins end up with the expected counts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from examples_at_hand import Example, in_any_order, json_rows, rows_of
+
+from headrace.connectors.files import Files
+from headrace.connectors.memory import Memory
+from headrace.connectors.socket import Socket
+from headrace.engine.frames import frame_of
+from headrace.engine.run import Running, start
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import Ref, Sink, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class LineServer:
+    """Sends a text to whoever connects, and then keeps the connection open."""
+
+    def __init__(self, text: str) -> None:
+        self._listener = socket.create_server(("localhost", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._text = text
+        self._open: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for held in (*self._open, self._listener):
+            held.close()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            return
+        self._open.append(connection)
+        connection.sendall(self._text.encode())
+
+
+@pytest.fixture
+def server() -> Iterator[LineServer]:
+    from examples.word_count.make_events import LINES
+
+    served = LineServer(LINES)
+    yield served
+    served.close()
+
+
+def at(port: int, graph: Graph) -> tuple[Graph, Memory]:
+    """The plan with the server's port, and its counts in memory as well."""
+    [source] = graph.of(Source)
+    [shown] = graph.sinks
+    counts = Memory()
+    placed = dataclasses.replace(source, connector=Socket(host="localhost", port=port))
+    return graph.plus(placed, Sink("counted", shown.input, counts)), counts
+
+
+def until(running: Running, reached: Callable[[], bool]) -> None:
+    """Follow the run until it has done what it should."""
+    for _ in range(600):
+        if reached():
+            return
+        running.wait(0.2)
+    pytest.fail("the counts didn't come")
+
+
+@pytest.mark.parametrize("language", ["py", "yaml"])
+def test_twin_counts_the_words(
+    language: str,
+    example: Callable[[str], Example],
+    server: LineServer,
+    spark: SparkSession,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    graph, counts = at(server.port, example("word_count").pipeline(language).check())
+    expected = json_rows(Path("expected.jsonl"))
+    with start(graph, checkpoint="checkpoint") as running:
+        until(running, lambda: _latest(counts.contents()) == _latest(expected))
+        running.drain()
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert in_any_order(_rows(_latest(printed))) == in_any_order(expected)
+
+
+def _latest(rows: list[dict[str, object]]) -> dict[object, object]:
+    return {row["word"]: row["n"] for row in rows}
+
+
+def _rows(counts: dict[object, object]) -> list[dict[str, object]]:
+    return [{"word": word, "n": n} for word, n in counts.items()]
+
+
+def test_batch_gives_the_same_counts_as_the_stream(
+    example: Callable[[str], Example], spark: SparkSession
+) -> None:
+    graph = example("word_count").pipeline("yaml").check()
+    [source] = graph.of(Source)
+    recorded = graph.plus(dataclasses.replace(source, connector=Files(path="events.txt")))
+    frame = frame_of(recorded, Ref("counts"), how="batch")
+    assert in_any_order(rows_of(frame)) == in_any_order(json_rows(Path("expected.jsonl")))
