@@ -53,7 +53,7 @@ docs: $(READY) ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict
 
 picture: $(READY) ## draw the README's picture again, from a real run of the demo
-	$(RUN)/python docs/_build/picture.py docs/images/demo.svg make demo
+	$(RUN)/python docs/_making/picture.py docs/images/demo.svg make demo
 
 kernel: $(READY) ## compile the Scala kernel, if it changed
 	@$(RUN)/python -m headrace.engine.kernel_jar

@@ -1,0 +1,72 @@
+"""The page of the command line, from the commands themselves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import typer.main
+
+
+def cli_page() -> str:
+    """Every command: what it does, its arguments and options."""
+    from headrace.cli.app import app
+
+    root = typer.main.get_command(app)
+    commands = dict(_commands(root))
+    parts = ["# Command line", "", _help(root), ""]
+    parts += ["| command | what it does |", "|---|---|"]
+    parts += [
+        f"| [`headrace {name}`](#{name.replace(' ', '-')}) | {_first(command)} |"
+        for name, command in commands.items()
+    ]
+    parts += ["", *_options(root)]
+    for name, command in commands.items():
+        parts += [f"## {name}", "", "```text", _usage(name, command), "```", "", _help(command), ""]
+        parts += _options(command)
+    return "\n".join(parts) + "\n"
+
+
+def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Each command by the words that call it; a group's own commands follow it."""
+    for name, command in getattr(group, "commands", {}).items():
+        yield f"{before}{name}", command
+        yield from _commands(command, f"{before}{name} ")
+
+
+def _usage(name: str, command: Any) -> str:
+    arguments = [
+        (param.metavar or param.name.upper())
+        for param in command.params
+        if param.param_type_name == "argument"
+    ]
+    return " ".join(["headrace", name, "[OPTIONS]", *arguments])
+
+
+def _options(command: Any) -> Iterator[str]:
+    params = [param for param in command.params if not getattr(param, "hidden", False)]
+    if not params:
+        return
+    yield "| argument or option | what it is |"
+    yield "|---|---|"
+    for param in params:
+        names = param.opts if param.param_type_name == "option" else [(param.metavar or param.name.upper())]
+        value = (
+            f" {param.metavar}" if param.param_type_name == "option" and getattr(param, "metavar", "") else ""
+        )
+        shown = ", ".join(f"`{name}{value}`" for name in (*names, *param.secondary_opts))
+        yield f"| {shown} | {_cell(getattr(param, 'help', '') or '')} |"
+    yield ""
+
+
+def _help(command: Any) -> str:
+    return inspect.cleandoc(command.help or "").replace("\f", "")
+
+
+def _first(command: Any) -> str:
+    return _cell(_help(command).split("\n\n")[0])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,33 @@
+"""Reference pages that are made from the code when the documentation is built: nothing here is a copy by hand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads a hook as a lone file
+
+from commands import cli_page
+from options import connectors_page, formats_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/connectors.md": connectors_page,
+    "reference/formats.md": formats_page,
+    "reference/cli.md": cli_page,
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages to those that were found on disk."""
+    for path, page in PAGES.items():
+        files.append(File.generated(config, path, content=page()))
+    return files

@@ -1,0 +1,137 @@
+"""The pages of connectors and formats, from their option models and docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from headrace import formats
+from headrace.connectors import registry
+from headrace.connectors.base import Connector
+from headrace.connectors.generator import recipes
+
+_ROLES = {"source": "read", "sink": "write", "table": "look up"}
+
+
+def connectors_page() -> str:
+    """Every connector: what it can be used for, what it promises, its options."""
+    kinds = [(kind, registry.connector(kind)) for kind in registry.kinds()]
+    parts = [
+        "# Connectors",
+        "",
+        "In Python `connect.<name>(...)`, in a document `<name>: {...}`. One option model feeds both, and this page.",
+        "",
+        "| connector | read | write | look up | delivers |",
+        "|---|---|---|---|---|",
+        *(_row(kind, model) for kind, model in kinds),
+        "",
+    ]
+    for kind, model in kinds:
+        parts += [f"## {kind}", "", _prose(sys.modules[model.__module__]), "", *_described(model)]
+        if kind == "generator":
+            parts += ["### Recipes", "", _prose(recipes), "", *_recipes()]
+    return "\n".join(parts) + "\n"
+
+
+def formats_page() -> str:
+    """Every format and its options."""
+    parts = [
+        "# Formats",
+        "",
+        'How records are written. By name, `format="csv"`, or with options: `format={"csv": {"header": True}}` in Python, '
+        "`format: {csv: {header: true}}` in a document.",
+        "",
+    ]
+    for name in formats.names():
+        parts += [f"## {name}", "", *_described(formats.get(name))]
+    return "\n".join(parts) + "\n"
+
+
+def _recipes() -> Iterator[str]:
+    yield "| recipe | what it makes up | options |"
+    yield "|---|---|---|"
+    for name, made in sorted(recipes.KINDS.items()):
+        options = [
+            f"`{entry}` ({_cell(field.description or '')})" for entry, field in made.model_fields.items()
+        ]
+        own = [option for option in options if not option.startswith(("`by`", "`nulls`"))]
+        yield f"| `{name}` | {_cell(_first(made))} | {'; '.join(own)} |"
+    yield ""
+    yield "Every recipe also takes:"
+    yield ""
+    for entry in ("by", "nulls"):
+        yield f"- `{entry}`: {recipes.Recipe.model_fields[entry].description}"
+    yield ""
+
+
+def _first(documented: Any) -> str:
+    return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
+
+
+def _row(kind: str, model: type[Connector]) -> str:
+    roles = " | ".join("yes" if role in model.roles else "" for role in _ROLES)
+    best = model.delivers.replace("_", " ") if "sink" in model.roles else ""
+    return f"| [{kind}](#{kind}) | {roles} | {best} |"
+
+
+def _described(model: type[BaseModel]) -> Iterator[str]:
+    yield _prose(model)
+    yield ""
+    if not model.model_fields:
+        yield "No options."
+        yield ""
+        return
+    yield "| option | type | default | what it is |"
+    yield "|---|---|---|---|"
+    for name, entry in model.model_fields.items():
+        yield _option(entry.alias or name, entry, model)
+    yield ""
+
+
+def _option(name: str, entry: FieldInfo, model: type[BaseModel]) -> str:
+    described = model.model_json_schema(by_alias=True)["properties"][name]
+    default = "required" if entry.is_required() else _default(entry)
+    return f"| `{name}` | {_type(described)} | {default} | {_cell(entry.description or '')} |"
+
+
+def _default(entry: FieldInfo) -> str:
+    value = entry.get_default(call_default_factory=True)
+    return "" if value in (None, (), {}, "") else f"`{_cell(str(value))}`"
+
+
+def _type(described: dict[str, Any]) -> str:
+    if "enum" in described:
+        return " or ".join(f"`{value}`" for value in described["enum"])
+    if "const" in described:
+        return f"`{described['const']}`"
+    kinds = described.get("anyOf", [described])
+    words = [_word(kind) for kind in kinds if kind.get("type") != "null"]
+    return " or ".join(dict.fromkeys(word for word in words if word)) or "any"
+
+
+def _word(kind: dict[str, Any]) -> str:
+    if "enum" in kind or "const" in kind:
+        return _type(kind)
+    words = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+    return {**words, "array": "list", "object": "mapping"}.get(kind.get("type", ""), "")
+
+
+def _prose(documented: Any) -> str:
+    """The docstring, its examples as a block of Python."""
+    lines, prose, example = (inspect.getdoc(documented) or "").splitlines(), [], []
+    for line in lines:
+        if line.startswith((">>>", "...")) or (example and line.strip()):
+            example.append(line)
+        else:
+            prose.append(line)
+    text = "\n".join(prose).strip()
+    return text + ("\n\n```pycon\n" + "\n".join(example) + "\n```" if example else "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

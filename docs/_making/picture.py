@@ -1,0 +1,81 @@
+"""Draws what a command shows on a terminal: `python docs/_making/picture.py docs/images/demo.svg make demo`.
+
+The command runs for real, on a terminal of its own; what is on that terminal at the end becomes an SVG.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyte
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+WIDTH, HEIGHT = 104, 120
+
+
+def shown_by(command: Sequence[str]) -> list[Text]:
+    """The lines on the terminal when the command has ended.
+
+    Raises:
+        SystemExit: the command failed.
+    """
+    screen = pyte.Screen(WIDTH, HEIGHT)
+    stream = pyte.ByteStream(screen)
+    ours, theirs = pty.openpty()
+    # Not as a part of the make that may have called this.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    size = {"COLUMNS": str(WIDTH), "LINES": str(HEIGHT), "TERM": "xterm-256color"}
+    running = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=kept | size
+    )
+    os.close(theirs)
+    with contextlib.suppress(OSError):  # how Linux says that nobody has the terminal open any more
+        while read := os.read(ours, 4096):
+            stream.feed(read)
+    if status := running.wait():
+        sys.exit(
+            "\n".join(line.rstrip() for line in screen.display if line.strip()) + f"\nended with {status}"
+        )
+    lines = [_line(screen, number) for number in range(HEIGHT)]
+    while lines and not lines[-1].plain.strip():
+        lines.pop()
+    return lines
+
+
+def _line(screen: pyte.Screen, number: int) -> Text:
+    text = Text()
+    for column in range(WIDTH):
+        cell = screen.buffer[number][column]
+        colour = None if cell.fg == "default" else cell.fg.replace("brown", "yellow")
+        text.append(cell.data, Style(color=_known(colour), bold=cell.bold, italic=cell.italics))
+    text.rstrip()
+    return text
+
+
+def _known(colour: str | None) -> str | None:
+    return (
+        f"#{colour}"
+        if colour and len(colour) == 6 and all(c in "0123456789abcdef" for c in colour)
+        else colour
+    )
+
+
+def main(target: str, *command: str) -> None:
+    """Run the command and write the picture."""
+    console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
+    console.print(Text(f"$ {' '.join(command)}", style="bold"))
+    for line in shown_by(command):
+        console.print(line, no_wrap=True)
+    Path(target).write_text(console.export_svg(title="headrace", unique_id="demo"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

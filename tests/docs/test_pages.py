@@ -1,0 +1,44 @@
+"""Every block of code in the documentation does what the page says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from doc_blocks import DOCS, Reader, blocks_of
+
+from headrace import documents
+from headrace.streams.pipeline import collecting
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGES = sorted(DOCS.glob("*/*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_page_does_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Reader(page).read()
+
+
+def test_ten_lines_of_the_readme_are_ten_and_the_plan_of_its_document() -> None:
+    blocks = {block.language: block.text for block in blocks_of(DOCS.parent / "README.md")}
+    with collecting() as found:
+        exec(compile(blocks["python"], "README.md", "exec"), {})
+    [pipeline] = found
+    assert pipeline.check() == documents.from_text(blocks["yaml"]).check()
+    code = [line for line in blocks["python"].splitlines() if line.strip() not in ("", "(", ")")]
+    assert len(code) <= 10
+    assert blocks["python"] in (DOCS / "index.md").read_text()
+
+
+def test_blocks_keep_their_title_and_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text('# A page\n\n```python\nx = 1\n```\n\n    ```text title="Output"\n    1\n    ```\n')
+    [first, second] = blocks_of(page)
+    assert (first.language, first.title, first.text, first.line) == ("python", "", "x = 1\n", 3)
+    assert (second.language, second.title, second.text) == ("text", "Output", "1\n")

@@ -1,0 +1,119 @@
+"""The documentation as it is built: strictly, and with every public name in the reference."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace
+from headrace import formats
+from headrace.connectors import registry
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built with warnings as errors: a broken link, a page that no menu has, a name that isn't there."""
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def documented(site: Path) -> set[str]:
+    """The names that the reference documents, from the inventory that other sites link by."""
+    content = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    return {line.split()[0] for line in zlib.decompress(content).decode().splitlines()}
+
+
+def public(module: Any) -> Iterator[tuple[str, Any]]:
+    """What a module says is public: its `__all__`, or its own functions and classes without an underscore."""
+    names = getattr(module, "__all__", None) or [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+    ]
+    return ((name, getattr(module, name)) for name in names)
+
+
+def path_of(thing: Any) -> str:
+    return thing.__name__ if inspect.ismodule(thing) else f"{thing.__module__}.{thing.__qualname__}"
+
+
+def test_reference_has_every_name_of_the_root(documented: set[str]) -> None:
+    classes = {name: path_of(thing) for name, thing in public(headrace) if inspect.isclass(thing)}
+    assert {name for name, path in classes.items() if path not in documented} == set()
+    modules = {name: path_of(thing) for name, thing in public(headrace) if inspect.ismodule(thing)}
+    # Connectors have a page that is made of their options.
+    undocumented = {
+        name for name, path in modules.items() if not any(d.startswith(f"{path}.") for d in documented)
+    }
+    assert undocumented == {"connect"}
+
+
+@pytest.mark.parametrize("module", [headrace.windows, headrace.triggers], ids=lambda module: module.__name__)
+def test_reference_has_every_name_of_a_namespace(module: Any, documented: set[str]) -> None:
+    assert {
+        name for name, thing in public(module) if callable(thing) and path_of(thing) not in documented
+    } == set()
+
+
+def test_reference_has_every_verb_of_every_stage(documented: set[str]) -> None:
+    stages = [name for name in documented if re.fullmatch(r"headrace\.streams\.\w+\.[A-Z]\w+", name)]
+    missing = set()
+    for stage in stages:
+        module, _, name = stage.rpartition(".")
+        verbs = vars(getattr(import_module(module), name)).items()
+        said = [verb for verb, value in verbs if inspect.isfunction(value) or isinstance(value, property)]
+        missing |= {f"{stage}.{verb}" for verb in said if not verb.startswith("_")} - documented
+    internal = {f"headrace.streams.pipeline.Pipeline.{verb}" for verb in ("add", "unnamed", "rename")}
+    assert len(stages) >= 10
+    assert missing - internal == set()
+
+
+@pytest.mark.parametrize("kind", registry.kinds())
+def test_reference_has_every_option_of_a_connector(kind: str, site: Path) -> None:
+    page = (site / "reference/connectors/index.html").read_text()
+    assert f'id="{kind}"' in page
+    fields = registry.connector(kind).model_fields
+    assert [n for n, e in fields.items() if f"<code>{e.alias or n}</code>" not in page] == []
+    assert [n for n, e in fields.items() if not e.description] == []
+
+
+@pytest.mark.parametrize("name", formats.names())
+def test_reference_has_every_option_of_a_format(name: str, site: Path) -> None:
+    page = (site / "reference/formats/index.html").read_text()
+    assert f'id="{name}"' in page
+    assert [field for field in formats.get(name).model_fields if f"<code>{field}</code>" not in page] == []
+
+
+def test_reference_has_every_command_and_option(site: Path) -> None:
+    import typer.main
+
+    from headrace.cli.app import app
+
+    page = (site / "reference/cli/index.html").read_text()
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert [name for name in commands if f'id="{name}"' not in page] == []
+    options = {
+        word
+        for command in commands.values()
+        for param in command.params
+        for word in param.opts
+        if word[0] == "-"
+    }
+    assert [word for word in sorted(options) if f"<code>{word}" not in page] == []
