@@ -111,7 +111,6 @@ def main() -> None:
                 f"{kind}, Parquet",
                 spark.read.parquet(directory),
                 schema,
-                chosen.records,
                 chosen.rounds,
             )
     spark.stop()

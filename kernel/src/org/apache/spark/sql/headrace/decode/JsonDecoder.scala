@@ -13,6 +13,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * One JSON object a record, read by Jackson's tokens straight into the row: no tree, no intermediate text, and what
  * the schema doesn't ask for is skipped. It accepts what Spark's `from_json` accepts by default (single quotes, NaN
  * and infinities), with the same meaning; where `from_json` makes a null of what it can't read, this rejects.
+ *
+ * Plain records, nearly all, don't even reach Jackson: [[JsonQuick]] reads them from their bytes.
  */
 final class JsonDecoder(schema: StructType, options: DecodeOptions) extends RecordDecoder {
   private val factory: JsonFactory = new JsonFactoryBuilder()
@@ -26,9 +28,12 @@ final class JsonDecoder(schema: StructType, options: DecodeOptions) extends Reco
     .enable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
     .build()
   private val reader = new JsonObject(schema, new JsonValues(options))
+  private val quick = JsonQuick(schema, options).orNull
 
-  override def decode(bytes: Array[Byte], partition: UTF8String, position: Long): InternalRow =
-    read(if (startsWithMark(bytes)) bytes.drop(3) else bytes)
+  override def decode(bytes: Array[Byte], partition: UTF8String, position: Long): InternalRow = {
+    val row = if (quick == null) null else quick.read(bytes)
+    if (row != null) row else read(if (startsWithMark(bytes)) bytes.drop(3) else bytes)
+  }
 
   private def read(bytes: Array[Byte]): InternalRow = {
     val parser = factory.createParser(bytes, 0, bytes.length)

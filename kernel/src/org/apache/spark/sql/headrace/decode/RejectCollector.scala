@@ -57,11 +57,9 @@ final class RejectCollector(val source: String, val limit: Long, val counting: B
 
   /** Never throws: Spark only logs what merging throws. The reject that passes the limit is the sign for `take`. */
   override def merge(other: AccumulatorV2[Reject, java.util.List[Reject]]): Unit = synchronized {
-    other match {
-      case tasks: RejectCollector =>
-        beyond += tasks.beyond
-        tasks.held.forEach(reject => hold(reject))
-    }
+    val tasks = other.asInstanceOf[RejectCollector]
+    beyond += tasks.beyond
+    tasks.held.forEach(reject => hold(reject))
   }
 
   override def value: java.util.List[Reject] = synchronized(new JArrayList(held))

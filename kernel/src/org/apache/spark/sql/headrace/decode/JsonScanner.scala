@@ -1,0 +1,185 @@
+package org.apache.spark.sql.headrace.decode
+
+import scala.util.control.NoStackTrace
+
+import org.apache.spark.unsafe.types.UTF8String
+
+/** What the quick way can't or needn't read: the record goes to Jackson, which decides. */
+private[decode] object Unusual extends RuntimeException with NoStackTrace
+
+/**
+ * A cursor over the bytes of one record that reads the plain part of JSON, the part that nearly all records are made
+ * of, without objects in between: text is a slice of the record, numbers and timestamps come from their digits.
+ * Whatever is out of the ordinary, right or wrong, ends in [[Unusual]]; so this class needs no messages and no opinion.
+ */
+final class JsonScanner {
+  private var bytes: Array[Byte] = _
+  private var at = 0
+
+  def start(record: Array[Byte]): Unit = {
+    bytes = record
+    at = 0
+  }
+
+  /** Skips blanks and returns the byte that comes, without taking it; 0 at the end. */
+  def peek(): Byte = {
+    while (at < bytes.length) {
+      val b = bytes(at)
+      if (b > ' ' || (b != ' ' && b != '\n' && b != '\r' && b != '\t')) return b
+      at += 1
+    }
+    0
+  }
+
+  def atEnd: Boolean = { peek(); at == bytes.length }
+
+  def accept(b: Char): Boolean = {
+    val found = peek() == b
+    if (found) at += 1
+    found
+  }
+
+  def expect(b: Char): Unit = if (!accept(b)) throw Unusual
+
+  /** Takes the field name (given with its quotes) if it comes next. */
+  def acceptName(quoted: Array[Byte]): Boolean = {
+    peek()
+    val end = at + quoted.length
+    val found = end <= bytes.length && java.util.Arrays.equals(bytes, at, end, quoted, 0, quoted.length)
+    if (found) at = end
+    found
+  }
+
+  def acceptNull(): Boolean = peek() == 'n' && { word("null"); true }
+
+  def boolean(): Boolean = peek() match {
+    case 't' => word("true"); true
+    case 'f' => word("false"); false
+    case _ => throw Unusual
+  }
+
+  /** A text without escapes: the very bytes of the record. */
+  def text(): UTF8String = {
+    val from = quotedStart()
+    var ascii = true
+    var b = next()
+    while (b != '"') {
+      if (b < ' ') {
+        if (b >= 0) throw Unusual
+        ascii = false
+      } else if (b == '\\') throw Unusual
+      b = next()
+    }
+    val slice = UTF8String.fromBytes(bytes, from, at - 1 - from)
+    if (!ascii && !slice.isValid) throw Unusual
+    slice
+  }
+
+  /** A timestamp in the one usual spelling. */
+  def timestamp(): Long = {
+    peek()
+    val from = at + 1
+    text()
+    usual(IsoTimestamp.parse(bytes, from, at - 1 - from))
+  }
+
+  /** A date in the one usual spelling. */
+  def date(): Int = {
+    peek()
+    val from = at + 1
+    text()
+    usual(IsoTimestamp.parseDate(bytes, from, at - 1 - from)).toInt
+  }
+
+  /** A whole number of up to 18 digits. */
+  def whole(): Long = {
+    val number = digits()
+    if (fraction != 0) throw Unusual
+    number
+  }
+
+  /** How many digits of the last `digits()` stood after the point. */
+  def fraction: Int = afterPoint
+  private var afterPoint = 0
+
+  /** The digits of a number, of up to 18 of them, as if it had no point; its sign, but not that of zero. */
+  def digits(): Long = {
+    peek()
+    val negative = at < bytes.length && bytes(at) == '-'
+    if (negative) at += 1
+    val from = at
+    var value = run(0L)
+    if (at == from || (bytes(from) == '0' && at - from > 1)) throw Unusual
+    afterPoint = 0
+    if (at < bytes.length && bytes(at) == '.') {
+      at += 1
+      val point = at
+      value = run(value)
+      afterPoint = at - point
+      if (afterPoint == 0) throw Unusual
+    }
+    if (at - from > 18 || at == bytes.length || bytes(at) == 'e' || bytes(at) == 'E') throw Unusual
+    if (negative && value == 0) throw Unusual
+    if (negative) -value else value
+  }
+
+  /** Skips one value of any kind; it must be well formed. */
+  def skip(depth: Int): Unit = peek() match {
+    case '"' => text()
+    case '{' => skipAll('}', named = true, depth)
+    case '[' => skipAll(']', named = false, depth)
+    case 't' | 'f' => boolean()
+    case 'n' => word("null")
+    case _ => digits()
+  }
+
+  private def skipAll(close: Char, named: Boolean, depth: Int): Unit = {
+    if (depth > JsonScanner.MaxDepth) throw Unusual
+    at += 1
+    if (!accept(close)) {
+      do {
+        if (named) {
+          text()
+          expect(':')
+        }
+        skip(depth + 1)
+      } while (accept(','))
+      expect(close)
+    }
+  }
+
+  private def usual(value: Long): Long = if (value == IsoTimestamp.NotIso) throw Unusual else value
+
+  private def run(start: Long): Long = {
+    var value = start
+    while (at < bytes.length && bytes(at) >= '0' && bytes(at) <= '9') {
+      value = value * 10 + (bytes(at) - '0')
+      at += 1
+    }
+    value
+  }
+
+  private def quotedStart(): Int = {
+    if (peek() != '"') throw Unusual
+    at += 1
+    at
+  }
+
+  private def next(): Byte = {
+    if (at >= bytes.length) throw Unusual
+    at += 1
+    bytes(at - 1)
+  }
+
+  private def word(letters: String): Unit = {
+    var i = 0
+    while (i < letters.length) {
+      if (next() != letters.charAt(i)) throw Unusual
+      i += 1
+    }
+  }
+}
+
+object JsonScanner {
+  val MaxDepth = 100
+}
