@@ -35,7 +35,7 @@ def drivable(case: Case) -> bool:
         return False
     match steps:
         case [Source() as source, EventTime() as time, WindowAggregate() as window]:
-            return not decodes(source.connector) and _plain_time(time) and _plain_window(window)
+            return not decodes(source) and _plain_time(time) and _plain_window(window)
     return False
 
 

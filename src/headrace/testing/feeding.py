@@ -35,7 +35,7 @@ class Input:
 
     def __init__(self, spark: SparkSession, source: Source) -> None:
         self._source = source.name
-        self._records = decodes(source.connector)
+        self._records = decodes(source)
         self._count = 0
         rows = Schema((*schema_of(source).fields, POSITION))
         self.feed = Feed(spark, RECORDS if self._records else rows)

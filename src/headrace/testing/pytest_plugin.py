@@ -54,7 +54,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 class TranscriptFile(pytest.File):
     """A file of cases."""
 
-    _outcomes: dict[str, Outcome] | None = None
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._outcomes: dict[str, Outcome] = {}
 
     def collect(self) -> Iterator[pytest.Item]:
         """Each case, under its name; a name that comes again gets a number."""
@@ -70,16 +72,18 @@ class TranscriptFile(pytest.File):
         """The outcome of one case; the first that is asked for runs all that were chosen from this file."""
         from headrace.testing.runner import run_cases
 
-        if self._outcomes is None:
-            chosen = [
-                other
-                for other in self.session.items
-                if isinstance(other, TranscriptItem) and other.parent is self
-            ]
+        if item.name not in self._outcomes:
             spark = self.config.hook.pytest_headrace_session(config=self.config)
+            chosen = self._chosen(item)
             found = run_cases([other.case for other in chosen], spark=spark)
-            self._outcomes = {other.name: outcome for other, outcome in zip(chosen, found, strict=True)}
+            self._outcomes |= {other.name: outcome for other, outcome in zip(chosen, found, strict=True)}
         return self._outcomes[item.name]
+
+    def _chosen(self, item: TranscriptItem) -> list[TranscriptItem]:
+        if hasattr(self.config, "workerinput"):  # pytest-xdist: other workers may have the others
+            return [item]
+        items = [other for other in self.session.items if isinstance(other, TranscriptItem)]
+        return [other for other in items if other.parent is self]
 
 
 class TranscriptItem(pytest.Item):

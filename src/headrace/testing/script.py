@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from headrace.connectors.base import Connector
 from headrace.documents.faults import Faults, at, fault
 from headrace.documents.reading import fields, flag, one_entry, word
 from headrace.documents.tree import Fields, Items, Scalar, Value, plain
@@ -129,10 +128,10 @@ def schema_of(source: Source) -> Schema:
 
 def _line(value: Value, graph: Graph, faults: Faults) -> Line:
     kind, content = one_entry(value, wanted="one line of a script", hint=_LINE_HINT)
-    if kind not in _READERS:
+    if kind not in LINES:
         where = value.key_at(kind) if isinstance(value, Fields) else value.where
-        fault(where, f"`{kind}` is no line of a script", did_you_mean(kind, _READERS))
-    return _READERS[kind](value.where, content, graph, faults)
+        fault(where, f"`{kind}` is no line of a script", did_you_mean(kind, LINES))
+    return LINES[kind](value.where, content, graph, faults)
 
 
 def _rows(where: str, value: Value, graph: Graph, faults: Faults) -> Rows:
@@ -147,16 +146,16 @@ def _source_rows(
     value, schema = given[name], schema_of(source)
     if not isinstance(value, Items):
         fault(value.where, f"expected a list of rows, got {value}", "such as [{k: a, v: 1}]")
-    if decodes(source.connector) and source.format is not None:
+    if decodes(source) and source.format is not None:
         records = [faults.attempt(record_of, item, source.format, schema, faults) for item in value.items]
         return tuple(record for record in records if record is not None)
     rows = [faults.attempt(row_of, item, schema, faults) for item in value.items]
     return tuple(row for row in rows if row is not None)
 
 
-def decodes(connector: Connector) -> bool:
-    """Whether what the connector reads goes through a format."""
-    return connector.carries == "bytes"
+def decodes(source: Source) -> bool:
+    """Whether what the source reads goes through a format."""
+    return source.connector.carries == "bytes" and source.format is not None
 
 
 def _watermark(where: str, value: Value, graph: Graph, faults: Faults) -> Watermark:
@@ -236,7 +235,7 @@ def _check_order(lines: list[Line], faults: Faults) -> None:
         ended = ended or isinstance(line, End)
 
 
-_READERS: dict[str, Callable[[str, Value, Graph, Faults], Line]] = {
+LINES: dict[str, Callable[[str, Value, Graph, Faults], Line]] = {
     "rows": _rows,
     "watermark": _watermark,
     "expect": _expect,

@@ -66,7 +66,11 @@ class Stage:
         self._ahead = 0
         self._dropped: dict[tuple[str, int], int] = {}
         self._queries: list[Assembled] = []
-        self._start()
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
 
     def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
         """One micro-batch of these rows, and at most one without data. With `dying`, the run ends in that epoch."""
@@ -145,7 +149,10 @@ class Stage:
 
     def close(self) -> None:
         """End the run and forget all of it."""
+        deliveries = [built.delivery for built in self._queries]
         self._stop()
+        for delivery in deliveries:
+            delivery.close()
         self._heartbeats.forget()
         for feed in self._feeds.values():
             feed.close()
@@ -159,9 +166,9 @@ class Stage:
             inputs_of=self._inputs,
             writer_of=lambda sink: CollectingWriter(self.collectors[sink.name]),
         )
-        self._queries = assembly.assembled()
-        for built in self._queries:
+        for built in assembly.assembled():
             built.delivery.open()
+            self._queries.append(built)
             built.running = self._clock.start(
                 built.trunk,
                 self._deliver(built),
