@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headrace.cli.failures import FAILED
-from headrace.cli.options import AsJson
+from headrace.cli.options import AsJson, flag
 from headrace.cli.output import err, say, show_json, show_lines
 from headrace.errors import LoadError
 
@@ -22,12 +22,12 @@ def run_tests(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Files of cases, or directories that hold some.")
     ],
+    *,
     only: Annotated[
         str, typer.Option("-k", metavar="TEXT", help="Run only cases whose name contains this.")
     ] = "",
     batch: Annotated[
-        bool,
-        typer.Option("--batch", help="Run each case as a Spark batch too, and compare the final results."),
+        bool, flag("--batch", help="Run each case as a Spark batch too, and compare the final results.")
     ] = False,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit XML too, for CI servers.")

@@ -78,10 +78,10 @@ def test_failed_cases_are_told_and_give_status_1(
     assert 'failures="1"' in (here / "report.xml").read_text()
 
 
-def test_only_the_named_cases_run(
+def test_only_the_named_cases_run_and_again_as_a_batch(
     spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert status_of("test", "cases.yaml", "-k", "counts come", "--json") == 0
+    assert status_of("test", "cases.yaml", "-k", "counts come", "--batch", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["passed"] is True
     assert [case["name"] for case in found["cases"]] == ["counts come when the watermark has passed"]
