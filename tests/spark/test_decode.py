@@ -10,6 +10,8 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from headrace import formats
 from headrace.formats import Schema
 
@@ -22,6 +24,14 @@ WIDE = (
     "t timestamp, n timestamp_ntz, raw binary, iv interval day to second, ym interval year to month, "
     "xs array<int>, kv map<string,double>, o struct<a:int,b:array<struct<c:string,e:double>>>, v variant"
 )
+
+READABLE = WIDE.replace(", ym interval year to month", "").replace(", v variant", "")
+"""All that Python has values for."""
+QUICK = (
+    "s string, b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint, f8 double, m decimal(6,2), d date, t timestamp, "
+    "xs array<int>, kv map<string,double>, o struct<a:int,b:array<struct<c:string,e:double>>>"
+)
+"""Only types whose plain records go round Jackson."""
 
 
 def frame_of(spark: SparkSession, records: list[bytes | None]) -> DataFrame:
@@ -129,14 +139,13 @@ JSON_VALUES: list[tuple[str, str, Any]] = [
 ]
 
 
-def test_each_type_is_read_in_its_usual_spellings(spark: SparkSession) -> None:
-    records = [f'{{"{name}": {text}}}'.encode() for name, text, _ in JSON_VALUES]
-    rows, rejects = decode(
-        spark, records, WIDE.replace(", ym interval year to month", "").replace(", v variant", "")
-    )
+@pytest.mark.parametrize("schema", [READABLE, QUICK])
+def test_each_type_is_read_in_its_usual_spellings(spark: SparkSession, schema: str) -> None:
+    table = [entry for entry in JSON_VALUES if entry[0] in Schema.of(schema)]
+    rows, rejects = decode(spark, [f'{{"{name}": {text}}}'.encode() for name, text, _ in table], schema)
     assert rejects == []
-    got = [row[name] for row, (name, _, _) in zip(rows, JSON_VALUES, strict=True)]
-    for (name, text, wanted), value in zip(JSON_VALUES, got, strict=True):
+    for (name, text, wanted), row in zip(table, rows, strict=True):
+        value = row[name]
         same = math.isnan(value) if isinstance(wanted, float) and math.isnan(wanted) else value == wanted
         assert same, f"{name} of {text}: {value!r}"
 
@@ -225,6 +234,37 @@ JSON_REJECTS = {
 
 def test_each_json_reject_says_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
     assert reasons(spark, list(JSON_REJECTS), WIDE) == JSON_REJECTS
+
+
+SLIPS = {
+    b'{"i4": 1,}': "not JSON: unexpected character ('}' (code 125)) at byte 9",
+    b'{"i4" 1}': "not JSON: unexpected character ('1' (code 49)) at byte 6",
+    b'{,"i4": 1}': "not JSON: unexpected character (',' (code 44)) at byte 1",
+    b'{"i4": 1 "s": "a"}': "not JSON: unexpected character ('\"' (code 34)) at byte 9",
+    b'{"i4": nullx}': "not JSON: unrecognized token 'nullx' at byte 7",
+    b'{"b": truefalse}': "not JSON: unrecognized token 'truefalse' at byte 6",
+    b'{"xs": [1,, 2]}': "not JSON: unexpected character (',' (code 44)): expected a value at byte 10",
+    b'{"x": [1, {"y": }]}': "not JSON: unexpected character ('}' (code 125)): expected a value at byte 16",
+    b'{"x": "a\x01"}': "not JSON: illegal unquoted character ((CTRL-CHAR, code 1)): "
+    "has to be escaped using backslash to be included in string value at byte 8",
+    b'{"i4": 1}}': "not JSON: unexpected close marker '}': no open Object to close at byte 9",
+}
+
+
+def test_the_quick_way_through_plain_records_rejects_nothing_else_and_nothing_less(
+    spark: SparkSession,
+) -> None:
+    unknown = [f'{{"{name}"'.encode() for name in Schema.of(WIDE).names if name not in Schema.of(QUICK)]
+    table = {r: why for r, why in JSON_REJECTS.items() if not r.startswith(tuple(unknown))} | SLIPS
+    assert reasons(spark, list(table), QUICK) == table
+
+
+def test_records_that_are_all_unusual_are_read_as_well(spark: SparkSession) -> None:
+    unusual = [f'{{"s": "a\\n{i}", "f8": -0.0}}'.encode() for i in range(400)]
+    rows, rejects = decode(spark, [*unusual, b'{"s": "plain"}'], "s string, f8 double")
+    assert rejects == []
+    assert [row["s"] for row in rows] == [*(f"a\n{i}" for i in range(400)), "plain"]
+    assert math.copysign(1, rows[0]["f8"]) == -1
 
 
 def test_a_record_too_deep_or_null_is_a_reject(spark: SparkSession) -> None:

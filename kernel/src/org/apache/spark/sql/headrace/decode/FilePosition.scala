@@ -13,8 +13,8 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * Where a line of a file stands: `struct<partition string, offset bigint>`, the file and a number that rises with the
  * lines. The number is the first byte of the block the line was read in plus the line's ordinal in the block: the line
- * number, counted from 0, of a file that is read whole; unique and rising in a file that is split, because a line has at
- * least one byte. Only right straight above the scan, where every row of the block passes.
+ * number, counted from 0, of a file that is read whole; in a file that is split still rising, because a line has at least
+ * one byte, but with gaps. Only right straight above the scan, where every row of the block passes.
  */
 case class FilePosition() extends LeafExpression with Nondeterministic {
   @transient private var file: UTF8String = _

@@ -51,8 +51,8 @@ final class JsonDecoder(schema: StructType, options: DecodeOptions) extends Reco
     if (token != JsonToken.START_OBJECT) throw notAnObject(token, parser)
     val row = reader.readObject(parser)
     if (parser.nextToken() != null) {
-      val at = JsonValues.byteOf(parser)
-      throw Rejection.record(s"expected the end of the record after the object, got ${JsonValues.shown(parser)} at byte $at")
+      val got = s"${JsonValues.shown(parser)} at byte ${JsonValues.byteOf(parser)}"
+      throw Rejection.record(s"expected the end of the record after the object, got $got")
     }
     row
   }

@@ -12,8 +12,10 @@ object TextDecoder extends RecordDecoder {
     new GenericInternalRow(Array[Any](text))
   }
 
-  private[decode] def notUtf8(bytes: Array[Byte]): Rejection =
-    Rejection.record(s"expected UTF-8 text, got the byte 0x${f"${bytes(firstBad(bytes)) & 0xff}%02x"} at byte ${firstBad(bytes)}")
+  private[decode] def notUtf8(bytes: Array[Byte]): Rejection = {
+    val at = firstBad(bytes)
+    Rejection.record(f"expected UTF-8 text, got the byte 0x${bytes(at) & 0xff}%02x at byte $at")
+  }
 
   /** The first byte that is no part of a character. */
   private def firstBad(bytes: Array[Byte]): Int = {
