@@ -24,7 +24,7 @@ demo: kernel ## card fraud on generated payments: alerts on the terminal and in 
 	@echo "The tables abroad, tested and totals are in build/demo/fraud.db."
 	@echo "What to try next:"
 	@echo "  sqlite3 build/demo/fraud.db 'select * from tested'        the cards that were being tested"
-	@echo "  $(RUN)/headrace explain build/demo/pipeline.yaml           what Spark runs for it"
+	@echo "  $(RUN)/headrace explain build/demo/pipeline.yaml       what Spark runs for it"
 	@echo "  less examples/card_fraud/README.md                        what to notice, and what to change"
 	@echo "  less docs/tutorial/index.md                               your own pipeline, in six steps"
 

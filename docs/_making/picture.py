@@ -11,9 +11,11 @@ import pty
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import pyte
+from pyte.screens import Char
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
@@ -51,13 +53,21 @@ def shown_by(command: Sequence[str]) -> list[Text]:
 
 
 def _line(screen: pyte.Screen, number: int) -> Text:
+    """A line of the terminal, without the path of the directory it was run in."""
+    cells = [screen.buffer[number][column] for column in range(WIDTH)]
     text = Text()
-    for column in range(WIDTH):
-        cell = screen.buffer[number][column]
-        colour = None if cell.fg == "default" else cell.fg.replace("brown", "yellow")
-        text.append(cell.data, Style(color=_known(colour), bold=cell.bold, italic=cell.italics))
+    for style, run in groupby(cells, _style):
+        text.append("".join(cell.data for cell in run), style)
+    here = f"{Path.cwd()}/"
+    if here in text.plain:
+        text = Text(text.plain.replace(here, ""))
     text.rstrip()
     return text
+
+
+def _style(cell: Char) -> Style:
+    colour = None if cell.fg == "default" else cell.fg.replace("brown", "yellow")
+    return Style(color=_known(colour), bold=cell.bold, italic=cell.italics)
 
 
 def _known(colour: str | None) -> str | None:
