@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from headrace import documents
-from headrace.testing import read_case, run_case, stream_equals_batch
-from headrace.testing.runner import run_cases
+from headrace.testing import Case, read_case, read_file, run_case, run_cases, stream_equals_batch
+from headrace.testing.driver import drivable
 from headrace.testing.stage import Stage
 from headrace.testing.transcript import read_text
 
@@ -38,9 +40,7 @@ def test_a_failure_names_the_line_the_nearest_row_and_the_columns(spark: SparkSe
 def test_rows_left_over_at_the_end_fail(spark: SparkSession) -> None:
     script = "  - expect: {sums: [{k: a}, {k: b}]}\n  - rows: {tx: [{k: c, v: 7}]}\n"
     assert run_case(SUMS + script, spark=spark).failure == (
-        "<text>:1:1: at the end of the script\n"
-        "sums: expected no rows, 1 row came\n"
-        "  unexpected  {k: c, s: 7}"
+        "<text>:1:1: at the end of the script\nsums: expected no rows, 1 row came\n  unexpected  {k: c, s: 7}"
     )
 
 
@@ -132,3 +132,37 @@ sinks:
 @pytest.mark.parametrize("given", [PIPELINE], ids=["windows and running totals"])
 def test_a_whole_pipeline_as_stream_and_as_batch(spark: SparkSession, given: str) -> None:
     assert stream_equals_batch(documents.from_text(given).check(), spark=spark) == []
+
+
+BEAM = Path(__file__).parents[1] / "transcripts" / "beam" / "trigger_transcripts.yaml"
+SAMPLE = ("fixed default late data", "early late sessions", "discarding early fixed")
+
+
+def test_a_sample_of_what_runs_in_process_passes_through_spark_too(spark: SparkSession) -> None:
+    found = [case for case in read_file(BEAM) if isinstance(case, Case) and case.name in SAMPLE]
+    assert len(found) == len(SAMPLE)
+    assert all(drivable(case) for case in found)
+    outcomes = run_cases([replace(case, through="spark") for case in found], spark=spark)
+    assert [outcome.failure for outcome in outcomes] == [""] * len(SAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("change", "to"),
+    [
+        ("script:", "through: spark\nscript:"),
+        ("  - expect", "  - restart: kill\n  - expect"),
+        ("event_time: {column: ts}", "event_time: {column: ts, idle: 1 minute}"),
+        ("from: tx", "from: tx, where: v > 0"),
+        ("tumbling: 1 s", "delta: {of: v, by: 1}"),
+        ("aggregate", "emit: {late_rows: count}, aggregate"),
+    ],
+)
+def test_what_the_driver_cannot_show_goes_through_spark(change: str, to: str) -> None:
+    text = (
+        "name: x\npipeline:\n"
+        "  sources: {tx: {memory: {}, schema: 'v int, ts timestamp', event_time: {column: ts}}}\n"
+        "  steps: {n: {from: tx, window: {tumbling: 1 s}, aggregate: {n: count(*)}}}\n"
+        "script:\n  - expect: {n: []}\n"
+    )
+    assert drivable(read_case(text))
+    assert not drivable(read_case(text.replace(change, to, 1)))
