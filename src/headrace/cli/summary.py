@@ -42,7 +42,7 @@ class Summary:
         for word, count in (("late", status.late), ("rejects", status.rejects)):
             if count:
                 yield _fact(word, f"{count:,} rows", self._kept(word))
-        if status.watermark:
+        if status.watermark and self.ending != "finished":
             yield _fact("watermark", moment(status.watermark))
         if self.ending != "finished":
             yield _fact("position", f"in {self.directory}")
@@ -74,7 +74,11 @@ def moment(text: str) -> str:
 
     >>> moment("2026-03-01T12:00:05.250Z")
     '2026-03-01 12:00:05'
+    >>> moment("9999-12-31T23:58:59.999Z")
+    'at the end of time'
     """
+    if text.startswith("9999-"):  # where --finish puts it, to close every window
+        return "at the end of time"
     return text.replace("T", " ").removesuffix("Z").split(".")[0]
 
 
