@@ -39,7 +39,9 @@ def left(step: str, *rows: dict[str, Any]) -> list[tuple[str, int, int]]:
 TUMBLING = (
     "key_by: k, window: {tumbling: 10 seconds}, emit: {early: {after_count: 1}}, aggregate: {n: count(*)}"
 )
-SESSION = "key_by: k, window: {session: 10 seconds}, emit: {early: {after_count: 1}}, aggregate: {n: count(*)}"
+SESSION = (
+    "key_by: k, window: {session: 10 seconds}, emit: {early: {after_count: 1}}, aggregate: {n: count(*)}"
+)
 
 
 def test_the_last_pane_of_each_key_and_window_is_left() -> None:
@@ -110,9 +112,7 @@ def test_what_cannot_be_compared_says_why(step: str, options: dict[str, str], re
 
 def test_a_row_that_is_replaced_later_cannot_be_followed_through_another_step() -> None:
     plan = graph("key_by: k, aggregate: {n: count(*)}", more="  big: {from: out, where: n > 1}\n")
-    assert (
-        obstacle(plan, Ref("big")) == "rows that are replaced later have gone through another step"
-    )
+    assert obstacle(plan, Ref("big")) == "rows that are replaced later have gone through another step"
 
 
 def test_late_rows_are_about_the_stream() -> None:
