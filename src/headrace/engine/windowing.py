@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 Time = Literal["event", "clock"]
 
-LOOK = "spark.headrace.look"
-"""A setting for tests: how often, in microseconds of the clock, a step looks at the watermark at least."""
-
 _WORDS: dict[type[Trigger], str] = {
     AnyOf: "any_of",
     AllOf: "all_of",
@@ -48,11 +45,10 @@ _WORDS: dict[type[Trigger], str] = {
 }
 
 
-def declaration(window: Window, emission: Emission, *, time: Time = "event", look: int | None = None) -> str:
+def declaration(window: Window, emission: Emission, *, time: Time = "event") -> str:
     """A windowed step as the kernel reads it.
 
-    With `time="clock"` the clock is the watermark: ingestion and processing time. A step with a trigger by the clock
-    asks about the watermark as often as its trigger is due, or every `look` microseconds if that is sooner.
+    With `time="clock"` the clock is the watermark: ingestion and processing time.
 
     >>> from headrace import windows
     >>> declaration(windows.session("10 seconds"), Emission())
@@ -70,7 +66,7 @@ def declaration(window: Window, emission: Emission, *, time: Time = "event", loo
         "mode": emission.mode,
         "time": time,
     }
-    return json.dumps(spec if look is None else {**spec, "look": look})
+    return json.dumps(spec)
 
 
 def _trigger(trigger: Trigger) -> dict[str, Any]:
@@ -136,9 +132,27 @@ def windowed(
     grouped = _grouped(ready, keys, aggregates)
     counted = counts or Counts(frame.sparkSession)
     operator = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows.WindowOperator  # type: ignore[union-attr]
-    look = frame.sparkSession.conf.get(LOOK, None)
-    declared = declaration(window, emission, time=time, look=int(look) if look else None)
+    declared = declaration(window, emission, time=time)
     return DataFrame(operator.apply(ready._jdf, grouped._jdf, declared, counted._kernel), frame.sparkSession)
+
+
+def windowed_batch(
+    frame: DataFrame,
+    keys: Sequence[str],
+    window: Window,
+    aggregates: Mapping[str, Column | str],
+    *,
+    time: Time = "event",
+) -> DataFrame:
+    """The tagged rows of a windowed step over rows that are all there: one pane for each window, as at the end of a stream.
+
+    The same per-key logic as `windowed`, over each key's rows at once. No row is too late.
+    """
+    ready = with_conditions(frame, window)
+    grouped = _grouped(ready, keys, aggregates)
+    batch = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows.WindowBatch  # type: ignore[union-attr]
+    declared = declaration(window, Emission(), time=time)
+    return DataFrame(batch.apply(ready._jdf, grouped._jdf, declared), frame.sparkSession)
 
 
 def with_conditions(frame: DataFrame, window: Window) -> DataFrame:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.memory import Memory
 from headrace.engine.assembly import Assembled, Assembly
 from headrace.engine.inputs import StreamInputs
-from headrace.engine.virtual import TICK, Clock, Feed, quick_session
+from headrace.engine.virtual import Clock, Feed, quick_session
 from headrace.engine.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import ClockTime, EventTime, Sink, Source
@@ -63,7 +63,6 @@ class Stage:
         self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed)
         self._idle = Idle(self._graph, fixed)
         self._dying = False
-        self._ahead = 0
         self._dropped: dict[tuple[str, int], int] = {}
         self._queries: list[Assembled] = []
         try:
@@ -90,13 +89,11 @@ class Stage:
         for source, micros in marks.items():
             for node in times_of(self._graph, source):
                 self._beat(node, micros // 1000)
-        self._settle(visit=True)
+        self._settle()
 
     def advance(self, microseconds: int) -> None:
         """The clock jumps."""
-        ahead = min(self._ahead, microseconds)  # what it is ahead of the script makes up for it now
-        self._ahead -= ahead
-        self._clock.advance(microseconds - ahead)
+        self._clock.advance(microseconds)
         now = self._clock.millis
         for clock in self._graph.of(ClockTime):
             self._beat(clock, now)
@@ -196,17 +193,11 @@ class Stage:
 
         return deliver
 
-    def _settle(self, *, visit: bool = False) -> None:
-        """Let each query run a batch and at most one more; readers of a hand-over log after its writer.
-
-        With `visit`, steps that live by the clock are made to look at their windows: the clock ticks.
-        """
+    def _settle(self) -> None:
+        """Let each query run a batch and at most one more; readers of a hand-over log after its writer."""
         for built in self._queries:
-            self._step(built)
-            if visit and built.by_clock:
-                self._clock.advance(TICK)
-                self._ahead += TICK
-            self._step(built)
+            for _ in range(2):
+                self._step(built)
 
     def _step(self, built: Assembled) -> None:
         try:

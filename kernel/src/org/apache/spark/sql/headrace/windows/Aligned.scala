@@ -48,7 +48,7 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
     touched.keys.toArray.sorted.foreach { start =>
       val cell = touched(start)
       panes.settle(key, cell, now, out)
-      keep(store, cell, now)
+      keep(store, cell, now, panes.unvisited(now))
     }
   }
 
@@ -60,7 +60,7 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
       if (panes.expired(cell, now)) {
         panes.expire(cell)
         store.remove(start)
-      } else keep(store, cell, now)
+      } else keep(store, cell, now, due)
     }
 
   private def place(
@@ -105,8 +105,8 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
       starts.map(start => start -> store.get(start)).filter(_._2 != null)
     }
 
-  private def keep(store: Store, cell: Cell, now: Now): Unit = {
-    panes.arm(cell, store, now)
+  private def keep(store: Store, cell: Cell, now: Now, visited: Long): Unit = {
+    panes.arm(cell, store, now, visited)
     store.put(cell.start, panes.write(cell))
   }
 

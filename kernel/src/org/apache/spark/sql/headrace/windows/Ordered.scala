@@ -112,7 +112,7 @@ abstract class Ordered(panes: Panes) extends Logic {
       }
     }
     store.append(waits.toSeq)
-    settle(key, store, state, now, out)
+    settle(key, store, state, now, panes.unvisited(now), out)
   }
 
   override def visit(key: InternalRow, store: Store, due: Long, now: Now, out: Emitter): Unit = {
@@ -120,7 +120,7 @@ abstract class Ordered(panes: Panes) extends Logic {
     if (state.wake <= due) state.wake = Long.MaxValue
     release(key, store, state, now, out)
     if (spec.byClock) state.open.filter(_.added == 0).foreach(panes.due(key, _, now, out))
-    settle(key, store, state, now, out)
+    settle(key, store, state, now, due, out)
   }
 
   /** Takes a row into these windows; one whose trigger has finished takes no more. */
@@ -172,20 +172,22 @@ abstract class Ordered(panes: Panes) extends Logic {
     if (now.ended) state.open.toVector.foreach(close(key, state, _, now, out))
   }
 
-  private def settle(key: InternalRow, store: Store, state: OrderedState, now: Now, out: Emitter): Unit = {
+  private def settle(
+      key: InternalRow, store: Store, state: OrderedState, now: Now, visited: Long, out: Emitter): Unit = {
     state.open.foreach(panes.settle(key, _, now, out))
-    arm(store, state, now)
+    arm(store, state, now, visited)
     store.put(0, codec.write(state))
   }
 
-  private def arm(store: Store, state: OrderedState, now: Now): Unit = {
+  private def arm(store: Store, state: OrderedState, now: Now, visited: Long): Unit = {
     val first = if (state.earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(state.earliest, 1000L) + 1
     val end = if (state.open.isEmpty) Long.MaxValue else Time.millis(Time.End)
     val byTime = Seq(first, end, Time.millis(due(state))).min
     val at =
-      if (!spec.byClock || spec.clockTime) math.min(byTime, Time.millis(deadline(state, now)))
+      if (spec.byClock && spec.eager && byTime != Long.MaxValue) visited - 1
+      else if (!spec.byClock || spec.clockTime) math.min(byTime, Time.millis(deadline(state, now)))
       else if (byTime == Long.MaxValue) Long.MaxValue
-      else Time.millis(math.min(deadline(state, now), Time.plus(now.clock, spec.look)))
+      else Time.millis(math.min(deadline(state, now), Time.plus(now.clock, spec.trigger.period)))
     if (at < state.wake) {
       state.wake = at
       store.wake(at)

@@ -78,26 +78,30 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
   }
 
   /** When a window wants to be visited again, in milliseconds of the step's time. */
-  def next(cell: Cell, now: Now): Long = {
+  private def next(cell: Cell, now: Now, visited: Long): Long = {
     val end = if (!cell.passed) cell.end else Time.plus(cell.end, lateness(cell))
     if (!spec.byClock) Time.millis(end)
+    else if (spec.eager) visited - 1
     else {
       val wanted = if (cell.closed) Long.MaxValue else spec.trigger.deadline(cell.trigger)
       // A deadline behind the clock has been asked about already; it waits for another part of its trigger.
       val deadline = if (wanted <= now.clock) Long.MaxValue else wanted
-      val look = if (spec.clockTime) end else Time.plus(now.clock, spec.look)
+      val look = if (spec.clockTime) end else Time.plus(now.clock, spec.trigger.period)
       Time.millis(math.min(deadline, look))
     }
   }
 
-  /** Sets a timer unless one comes early enough already. */
-  def arm(cell: Cell, store: Store, now: Now): Unit = {
-    val at = next(cell, now)
+  /** Sets a timer unless one comes early enough already; `visited` is the millisecond of the timer that came. */
+  def arm(cell: Cell, store: Store, now: Now, visited: Long): Unit = {
+    val at = next(cell, now, visited)
     if (at < cell.wake) {
       cell.wake = at
       store.wake(at)
     }
   }
+
+  /** For a call that no timer brought: a timer set just before it is due already. */
+  def unvisited(now: Now): Long = Time.millis(now.clock) + 1
 
   def lateness(cell: Cell): Long = if (cell.end >= Time.End) 0 else spec.lateness
   def expired(cell: Cell, now: Now): Boolean = now.watermark >= Time.plus(cell.end, lateness(cell))

@@ -25,7 +25,7 @@ final class Sessions(panes: Panes, gap: Long) extends Logic {
     }
     touched.keys.toArray.sorted.flatMap(open.get).foreach { cell =>
       panes.settle(key, cell, now, out)
-      panes.arm(cell, store, now)
+      panes.arm(cell, store, now, panes.unvisited(now))
       store.put(cell.start, panes.write(cell))
     }
     before.filterNot(open.contains).foreach(store.remove)
@@ -40,7 +40,7 @@ final class Sessions(panes: Panes, gap: Long) extends Logic {
         panes.expire(cell)
         store.remove(cell.start)
       } else {
-        panes.arm(cell, store, now)
+        panes.arm(cell, store, now, due)
         store.put(cell.start, panes.write(cell))
       }
     }

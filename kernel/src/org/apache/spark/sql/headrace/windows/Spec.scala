@@ -29,7 +29,8 @@ object Mode extends Enumeration {
  *
  * @param arrival rows are taken as they come, not in event-time order (order-dependent kinds)
  * @param clockTime the clock is the watermark: ingestion and processing time
- * @param look how often by the clock the watermark is asked about at least; shorter than a trigger's period in tests
+ * @param eager where timers run by the clock, every open window is visited in every batch: in virtual time the watermark
+ *              moves while the clock stands still
  */
 final case class Spec(
     kind: WindowKind,
@@ -38,8 +39,8 @@ final case class Spec(
     mode: Mode.Value,
     arrival: Boolean,
     clockTime: Boolean,
-    look: Long,
-    text: String) {
+    text: String,
+    eager: Boolean = false) {
 
   /** Whether timers run by the clock rather than by the watermark. */
   def byClock: Boolean = clockTime || trigger.period != Long.MaxValue
@@ -56,15 +57,13 @@ object Spec {
 
   def parse(text: String): Spec = {
     val tree = json.readTree(text)
-    val declared = trigger(tree.get("trigger"))
     Spec(
       kind(tree.get("window")),
-      declared,
+      trigger(tree.get("trigger")),
       long(tree, "lateness", 0),
       Mode.withName(tree.get("mode").asText.capitalize),
       arrival = tree.get("window").path("order").asText == "arrival",
       clockTime = tree.path("time").asText == "clock",
-      look = math.min(long(tree, "look", Long.MaxValue), declared.period),
       text)
   }
 

@@ -18,6 +18,9 @@ import org.apache.spark.sql.types.{Metadata, ObjectType, StructField, StructType
 
 /** A windowed step as a node of a streaming plan. */
 object WindowOperator {
+  /** Setting of a session in virtual time: every open window is visited in every batch. */
+  val Eager = "spark.headrace.windows.eager"
+
   // Two windows of a key may want the same moment; Spark warns of each second registration.
   private val timers =
     "org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl"
@@ -33,11 +36,13 @@ object WindowOperator {
   def apply(frame: Dataset[Row], grouped: Dataset[Row], spec: String, counts: Counts): Dataset[Row] = {
     Configurator.setLevel(timers, Level.ERROR)
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
-    val declared = Step(frame, grouped, spec)
+    val read = Step(frame, grouped, spec)
+    val declared = read.copy(spec = read.spec.copy(eager = session.conf.get(Eager, "false").toBoolean))
     val (child, renamed) = hidden(frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
     val keys = constant(declared.keys.map(k => renamed(k.exprId)), child)
     val processor = new WindowProcessor(declared, counts)
-    classic.Dataset.ofRows(session, serialized(node(processor, declared, keys._1, keys._2), declared))
+    val operator = node(processor, declared, keys._1, keys._2)
+    classic.Dataset.ofRows(session, serialized(operator, operator.outputObjAttr, declared))
   }
 
   /**
@@ -50,7 +55,7 @@ object WindowOperator {
   }
 
   /** Without key columns all rows have one key, which Spark wants to be a column. */
-  private def constant(keys: Seq[Attribute], plan: LogicalPlan): (Seq[Attribute], LogicalPlan) =
+  def constant(keys: Seq[Attribute], plan: LogicalPlan): (Seq[Attribute], LogicalPlan) =
     if (keys.nonEmpty) (keys, plan)
     else {
       val one = Alias(Literal(0), "__all")()
@@ -79,9 +84,10 @@ object WindowOperator {
       LocalRelation(keys))
   }
 
-  private def serialized(node: TransformWithState, step: Step): LogicalPlan =
+  /** The tagged rows out of the objects that a node gives. */
+  def serialized(node: LogicalPlan, row: Attribute, step: Step): LogicalPlan =
     SerializeFromObject(
       step.layout.output.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
-        Alias(RowColumn(node.outputObjAttr, i, field.dataType), field.name)()
+        Alias(RowColumn(row, i, field.dataType), field.name)()
       }, node)
 }

@@ -1,0 +1,73 @@
+"""A windowed step over rows that are all there gives what a stream has said last."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from pyspark.sql import functions
+from windows_model import END, model
+
+from headrace import windows
+from headrace.engine.windowing import declaration, windowed_batch
+from headrace.triggers import Emission
+
+SECOND = 1_000_000
+KINDS = {
+    "tumbling": windows.tumbling("10 seconds", offset="3 seconds"),
+    "sliding": windows.sliding("10 seconds", every="4 seconds"),
+    "session": windows.session("2 seconds"),
+    "everything": windows.everything(),
+    "count": windows.count(4, every=3),
+    "delta": windows.delta("v % 10", by=3),
+    "punctuation": windows.punctuation("v % 5 = 0"),
+    "landmark": windows.landmark(when="v % 5 = 0"),
+    "landmark with a reset": windows.landmark(reset="20 seconds", step="5 seconds"),
+    "trailing": windows.trailing("4 seconds"),
+}
+
+
+def rows():
+    chance = random.Random(11)
+    found = [{"k": chance.choice("ab"), "v": v, "t": chance.randrange(60) * SECOND} for v in range(40)]
+    return [*found, {"k": "a", "v": 40, "t": None}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batch_gives_the_last_pane_of_each_window(spark, kind):
+    window = KINDS[kind]
+    frame = (
+        spark.createDataFrame(rows(), "k string, v int, t bigint")
+        .withColumn("__ts", functions.timestamp_micros("t"))
+        .withColumn("__position", functions.expr("struct('s' source, '0' partition, bigint(v) offset)"))
+        .drop("t")
+    )
+
+    out = windowed_batch(frame, ["k"], window, {"values": "sort_array(collect_list(v))"}).collect()
+
+    came = sorted(_shown(row["__main"]) for row in out if row["__output"] == "main")
+    late = [row["__late"]["v"] for row in out if row["__output"] == "late"]
+    assert came == sorted(_modelled(kind))
+    assert late == [40]
+
+
+def _shown(main):
+    start, end = main["window"]["start"], main["window"]["end"]
+    bounds = (None, None) if start is None else (round(start.timestamp()), round(end.timestamp()))
+    return str((main["k"], bounds, main["values"]))
+
+
+def _modelled(kind):
+    spec = json.loads(declaration(KINDS[kind], Emission()))
+    for key in "ab":
+        said = model(spec)
+        mine = [(r["t"], r["v"], _mark(kind, r["v"])) for r in rows() if r["k"] == key and r["t"] is not None]
+        for pane in [*said.batch(mine, None, 0), *said.batch([], END, 0)]:
+            start, end, _ = pane["window"]
+            bounds = (None, None) if kind == "everything" else (start // SECOND, end // SECOND)
+            yield str((key, bounds, pane["values"]))
+
+
+def _mark(kind, value):
+    return value % 10 if kind == "delta" else value % 5 == 0
