@@ -10,7 +10,6 @@ rolling = (
     ticks.event_time("ts", out_of_order="2 seconds")
     .key_by("symbol")
     .window(windows.sliding("10 seconds", every="5 seconds"))
-    .emit(late_rows="count")
     .aggregate("rolling", low="min(price)", high="max(price)", mean="avg(price)")
 )
 rolling.drop("pane").write("results", connect.files(path="out", format="json"))
