@@ -23,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documen
 from headrace.engine.distinct import deduplicated
 from headrace.engine.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
 from headrace.engine.native import native_windows
-from headrace.engine.windowing import Time, windowed
+from headrace.engine.windowing import Time, windowed, windowed_batch
 from headrace.errors import PlanError, Problem
 from headrace.plan.facts import by_clock
 from headrace.plan.nodes import (
@@ -229,7 +229,10 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     keys = [name if key == name else hidden_key(name) for name, key in node.keys]
     aggregates = {name: column(item) for name, item in node.aggregates}
     time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
-    return windowed(frame.withColumns(computed), keys, node.window, node.emission, aggregates, time=time)
+    ready = frame.withColumns(computed)
+    if not frame.isStreaming:
+        return windowed_batch(ready, keys, node.window, aggregates, time=time)
+    return windowed(ready, keys, node.window, node.emission, aggregates, time=time)
 
 
 def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
