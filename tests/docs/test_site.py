@@ -117,3 +117,8 @@ def test_reference_has_every_command_and_option(site: Path) -> None:
         if word[0] == "-"
     }
     assert [word for word in sorted(options) if f"<code>{word}" not in page] == []
+
+
+def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:
+    pages = [page.read_text() for page in (site / "reference").rglob("*.html")]
+    assert [page for page in pages if "<blockquote>" in page] == []
