@@ -44,10 +44,6 @@ class Assembled:
     running: Any = None
     """The Spark query, once it runs."""
 
-    def watermark(self) -> int:
-        """The watermark that the current batch is computed under, in milliseconds."""
-        return watermark_in_force(self.running)
-
 
 class Assembly:
     """Puts the queries of one plan together, in order: a reader of a log after its writer."""
@@ -127,7 +123,7 @@ class Assembly:
             ref,
             log.writer(),
             run,
-            lambda frame: log.with_beat(frame, built.watermark()),
+            lambda frame, epoch: log.with_beat(frame, watermark_in_force(built.checkpoint / "spark", epoch)),
             of_rejects=made_of_rejects(self.graph, ref),
         )
 

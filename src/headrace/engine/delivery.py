@@ -8,9 +8,11 @@ ledger is passed over. ARCHITECTURE.md walks through every place a run can die.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Run, Staged, Writer
 from headrace.connectors.failpoints import reach
@@ -33,7 +35,7 @@ class Outlet:
     ref: Ref
     writer: Writer
     run: Run
-    prepare: Callable[[DataFrame], DataFrame] = shown
+    prepare: Callable[[DataFrame, int], DataFrame] = lambda frame, epoch: shown(frame)
     """What is done to the frame just before it is written."""
     of_rejects: bool = False
     """Whether its rows are known only when all others have been read."""
@@ -71,9 +73,12 @@ class Delivery:
             raise Drained
         try:
             self._deliver(batch, epoch)
-        except BaseException as error:
+        except Exception as error:
             self.failure = self.failure or error
             raise
+        except BaseException as error:
+            self.failure = self.failure or error
+            raise RuntimeError(str(error)) from error  # the JVM would wait for ever for an answer
 
     def _deliver(self, batch: DataFrame, epoch: int) -> None:
         outlets = [outlet for outlet in self.outlets if outlet.committed < epoch]
@@ -108,7 +113,7 @@ class Delivery:
         return [*staged, *(self._stage(outlet, lowering, epoch) for outlet in of_rejects)]
 
     def _stage(self, outlet: Outlet, lowering: Lowering, epoch: int) -> tuple[Outlet, Staged]:
-        staged = outlet.writer.stage(epoch, outlet.prepare(lowering.frame(outlet.ref)))
+        staged = outlet.writer.stage(epoch, outlet.prepare(lowering.frame(outlet.ref), epoch))
         reach("delivery.staged")
         return outlet, staged
 
@@ -122,7 +127,10 @@ def consume(batch: DataFrame) -> None:
     batch.write.format("noop").mode("overwrite").save()
 
 
-def watermark_in_force(query: Any) -> int:
-    """The watermark, in milliseconds, under which the query's current batch is computed; 0 is none yet."""
-    execution = query._jsq.streamingQuery().lastExecution() if hasattr(query, "_jsq") else None
-    return int(execution.offsetSeqMetadata().batchWatermarkMs()) if execution is not None else 0
+def watermark_in_force(checkpoint: Path, epoch: int) -> int:
+    """The watermark, in milliseconds, under which an epoch is computed; 0 is none yet.
+
+    Spark writes it down before the epoch begins, so it is there whoever runs the epoch, and however often.
+    """
+    log = (checkpoint / "offsets" / str(epoch)).read_text().splitlines()
+    return int(json.loads(log[1])["batchWatermarkMs"])

@@ -276,6 +276,8 @@ class Running:
         self._pulse.stop()
         for built in self._assembled:
             with contextlib.suppress(Exception):  # the failure that counts is already known
+                if built.running is not None and built.running.isActive:
+                    built.running.stop()
                 built.delivery.close()
             built.inputs.close()
         self._heartbeats.forget()
