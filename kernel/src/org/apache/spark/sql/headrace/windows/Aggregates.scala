@@ -6,7 +6,7 @@ package org.apache.spark.sql.headrace.windows
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.DataType
 
 /**
  * Any Spark aggregates over rows of `input`, driven one row at a time.
@@ -29,6 +29,12 @@ final class Aggregates(
 
   /** The same value in two runs whose buffers can be read by each other. */
   def fingerprint: Int = (layout.toSeq.map(_.sql) ++ functions.map(_.aggregateFunction.prettyName)).hashCode
+
+  /** Whether the order of rows makes no difference to any result. */
+  def commutative: Boolean = functions.map(_.aggregateFunction).forall {
+    case Distinct(inner, _, _, _) => Aggregates.commutative(inner)
+    case f => Aggregates.commutative(f)
+  }
 
   @transient private lazy val bound: Seq[AggregateFunction] = {
     val offsets = functions.map(_.aggregateFunction.aggBufferAttributes.size).scanLeft(0)(_ + _)
@@ -152,6 +158,8 @@ object Aggregates {
     new Aggregates(functions, results, input, key)
   }
 
-  def struct(names: Seq[String], types: Seq[DataType]): StructType =
-    names.zip(types).foldLeft(new StructType) { case (s, (name, t)) => s.add(name, t) }
+  private def commutative(f: AggregateFunction): Boolean = f match {
+    case _: Sum | _: Count | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: CollectSet => true
+    case _ => false
+  }
 }

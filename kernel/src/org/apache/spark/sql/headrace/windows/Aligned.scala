@@ -11,10 +11,10 @@ import scala.collection.mutable
 final class Grid(val size: Long, every: Long, offset: Long) {
   def end(start: Long): Long = if (size == Long.MaxValue) Time.End else Time.plus(start, size)
 
-  /** The starts of the windows a time is in, the last window first. */
-  def starts(time: Long): Iterator[Long] =
-    if (size == Long.MaxValue) Iterator.single(0L)
-    else Iterator.iterate(last(time))(_ - every).takeWhile(_ > time - size)
+  /** The start of the last window that a time is in; those before it are a step apart, as long as they hold it. */
+  def last(time: Long): Long = if (size == Long.MaxValue) 0L else time - Math.floorMod(time - offset, every)
+  def before(start: Long): Long = start - every
+  def holds(start: Long, time: Long): Boolean = if (size == Long.MaxValue) start == 0L else start > time - size
 
   /** The starts of the windows that end in the millisecond up to `millis`, less `ago`. */
   def ending(millis: Long, ago: Long): Iterator[Long] =
@@ -23,8 +23,6 @@ final class Grid(val size: Long, every: Long, offset: Long) {
       val until = Time.micros(millis) - ago - size
       Iterator.iterate(last(until))(_ - every).takeWhile(_ > until - 1000)
     }
-
-  private def last(time: Long): Long = time - Math.floorMod(time - offset, every)
 }
 
 object Grid {
@@ -39,7 +37,7 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
   override def rows(key: InternalRow, store: Store, events: Iterator[Event], now: Now, out: Emitter): Unit = {
     val touched = mutable.LongMap.empty[Cell]
     events.foreach { event =>
-      panes.counts.add("rows", 1)
+      panes.counts.add(Counts.Rows, 1)
       event.time match {
         case None => late(event, None, now, Reason.NoEventTime, out)
         case Some(time) => place(key, store, touched, event, time, now, out)
@@ -68,7 +66,8 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
       out: Emitter): Unit = {
     var taken, missed = 0
     var latest: Cell = null
-    if (time >= 0) grid.starts(time).foreach { start =>
+    var start = grid.last(time)
+    while (time >= 0 && grid.holds(start, time)) {
       if (now.watermark >= Time.plus(grid.end(start), lateness(start))) missed += 1
       else {
         val cell = touched.getOrElseUpdate(start, load(key, store, start, now, out))
@@ -79,13 +78,14 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
           taken += 1
         }
       }
+      start = grid.before(start)
     }
     if (taken > 0) {
-      panes.counts.add("folded", 1)
-      panes.counts.add("missed", missed)
+      panes.counts.add(Counts.Folded, 1)
+      panes.counts.add(Counts.Missed, missed)
     } else {
-      val start = grid.starts(time).next()
-      late(event, Some((start, grid.end(start))), now, if (latest == null) Reason.TooLate else Reason.Closed, out)
+      val own = grid.last(time)
+      late(event, Some((own, grid.end(own))), now, if (latest == null) Reason.TooLate else Reason.Closed, out)
     }
   }
 
@@ -113,7 +113,7 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
   private def lateness(start: Long): Long = if (grid.end(start) >= Time.End) 0 else spec.lateness
 
   private def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: Emitter): Unit = {
-    panes.counts.add("late", 1)
+    panes.counts.add(Counts.Late, 1)
     out.late(event, window, now, reason)
   }
 }

@@ -58,9 +58,9 @@ final class Layout(val input: Seq[Attribute], keys: Seq[Attribute], names: Seq[S
   /** Whether a row satisfies the window's condition; a null condition is false. */
   def satisfied(row: InternalRow): Boolean = !row.isNullAt(when) && row.getBoolean(when)
 
-  /** Rows of a batch in arrival order. Takes copies: Spark reuses its rows. */
-  def arrived(rows: Iterator[InternalRow]): Iterator[InternalRow] =
-    if (position < 0) rows
+  /** Rows of a batch, in arrival order where that matters. Takes copies: Spark reuses its rows. */
+  def arrived(rows: Iterator[InternalRow], matters: Boolean): Iterator[InternalRow] =
+    if (position < 0 || !matters) rows
     else rows.map(_.copy()).toArray.sortWith((a, b) => before(a, b)).iterator
 
   /** The key of a row, as the columns of `keys`. */

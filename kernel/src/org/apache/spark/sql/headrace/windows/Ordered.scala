@@ -100,7 +100,7 @@ abstract class Ordered(panes: Panes) extends Logic {
     release(key, store, state, now, out)
     val waits = mutable.ArrayBuffer.empty[Array[Byte]]
     events.foreach { event =>
-      panes.counts.add("rows", 1)
+      panes.counts.add(Counts.Rows, 1)
       event.time match {
         case None => late(event, None, now, Reason.NoEventTime, out)
         case Some(time) if time < 0 || (!arrival && time < now.watermark) => late(event, None, now, Reason.TooLate, out)
@@ -108,7 +108,7 @@ abstract class Ordered(panes: Panes) extends Logic {
         case Some(time) =>
           waits += Waiting.write(time, event.row)
           state.earliest = math.min(state.earliest, time)
-          panes.counts.add("pending", 1)
+          panes.counts.add(Counts.Pending, 1)
       }
     }
     store.append(waits.toSeq)
@@ -134,7 +134,7 @@ abstract class Ordered(panes: Panes) extends Logic {
       }
     }
     if (takers.isEmpty && cells.nonEmpty) late(event, Some((cells.last.start, cells.last.end)), now, Reason.Closed, out)
-    else panes.counts.add("folded", 1)
+    else panes.counts.add(Counts.Folded, 1)
   }
 
   protected def open(state: OrderedState, number: Long, event: Event, now: Now): Cell = {
@@ -154,7 +154,7 @@ abstract class Ordered(panes: Panes) extends Logic {
   }
 
   protected def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: Emitter): Unit = {
-    panes.counts.add("late", 1)
+    panes.counts.add(Counts.Late, 1)
     out.late(event, window, now, reason)
   }
 
@@ -162,7 +162,7 @@ abstract class Ordered(panes: Panes) extends Logic {
     if (state.earliest < now.watermark) {
       val (ready, rest) = store.waiting.toVector.partition(Waiting.time(_) < now.watermark)
       ready.sortBy(Waiting.time).foreach { bytes =>
-        panes.counts.add("pending", -1)
+        panes.counts.add(Counts.Pending, -1)
         take(key, state, Waiting.read(bytes), now, out)
       }
       store.replace(rest)

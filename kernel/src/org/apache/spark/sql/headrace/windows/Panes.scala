@@ -15,7 +15,7 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
   def open(start: Long, end: Long, number: Long, now: Now): Cell = {
     val cell = new Cell(start, end, number, aggregates.create(), spec.trigger.start)
     cell.passed = now.watermark >= end
-    counts.add("windows", 1)
+    counts.add(Counts.Windows, 1)
     cell
   }
 
@@ -25,7 +25,7 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
     cell.fresh += 1
     cell.added += 1
     cell.newest = math.max(cell.newest, event.time.getOrElse(cell.newest))
-    counts.add("placed", 1)
+    counts.add(Counts.Placed, 1)
   }
 
   /** Tells the trigger of the rows that came in and asks it once. */
@@ -72,9 +72,9 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
 
   /** A window that is over: what no pane has shown is lost. */
   def expire(cell: Cell): Unit = {
-    counts.add("lost", cell.fresh)
-    counts.add("settled", cell.rows - cell.fresh)
-    counts.add("expired", 1)
+    counts.add(Counts.Lost, cell.fresh)
+    counts.add(Counts.Settled, cell.rows - cell.fresh)
+    counts.add(Counts.Expired, 1)
   }
 
   /** When a window wants to be visited again, in milliseconds of the step's time. */
@@ -113,7 +113,7 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
     val values = aggregates.result(cell.buffer, key).getBytes
     val pane = Emitted(cell.start, cell.end, cell.number, cell.newest, cell.index, timing, values)
     out.pane(key, pane, retraction = false)
-    counts.add("panes", 1)
+    counts.add(Counts.Panes, 1)
     if (retracting) cell.last = pane
     cell.index += 1
     cell.fresh = 0
@@ -132,7 +132,7 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
   private def retract(key: InternalRow, cell: Cell, out: Emitter): Unit = if (retracting) {
     val stale = cell.pending ++ Option(cell.last)
     stale.foreach(out.pane(key, _, retraction = true))
-    counts.add("retractions", stale.size)
+    counts.add(Counts.Retractions, stale.size)
     cell.pending = Nil
     cell.last = null
   }

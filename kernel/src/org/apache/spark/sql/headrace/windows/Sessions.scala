@@ -17,7 +17,7 @@ final class Sessions(panes: Panes, gap: Long) extends Logic {
     val touched = mutable.LongMap.empty[Unit]
     open.values.toVector.foreach(overtake(key, open, touched, _, now, out))
     events.foreach { event =>
-      panes.counts.add("rows", 1)
+      panes.counts.add(Counts.Rows, 1)
       event.time match {
         case None => late(event, None, now, Reason.NoEventTime, out)
         case Some(time) => place(open, touched, event, time, now, out)
@@ -81,7 +81,7 @@ final class Sessions(panes: Panes, gap: Long) extends Logic {
       if (cell.closed) late(event, Some((start, end)), now, Reason.Closed, out)
       else {
         panes.fold(cell, event)
-        panes.counts.add("folded", 1)
+        panes.counts.add(Counts.Folded, 1)
       }
     }
   }
@@ -116,11 +116,11 @@ final class Sessions(panes: Panes, gap: Long) extends Logic {
     cell.added += others.map(_.added).sum
     cell.newest = (cell.newest +: others.map(_.newest)).max
     cell.wake = (cell.wake +: others.map(_.wake)).min
-    panes.counts.add("windows", -others.size)
+    panes.counts.add(Counts.Windows, -others.size)
   }
 
   private def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: Emitter): Unit = {
-    panes.counts.add("late", 1)
+    panes.counts.add(Counts.Late, 1)
     out.late(event, window, now, reason)
   }
 }

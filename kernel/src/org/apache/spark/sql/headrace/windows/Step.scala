@@ -4,6 +4,7 @@
 package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
@@ -11,6 +12,12 @@ import org.apache.spark.sql.classic
 
 /** A windowed step, ready to run: its columns, aggregates and declaration. */
 final case class Step(layout: Layout, aggregates: Aggregates, keys: Seq[Attribute], spec: Spec) extends Serializable {
+  /** Whether results depend on the order in which rows are taken. */
+  @transient lazy val ordered: Boolean = spec.ordered || !aggregates.commutative
+
+  /** The events of a batch's rows of one key. */
+  def events(rows: Iterator[InternalRow]): Iterator[Event] = layout.arrived(rows, ordered).map(layout.event)
+
   def logic(counts: Counts): Logic = Logic(spec, aggregates, counts, layout)
 }
 

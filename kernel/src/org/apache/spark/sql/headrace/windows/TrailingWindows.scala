@@ -56,14 +56,14 @@ final class TrailingWindows(panes: Panes, size: Long) extends Logic {
     val kept = mutable.ArrayBuffer.from(store.waiting.map(TrailingRow.read))
     release(key, kept, now, out)
     events.foreach { event =>
-      counts.add("rows", 1)
+      counts.add(Counts.Rows, 1)
       event.time match {
         case None => late(event, None, now, Reason.NoEventTime, out)
         case Some(time) if time < 0 || tooLate(time, now) =>
           late(event, Some((time - size, time)), now, Reason.TooLate, out)
         case Some(time) =>
-          counts.add("folded", 1)
-          counts.add("placed", 1)
+          counts.add(Counts.Folded, 1)
+          counts.add(Counts.Placed, 1)
           kept += new TrailingRow(time, event.row.copy().asInstanceOf[UnsafeRow], 0, null)
           if (time < now.watermark) touch(kept, time)
       }
@@ -99,10 +99,10 @@ final class TrailingWindows(panes: Panes, size: Long) extends Logic {
     val pane = Emitted(entry.time - size, entry.time, 0, entry.time, entry.index, Timing.OnTime, values)
     if (entry.last != null) {
       out.trailing(key, entry.row, pane.copy(index = entry.index - 1, values = entry.last), retraction = true)
-      counts.add("retractions", 1)
+      counts.add(Counts.Retractions, 1)
     }
     out.trailing(key, entry.row, pane, retraction = false)
-    counts.add("panes", 1)
+    counts.add(Counts.Panes, 1)
     entry.index += 1
     if (spec.mode == Mode.Retracting) entry.last = values
   }
@@ -112,14 +112,14 @@ final class TrailingWindows(panes: Panes, size: Long) extends Logic {
       now.watermark != Time.None && entry.shown &&
         Time.plus(Time.plus(entry.time, size), spec.lateness) <= now.watermark
     }
-    counts.add("settled", over.size)
+    counts.add(Counts.Settled, over.size)
     store.replace(rest.map(TrailingRow.write).toSeq)
     val times = rest.map(e => if (e.shown) Time.plus(e.time, size + spec.lateness) else e.time)
     if (times.nonEmpty) store.wake(math.max(Math.floorDiv(times.min, 1000L), Time.floor(now.watermark)) + 1)
   }
 
   private def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: Emitter): Unit = {
-    counts.add("late", 1)
+    counts.add(Counts.Late, 1)
     out.late(event, window, now, reason)
   }
 }

@@ -39,7 +39,7 @@ private final class BatchRun(step: Step) extends ((Any, Iterator[Any]) => Iterab
   override def apply(key: Any, rows: Iterator[Any]): IterableOnce[Any] = {
     val own = if (step.keys.isEmpty) InternalRow.empty else toCatalyst(key).asInstanceOf[InternalRow]
     val store = new MemoryStore
-    val events = step.layout.arrived(rows.map(_.asInstanceOf[InternalRow])).map(step.layout.event)
+    val events = step.events(rows.map(_.asInstanceOf[InternalRow]))
     logic.rows(own, store, events, Now(Time.None, 0), out)
     val end = Now(Time.End, Time.End)
     store.due(Time.floor(Time.End)).foreach(logic.visit(own, store, _, end, out))

@@ -85,7 +85,7 @@ final class KeyedRun(step: Step) {
     val now = Now(if (step.spec.clockTime) math.max(clock, watermark) else watermark, clock)
     grouped(events).foreach { case (key, batch) =>
       val store = stores.getOrElseUpdate(key, new MemoryStore)
-      logic.rows(key, store, step.layout.arrived(batch.iterator).map(event(_, now)), now, rows)
+      logic.rows(key, store, step.events(batch.iterator), now, rows)
     }
     val time = Time.floor(if (step.spec.byClock) clock else watermark)
     stores.foreach { case (key, store) =>
@@ -103,8 +103,6 @@ final class KeyedRun(step: Step) {
 
   /** Slots in use, over all keys. */
   def slots: Int = stores.values.map(_.size).sum
-
-  private def event(row: InternalRow, now: Now): Event = step.layout.event(row)
 
   private def grouped(events: Seq[InternalRow]): Iterable[(UnsafeRow, Seq[InternalRow])] = {
     val groups = mutable.LinkedHashMap.empty[UnsafeRow, mutable.ArrayBuffer[InternalRow]]

@@ -25,8 +25,7 @@ final class WindowProcessor(step: Step, counts: Counts) extends StatefulProcesso
   }
 
   override def handleInputRows(key: Row, rows: Iterator[InternalRow], times: TimerValues): Iterator[InternalRow] = {
-    val events = step.layout.arrived(rows).map(step.layout.event)
-    logic.rows(internal(key), store, events, now(times), out)
+    logic.rows(internal(key), store, step.events(rows), now(times), out)
     out.take()
   }
 
