@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import check, doctor, document, explain, failures, jars, new, run, schema, test
+from headrace.cli import check, doctor, document, explain, failures, jars, new, run, schema, state, test
 from headrace.cli.options import flag
 
 _EPILOG = (
@@ -31,6 +31,7 @@ app.command()(explain.explain)
 app.command("test")(test.run_tests)
 app.command()(new.new)
 app.command()(document.document)
+app.command()(state.state)
 app.command()(schema.schema)
 app.command()(doctor.doctor)
 app.add_typer(jars.jars, name="jars")

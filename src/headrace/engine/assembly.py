@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.connectors.base import Run, WriteMode, Writer
+from headrace.engine.checkpoints import checkpoint_of
 from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
 from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
-from headrace.plan.facts import change_of, delay_of, is_timed, lives_by_clock
-from headrace.plan.nodes import Aggregate, Ref, Sink, Sql
+from headrace.engine.step_record import STATELESS, Record, changed, keep, kept, record_of
+from headrace.errors import PlanError
+from headrace.plan.facts import by_clock, change_of, delay_of, is_timed, lives_by_clock
+from headrace.plan.nodes import Aggregate, Node, Ref, Sink, Sql
 from headrace.plan.queries import Query, made_of_rejects, queries_of
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ class Assembled:
     inputs: StreamInputs
     by_clock: bool = False
     """Whether it lives by the clock: then Spark always sees a reason for another batch."""
+    record: Record = field(default_factory=lambda: dict(STATELESS))
+    """What its state depends on."""
     running: Any = None
     """The Spark query, once it runs."""
 
@@ -65,26 +70,41 @@ class Assembly:
         self._schemas: dict[Ref, Any] = {}
 
     def assembled(self) -> list[Assembled]:
-        """All queries of the plan."""
-        return [self._assemble(query) for query in queries_of(self.graph)]
+        """All queries of the plan.
+
+        Raises:
+            PlanError: a checkpoint holds the state of a step that was declared differently.
+        """
+        built = [self._assemble(query) for query in queries_of(self.graph)]
+        refuse_changed(self.graph, built, self.directory)
+        for one in built:
+            keep(one.checkpoint, one.record)
+        return built
 
     def _assemble(self, query: Query) -> Assembled:
         inputs = self.inputs_of(query)
         logs = {ref: self._log(ref).read(self.spark, self._schemas[ref]) for ref in query.reads}
         trunk = Lowering(self.spark, self.graph, inputs, frames=logs)
-        # Whole, because Spark's working directory is the one it was started in.
-        checkpoint = (self.directory / "queries" / query.name.replace(":", "_")).absolute()
+        checkpoint = checkpoint_of(self.directory, query)
         tip = self.graph[query.tip.step]
         frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
         delivery = Delivery(self._branches(query, inputs), [])
         mode, ticks = self._output_mode(query), lives_by_clock(self.graph, tip)
-        built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks)
+        record = self._record(tip, trunk)
+        built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks, record)
         delivery.rejects = {
             name: inputs.rejects[name] for name in query.owns_rejects if name in inputs.rejects
         }
         delivery.outlets = [*self._logs_out(query, built), *self._sinks_out(query, built)]
         self._remember_schemas(query, frame, inputs)
         return built
+
+    def _record(self, tip: Node, trunk: Lowering) -> Record:
+        if not tip.stateful:
+            return dict(STATELESS)
+        fields = [column for ref in tip.inputs for column in trunk.frame(ref).schema]
+        types = {column.name: column.dataType.simpleString() for column in fields}
+        return record_of(tip, types, by_clock=any(by_clock(self.graph, ref) for ref in tip.inputs))
 
     def _branches(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
         """Make the frames after the tip from a micro-batch."""
@@ -143,6 +163,20 @@ class Assembly:
             if ref.output == "rejects":
                 lowering = lowering.with_frames({ref: inputs.rejects[ref.step].take()})
             self._schemas[ref] = lowering.frame(ref).schema
+
+
+def refuse_changed(graph: Graph, built: list[Assembled], directory: Path) -> None:
+    """Compare every stateful step with the one whose state is in the directory.
+
+    Raises:
+        PlanError: with each step that differs.
+    """
+    problems = [
+        changed(graph.where(graph[one.query.tip.step]), kept(checkpoint_of(directory, one.query)), one.record)
+        for one in built
+    ]
+    if found := [problem for problem in problems if problem is not None]:
+        raise PlanError(found)
 
 
 def lineage_of(checkpoint: Path) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from headrace.engine.assembly import Assembly
+from headrace.engine.assembly import Assembled, Assembly
 from headrace.engine.inputs import StreamInputs
 from headrace.engine.session import open_session
 from headrace.engine.watermarks import Heartbeats
 from headrace.plan.queries import Query
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from headrace.plan.graph import Graph
 
@@ -27,6 +28,13 @@ def physical_plans(
     Spark plans every batch anew.
     """
     spark = open_session(graph.name, master=master, conf=conf)
+    with assembled_aside(spark, graph) as built:
+        return {query.query.name: _plan(query.trunk) for query in built}
+
+
+@contextmanager
+def assembled_aside(spark: SparkSession, graph: Graph) -> Iterator[list[Assembled]]:
+    """The plan's queries, put together in a place of their own to be looked at, not run."""
     with TemporaryDirectory(prefix="headrace-explain-") as place:
         heartbeats = Heartbeats(spark, place)
 
@@ -38,7 +46,7 @@ def physical_plans(
         )
         built = assembly.assembled()
         try:
-            return {query.query.name: _plan(query.trunk) for query in built}
+            yield built
         finally:
             heartbeats.forget()
             for query in built:

@@ -27,6 +27,9 @@ final class Aggregates(
 
   val types: Seq[DataType] = results.map(_.dataType)
 
+  /** The columns of a buffer. */
+  def buffer: Seq[DataType] = layout.toSeq
+
   /** The same value in two runs whose buffers can be read by each other. */
   def fingerprint: Int = (layout.toSeq.map(_.sql) ++ functions.map(_.aggregateFunction.prettyName)).hashCode
 

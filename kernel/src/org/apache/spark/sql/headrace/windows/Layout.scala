@@ -13,7 +13,12 @@ import org.apache.spark.sql.types._
  * Columns whose names start with `__` are Headrace's own: `__ts` (event time), `__position`, `__when` (the
  * condition of punctuation and landmark windows), `__of` (the value of delta windows).
  */
-final class Layout(val input: Seq[Attribute], keys: Seq[Attribute], names: Seq[String], types: Seq[DataType], kind: WindowKind)
+final class Layout(
+    val input: Seq[Attribute],
+    keys: Seq[Attribute],
+    val names: Seq[String],
+    val types: Seq[DataType],
+    kind: WindowKind)
     extends Serializable {
 
   private val ts = ordinal("__ts")

@@ -9,7 +9,8 @@ import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types.{StructField, StructType}
 
 /** Runs a step's per-key logic on Spark's state: one entry for each key and open window. */
-final class WindowProcessor(step: Step, counts: Counts) extends StatefulProcessor[Row, InternalRow, InternalRow] {
+final class WindowProcessor(val step: Step, counts: Counts)
+    extends StatefulProcessor[Row, InternalRow, InternalRow] {
   @transient private var store: SparkStore = _
   @transient private lazy val logic = step.logic(counts)
   @transient private lazy val out = new Rows(step.layout, step.spec.kind)

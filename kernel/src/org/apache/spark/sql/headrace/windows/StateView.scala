@@ -1,0 +1,104 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.windows
+
+import org.apache.spark.sql.{Dataset, Encoders, Row}
+import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
+import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.types._
+
+/** The state of a windowed step as rows that people can read. The state is Spark's, as its state reader gives it. */
+final class StateView(step: Step) {
+  private val columns = new StateColumns(step)
+
+  /** Open windows, from rows of `key` and `bytes`: the entries of the state `windows`. */
+  def windows(entries: Dataset[Row]): Dataset[Row] = {
+    val (declared, shape) = (step, columns)
+    entries.mapPartitions { (rows: Iterator[Row]) =>
+      val reader = new StateReader(declared, shape)
+      rows.flatMap(row => reader.windows(row.getStruct(0), row.getAs[Array[Byte]](1)))
+    }(Encoders.row(columns.windows))
+  }
+
+  /** Rows that wait, from rows of `key` and `bytes`: the entries of the state `waiting`. */
+  def waiting(entries: Dataset[Row]): Dataset[Row] = {
+    val (declared, shape) = (step, columns)
+    entries.mapPartitions { (rows: Iterator[Row]) =>
+      val reader = new StateReader(declared, shape)
+      rows.map(row => reader.waiting(row.getStruct(0), row.getAs[Array[Byte]](1)))
+    }(Encoders.row(columns.waiting))
+  }
+
+  /** Whether rows wait in this step's state. */
+  def ordered: Boolean = step.spec.ordered
+}
+
+object StateView {
+  /** The view of the windowed step in a query's plan; null where Spark's own operator runs it. */
+  def of(query: Dataset[Row]): StateView =
+    query.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed.collectFirst {
+      case t: TransformWithState if t.statefulProcessor.isInstanceOf[WindowProcessor] =>
+        new StateView(t.statefulProcessor.asInstanceOf[WindowProcessor].step)
+    }.orNull
+}
+
+/** The columns of a view. */
+final class StateColumns(step: Step) extends Serializable {
+  private val layout = step.layout
+  val key: StructType = StructType(step.keys.map(k => StructField(k.name, k.dataType)))
+  val row: StructType = StructType(
+    layout.visible.toSeq.map(i => StructField(layout.input(i).name, layout.input(i).dataType)))
+  val values: StructType = Aggregates.struct(layout.names, layout.types)
+  val windows: StructType = new StructType()
+    .add("key", key).add("start", TimestampType).add("end", TimestampType).add("number", LongType)
+    .add("rows", LongType).add("unshown", LongType).add("last_pane", IntegerType).add("closed", BooleanType)
+    .add("values", values)
+  val waiting: StructType = new StructType()
+    .add("key", key).add("time", TimestampType).add("panes", IntegerType).add("row", row)
+}
+
+/** Reads entries by the layout that the step itself writes. */
+final class StateReader(step: Step, columns: StateColumns) {
+  private val panes = new Panes(step.spec, step.aggregates, Counts.local())
+  private val codec = new OrderedCodec(panes)
+  private val internal = CatalystTypeConverters.createToCatalystConverter(columns.key)
+  private val shown = CatalystTypeConverters.createToScalaConverter(columns.values)
+  private val time = CatalystTypeConverters.createToScalaConverter(TimestampType)
+  private val cells = step.layout.visible.map(i => step.layout.input(i).dataType)
+  private val converters = cells.map(CatalystTypeConverters.createToScalaConverter)
+
+  def windows(key: Row, bytes: Array[Byte]): Iterator[Row] = {
+    val open = if (step.spec.ordered) codec.read(bytes).open.iterator else Iterator.single(panes.read(bytes))
+    open.map(window(own(key), _))
+  }
+
+  def waiting(key: Row, bytes: Array[Byte]): Row = step.spec.kind match {
+    case _: Trailing =>
+      val entry = TrailingRow.read(bytes)
+      Row(own(key), time(entry.time), entry.index, row(entry.row))
+    case _ =>
+      val event = Waiting.read(bytes)
+      Row(own(key), time(event.time.get), 0, row(event.row))
+  }
+
+  private def window(key: Row, cell: Cell): Row = {
+    val unbounded = step.spec.kind == Everything
+    Row(
+      key, if (unbounded) null else time(cell.start), if (unbounded) null else time(cell.end),
+      if (step.layout.window.length == 3) cell.number else null,
+      cell.rows, cell.fresh, if (cell.index == 0) null else cell.index - 1, cell.closed, values(key, cell))
+  }
+
+  private def values(key: Row, cell: Cell): Any =
+    if (cell.buffer == null) null
+    else shown(step.aggregates.result(cell.buffer, internal(key).asInstanceOf[InternalRow]))
+
+  private def row(row: InternalRow): Row = Row.fromSeq(step.layout.visible.toSeq.zipWithIndex.map { case (at, i) =>
+    if (row.isNullAt(at)) null else converters(i)(row.get(at, cells(i)))
+  })
+
+  /** Without key columns Spark's key is a constant, which is none of ours. */
+  private def own(key: Row): Row = if (columns.key.isEmpty) Row.empty else key
+}
