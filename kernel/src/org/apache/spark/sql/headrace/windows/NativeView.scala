@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructField, StructType}
 
 import scala.collection.mutable
 
@@ -55,6 +55,6 @@ object NativeView {
     val keys = plan.groupingExpressions.map(_.asInstanceOf[Attribute])
     new NativeView(
       new Aggregates(functions.values.toSeq, results, plan.child.output, keys),
-      Aggregates.struct(named.map(_.name), results.map(_.dataType)))
+      StructType(named.zip(results).map { case (column, of) => StructField(column.name, of.dataType) }))
   }
 }

@@ -50,7 +50,7 @@ final class StateColumns(step: Step) extends Serializable {
   val key: StructType = StructType(step.keys.map(k => StructField(k.name, k.dataType)))
   val row: StructType = StructType(
     layout.visible.toSeq.map(i => StructField(layout.input(i).name, layout.input(i).dataType)))
-  val values: StructType = Aggregates.struct(layout.names, layout.types)
+  val values: StructType = StructType(layout.names.zip(layout.types).map { case (n, t) => StructField(n, t) })
   val windows: StructType = new StructType()
     .add("key", key).add("start", TimestampType).add("end", TimestampType).add("number", LongType)
     .add("rows", LongType).add("unshown", LongType).add("last_pane", IntegerType).add("closed", BooleanType)
