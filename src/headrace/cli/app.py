@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import check, doctor, document, explain, failures, jars, new, run, schema, state, test
+from headrace.cli import check, doctor, document, draw, explain, failures, jars, new, run, schema, state, test
 from headrace.cli.options import flag
 
 _EPILOG = (
@@ -29,6 +29,7 @@ app.command()(run.run)
 app.command()(check.check)
 app.command()(explain.explain)
 app.command("test")(test.run_tests)
+app.command()(draw.draw)
 app.command()(new.new)
 app.command()(document.document)
 app.command()(state.state)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace.testing.batch import stream_equals_batch
+    from headrace.testing.drawing import draw
     from headrace.testing.junit import write_junit
     from headrace.testing.runner import Outcome, Report, run_case, run_cases, run_files
     from headrace.testing.transcript import Case, read_case, read_file
@@ -32,6 +33,7 @@ __all__ = [
     "Case",
     "Outcome",
     "Report",
+    "draw",
     "read_case",
     "read_file",
     "run_case",
@@ -45,6 +47,7 @@ _PLACES = {
     "Case": "transcript",
     "Outcome": "runner",
     "Report": "runner",
+    "draw": "drawing",
     "read_case": "transcript",
     "read_file": "transcript",
     "run_case": "runner",

@@ -133,6 +133,30 @@ def files_of(paths: Iterable[str | Path]) -> list[Path]:
     return found
 
 
+def stage_of(
+    case: Case, spark: SparkSession, *, also: tuple[str, ...] = (), quick: bool = True
+) -> Stage | DriverStage:
+    """The stage for a case: the in-process driver where that shows all of it and `quick` allows it, else Spark."""
+    return DriverStage(spark, case) if quick and drivable(case) else Stage(spark, case, also=also)
+
+
+def perform(line: Line, stage: Stage | DriverStage, *, dying: bool) -> None:
+    """Do a line of a script to the pipeline; `expect` does nothing to it."""
+    match line:
+        case Rows():
+            stage.rows(line.rows, dying=dying)
+        case Watermark():
+            stage.watermark(line.marks)
+        case Advance():
+            stage.advance(line.length)
+        case Restart():
+            stage.restart()
+        case End():
+            stage.end()
+        case Expect():
+            pass
+
+
 def test_session() -> SparkSession:
     """The session that tests share: the one that runs already, or a new one."""
     return open_session("headrace-test")
@@ -166,10 +190,11 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
     where = case.where
     stage = None
     try:
-        stage = _stage(case, spark, batch)
+        stage = stage_of(case, spark, also=late_outputs(case) if batch else (), quick=not batch)
         for index, line in enumerate(case.script):
             where = line.where
-            if failure := _do(line, stage, dying=case.killed_in(index)):
+            perform(line, stage, dying=case.killed_in(index))
+            if isinstance(line, Expect) and (failure := _look(line, stage)):
                 return failure
         return _left_over(case, stage) or (_batch(case, stage) if isinstance(stage, Stage) and batch else "")
     except Exception as error:  # whatever ends a run is the failure of this case, not of the others
@@ -177,29 +202,6 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
     finally:
         if stage is not None:
             stage.close()
-
-
-def _stage(case: Case, spark: SparkSession, batch: bool) -> Stage | DriverStage:
-    if drivable(case) and not batch:
-        return DriverStage(spark, case)
-    return Stage(spark, case, also=late_outputs(case) if batch else ())
-
-
-def _do(line: Line, stage: Stage | DriverStage, *, dying: bool) -> str:
-    match line:
-        case Rows():
-            stage.rows(line.rows, dying=dying)
-        case Watermark():
-            stage.watermark(line.marks)
-        case Advance():
-            stage.advance(line.length)
-        case Restart():
-            stage.restart()
-        case End():
-            stage.end()
-        case Expect():
-            return _look(line, stage)
-    return ""
 
 
 def _look(line: Expect, stage: Stage | DriverStage) -> str:

@@ -1,0 +1,201 @@
+"""Runs a case to draw it: line by line, keeping what came. Nothing is compared; that is what `headrace test` is for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.durations import text as duration_text
+from headrace.errors import TranscriptError, did_you_mean
+from headrace.plan.describe import named
+from headrace.plan.nodes import Source, WindowAggregate
+from headrace.plan.phrases import emission_phrases, window_phrase
+from headrace.testing.drawing.recording import Arrival, Ends, Kind, Moment, Pane, Recording
+from headrace.testing.drawing.watermark import WatermarkLine
+from headrace.testing.outputs import Instant, Output, show
+from headrace.testing.runner import perform, stage_of
+from headrace.testing.script import Advance, End, Expect, Line, Restart, Rows, Watermark, output_of, times_of
+from headrace.testing.transcript import Case
+from headrace.testing.values import micros_of_plain
+from headrace.windows import Landmark, Trailing, Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_KINDS: dict[type, Kind] = {
+    Rows: "rows",
+    Watermark: "watermark",
+    Advance: "advance",
+    Restart: "restart",
+    End: "end",
+}
+
+
+def record(case: Case, spark: SparkSession, *, step: str = "") -> Recording:
+    """Run a case and keep what its windowed step did.
+
+    Raises:
+        TranscriptError: no step of the case has windows, or none that has is called `step`.
+    """
+    node = windowed_step(case, step)
+    return _Recorder(case, node).run(spark)
+
+
+def windowed_step(case: Case, step: str = "") -> WindowAggregate:
+    """The step to draw: the one that is named, else the first that the script looks at, else the first."""
+    found = {node.name: node for node in case.graph.of(WindowAggregate)}
+    if step and step not in found:
+        raise TranscriptError(
+            f"no step with a window is called `{step}`", where=case.where, hint=did_you_mean(step, found)
+        )
+    if not found:
+        raise TranscriptError(
+            "there is nothing to draw: no step has a window",
+            where=case.where,
+            hint="a picture shows rows, windows and panes; `headrace explain` draws the steps",
+        )
+    looked_at = [ref.step for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
+    return found[step or next((name for name in looked_at if name in found), next(iter(found)))]
+
+
+class _Recorder:
+    def __init__(self, case: Case, node: WindowAggregate) -> None:
+        self._case, self._node = case, node
+        self._keys = [name for name, _ in node.keys]
+        self._values = [name for name, _ in node.aggregates]
+        before = {step.name for step in case.graph.upstream(node)}
+        sources = [source for source in case.graph.of(Source) if source.name in before]
+        self._times = {source.name: times_of(case.graph, source.name)[0] for source in sources}
+        self._mark = WatermarkLine(self._times, case.fed)
+        self._clock = 0
+        self._several = self._has_several_keys()
+
+    def run(self, spark: SparkSession) -> Recording:
+        outputs = [self._node.name, *([f"{self._node.name}.late"] if "late" in self._node.outputs else [])]
+        stage = stage_of(self._case, spark, also=tuple(outputs))
+        try:
+            moments = []
+            for index, line in enumerate(self._case.script):
+                if isinstance(line, Expect):
+                    continue
+                perform(line, stage, dying=self._case.killed_in(index))
+                panes, *late = (stage.take(name) for name in outputs)
+                moments.append(self._moment(line, panes, late[0] if late else []))
+        finally:
+            stage.close()
+        return Recording(self._case.name, _declared(self._node), tuple(moments), _ends(self._node.window))
+
+    def _moment(self, line: Line, panes: list[Output], late: list[Output]) -> Moment:
+        if isinstance(line, Advance):
+            self._clock += line.length
+        arrivals = self._arrivals(line, late) if isinstance(line, Rows) else ()
+        mark = self._mark.after(line, arrivals=_times_by_source(self._times, line), clock=self._clock)
+        return Moment(_KINDS[type(line)], self._label(line), arrivals, tuple(map(self._pane, panes)), mark)
+
+    def _label(self, line: Line) -> str:
+        match line:
+            case Watermark(_, marks):
+                values = [str(Instant(mark)) for mark in marks.values()]
+                return f"watermark {values[0] if len(set(values)) == 1 else ', '.join(values)}"
+            case Advance(_, length):
+                return f"{duration_text(length)} go by"
+            case Restart():
+                return "killed, restarted"
+            case End():
+                return "end of input"
+        return "rows"
+
+    def _arrivals(self, line: Rows, late: list[Output]) -> tuple[Arrival, ...]:
+        left = list(late)
+        return tuple(
+            self._arrival(source, as_fields(row), left)
+            for source, rows in line.rows.items()
+            if source in self._times
+            for row in rows
+        )
+
+    def _arrival(self, source: str, row: Mapping[str, Any], late: list[Output]) -> Arrival:
+        time = self._times[source].column
+        at = event_time(row, time) if self._mark.by_event_time(source) else self._clock
+        found = next((refused for refused in late if _same_row(row, refused)), None)
+        if found is not None:
+            late.remove(found)
+        shown = [show(value) for name, value in row.items() if name not in (*self._keys, time)]
+        return Arrival(
+            at,
+            self._labelled(row, " ".join(shown)),
+            str(found["reason"]).replace("_", " ") if found is not None else "",
+        )
+
+    def _pane(self, row: Output) -> Pane:
+        window, pane = row["window"] or {}, row["pane"]
+        start, end = (getattr(window.get(side), "micros", None) for side in ("start", "end"))
+        shown = {name: show(row[name]) for name in self._values}
+        text = next(iter(shown.values())) if len(shown) == 1 else _named(shown)
+        return Pane(start, end, self._labelled(row, text), pane["timing"], bool(pane["retraction"]))
+
+    def _labelled(self, row: Mapping[str, Any], text: str) -> str:
+        key = " ".join(show(row[name]) for name in self._keys if name in row)
+        return f"{key}: {text}" if self._several and key else text
+
+    def _has_several_keys(self) -> bool:
+        given = (line.rows.items() for line in self._case.script if isinstance(line, Rows))
+        rows = [as_fields(row) for by_source in given for _, rows in by_source for row in rows]
+        return len({tuple(show(row.get(name)) for name in self._keys) for row in rows}) > 1
+
+
+def _ends(window: Window) -> Ends:
+    if isinstance(window, Trailing):
+        return "(]"
+    grows_by_steps = isinstance(window, Landmark) and window.reset
+    return "[]" if window.order_dependent and not grows_by_steps else "[)"
+
+
+def _declared(node: WindowAggregate) -> str:
+    phrases = [
+        window_phrase(node.window),
+        *([f"by {named(node.keys)}"] if node.keys else []),
+        *emission_phrases(node.emission, node.window),
+        named(node.aggregates),
+    ]
+    return f"{node.name}: {' · '.join(phrases)}"
+
+
+def as_fields(row: Mapping[str, Any] | bytes) -> Mapping[str, Any]:
+    """A row's columns; a record that isn't a JSON object is one column, its text."""
+    if not isinstance(row, bytes):
+        return row
+    try:
+        found = json.loads(row)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"record": row.decode(errors="replace")}
+
+
+def event_time(row: Mapping[str, Any], column: str) -> int | None:
+    """A row's event time in microseconds, if it has one."""
+    return micros_of_plain(row[column]) if row.get(column) is not None else None
+
+
+def _times_by_source(times: Mapping[str, Any], line: Line) -> dict[str, list[int]]:
+    if not isinstance(line, Rows):
+        return {}
+    found = {
+        source: [event_time(as_fields(row), times[source].column) for row in rows]
+        for source, rows in line.rows.items()
+        if source in times
+    }
+    return {source: [at for at in ats if at is not None] for source, ats in found.items()}
+
+
+def _same_row(row: Mapping[str, Any], refused: Output) -> bool:
+    return all(_same(value, refused[name]) for name, value in row.items() if name in refused)
+
+
+def _same(value: Any, refused: Any) -> bool:
+    return micros_of_plain(value) == refused.micros if isinstance(refused, Instant) else value == refused
+
+
+def _named(shown: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in shown.items())

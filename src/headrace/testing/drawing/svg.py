@@ -1,0 +1,82 @@
+"""Marks as SVG text: one file that reads well on light and on dark, with no script, no font and no image in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from headrace.testing.drawing.layout import WIDTH, Panel
+from headrace.testing.drawing.marks import Cross, Dot, Mark, Path, Rect, Text
+from headrace.testing.drawing.style import STYLE
+
+BETWEEN = 12.0
+
+
+def svg_of(panels: Sequence[Panel]) -> str:
+    """The picture of some cases, one below the other."""
+    height = sum(panel.height for panel in panels) + BETWEEN * (len(panels) - 1)
+    name = "; ".join(panel.name for panel in panels)
+    size = f'viewBox="0 0 {number(WIDTH)} {number(height)}" width="{number(WIDTH)}" height="{number(height)}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(name)}>',
+        f"<style>{STYLE}</style>",
+    ]
+    top = 0.0
+    for panel in panels:
+        parts += _panel(panel, top)
+        top += panel.height + BETWEEN
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def number(value: float) -> str:
+    """A number as short as it can be: pictures are committed, and compared.
+
+    >>> number(12.0), number(12.3456)
+    ('12', '12.35')
+    """
+    return f"{value:.2f}".rstrip("0").rstrip(".") or "0"
+
+
+def _panel(panel: Panel, top: float) -> list[str]:
+    return [
+        f'<g transform="translate(0 {number(top)})">',
+        f"<title>{escape(panel.name)}</title>",
+        f'<rect class="page" width="{number(WIDTH)}" height="{number(panel.height)}" rx="8"/>',
+        *map(element, panel.marks),
+        "</g>",
+    ]
+
+
+def element(mark: Mark) -> str:
+    """One mark as an element."""
+    match mark:
+        case Rect():
+            sides = _sides(x=mark.x, y=mark.y, width=mark.width, height=mark.height)
+            return _with_tip("rect", f'class="{mark.kind}" {sides} rx="3"', mark.tip)
+        case Dot():
+            return _with_tip(
+                "circle", f'class="{mark.kind}" {_sides(cx=mark.x, cy=mark.y, r=mark.radius)}', mark.tip
+            )
+        case Cross():
+            x, y, reach = mark.x, mark.y, mark.reach
+            one = f"M{number(x - reach)} {number(y - reach)}L{number(x + reach)} {number(y + reach)}"
+            other = f"M{number(x - reach)} {number(y + reach)}L{number(x + reach)} {number(y - reach)}"
+            return f'<path class="{mark.kind}" d="{one}{other}"/>'
+        case Path():
+            points = "L".join(f"{number(x)} {number(y)}" for x, y in mark.points)
+            return f'<path class="{mark.kind}" d="M{points}"/>'
+        case Text():
+            anchor = "" if mark.anchor == "start" else f' text-anchor="{mark.anchor}"'
+            size = f'font-size="{number(mark.size)}"'
+            return (
+                f'<text class="{mark.kind}" {_sides(x=mark.x, y=mark.y)} {size}{anchor}>'
+                f"{escape(mark.text)}</text>"
+            )
+
+
+def _sides(**values: float) -> str:
+    return " ".join(f'{name}="{number(value)}"' for name, value in values.items())
+
+
+def _with_tip(name: str, attributes: str, tip: str) -> str:
+    return f"<{name} {attributes}><title>{escape(tip)}</title></{name}>" if tip else f"<{name} {attributes}/>"

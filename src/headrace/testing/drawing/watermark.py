@@ -1,0 +1,60 @@
+"""Where the watermark is after each line of a script, by the rules: nobody outside a query can ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from headrace.plan.nodes import ClockTime, EventTime
+from headrace.testing.drawing.recording import FOREVER
+from headrace.testing.script import Advance, End, Line, Rows, Watermark
+
+
+class WatermarkLine:
+    """The watermark over a script: of each source, and of the step that reads them, which is the lowest of them.
+
+    A source whose watermark moves by a condition on rows (`watermark_when`) has none here unless the script sets it.
+    """
+
+    def __init__(self, times: Mapping[str, EventTime | ClockTime], fed: Set[str]) -> None:
+        self._times, self._fed = times, fed
+        self._highest: dict[str, int] = {}
+        self._touched: dict[str, int] = {}
+        self._marks: dict[str, int] = {}
+
+    def by_event_time(self, source: str) -> bool:
+        """Whether a source's time is a column of its rows, not the clock."""
+        return isinstance(self._times[source], EventTime)
+
+    def after(self, line: Line, *, arrivals: Mapping[str, list[int]], clock: int) -> int | None:
+        """The watermark once this line is done, in microseconds; None: none yet."""
+        match line:
+            case End():
+                return FOREVER
+            case Watermark(_, marks):
+                self._marks |= {source: mark for source, mark in marks.items() if source in self._times}
+            case Rows():
+                self._saw(arrivals, clock)
+            case Advance():
+                self._went_by(clock)
+        return min(self._marks.values()) if len(self._marks) == len(self._times) else None
+
+    def _saw(self, arrivals: Mapping[str, list[int]], clock: int) -> None:
+        for source, times in arrivals.items():
+            node = self._times[source]
+            if isinstance(node, EventTime) and times and source not in self._fed and not node.watermark_when:
+                self._touched[source] = clock
+                self._highest[source] = max([*times, self._highest.get(source, times[0])])
+                self._move(source, self._highest[source] - node.out_of_order)
+
+    def _went_by(self, clock: int) -> None:
+        for source, node in self._times.items():
+            if isinstance(node, ClockTime):
+                self._move(source, clock)
+            elif node.idle is not None and source in self._touched:
+                quiet = clock - self._touched[source]
+                if quiet >= node.idle:
+                    self._move(source, self._highest[source] + quiet - node.out_of_order)
+
+    def _move(self, source: str, mark: int) -> None:
+        if mark >= 1000:  # whole milliseconds; 0 is none yet
+            self._marks[source] = max(mark // 1000 * 1000, self._marks.get(source, 0))
