@@ -1,0 +1,58 @@
+"""The pictures of the documentation: each is of a transcript that passes, and is what `make pictures` would draw now."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace.testing import Case, draw, read_file, run_files
+from headrace.testing.driver import drivable
+from headrace.triggers import Trigger
+from headrace.windows import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DOCS = Path(__file__).parents[2] / "docs"
+TRANSCRIPTS = sorted((DOCS / "transcripts").glob("*.transcript.yaml"))
+PICTURES = DOCS / "images" / "timelines"
+PAGES = sorted(page for folder in ("windows", "triggers", "modes") for page in (DOCS / folder).glob("*.md"))
+
+
+def name_of(transcript: Path) -> str:
+    return transcript.name.removesuffix(".transcript.yaml")
+
+
+def quick(transcript: Path) -> bool:
+    """Whether the in-process driver shows all of it: then it costs nothing to draw it again."""
+    return all(isinstance(case, Case) and drivable(case) for case in read_file(transcript))
+
+
+def test_the_transcripts_of_the_documentation_pass(spark: SparkSession) -> None:
+    report = run_files(TRANSCRIPTS, spark=spark)
+    assert [f"{outcome.where}: {outcome.failure}" for outcome in report.failures] == []
+    assert len(report.outcomes) >= 20
+
+
+@pytest.mark.parametrize("transcript", list(filter(quick, TRANSCRIPTS)), ids=name_of)
+def test_a_picture_is_up_to_date(transcript: Path, spark: SparkSession) -> None:
+    drawn = (PICTURES / f"{name_of(transcript)}.svg").read_text(encoding="utf-8")
+    assert drawn == draw(transcript, spark=spark), "run `make pictures`"
+
+
+def test_every_transcript_has_a_picture_and_every_picture_is_on_a_page() -> None:
+    shown = {name for page in PAGES for name in re.findall(r"timelines/(\w+)\.svg", page.read_text())}
+    told = {name for page in PAGES for name in re.findall(r"(\w+)\.transcript\.yaml", page.read_text())}
+    transcripts = {name_of(transcript) for transcript in TRANSCRIPTS}
+    assert transcripts == {picture.stem for picture in PICTURES.glob("*.svg")} == shown == told
+
+
+def test_every_kind_of_window_and_trigger_is_drawn() -> None:
+    pages = {page.stem for page in (DOCS / "windows").glob("*.md")}
+    assert {kind.__name__.lower() for kind in Window.__subclasses__()} == pages - {"index"}
+    words = (DOCS / "triggers" / "index.md").read_text()
+    kinds = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower() for kind in Trigger.__subclasses__()]
+    assert [kind for kind in kinds if kind not in words] == []
