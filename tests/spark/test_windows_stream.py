@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions
 from windows_model import model
 
@@ -136,3 +137,13 @@ def test_query_gives_what_the_model_says_over_a_restart(spark, tmp_path, window,
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
     counts = feed.counts.values()
     assert counts["rows"] == sum(map(len, played)) == counts["folded"] + counts["late"] + counts["pending"]
+
+
+def test_state_of_another_declaration_is_refused_not_misread(spark, tmp_path):
+    feed = Feed(spark, tmp_path, TUMBLING, EMISSIONS["retracting"])
+    played = batches(seed=7, count=3)
+    feed.play(played[:2])
+    feed.emission = EMISSIONS["discarding"]
+
+    with pytest.raises(StreamingQueryException, match="windows of another declaration of this step"):
+        feed.play(played[2:])

@@ -157,7 +157,7 @@ final class Aggregates(
 object Aggregates {
   /** Those of a step: `results` as analysed, over the columns of `input`. */
   def of(results: Seq[Expression], input: Seq[Attribute], key: Seq[Attribute]): Aggregates = {
-    val functions = results.flatMap(_.collect { case e: AggregateExpression => Distinct.lifted(e) })
+    val functions = results.flatMap(_.collect { case e: AggregateExpression => Distinct.lifted(e) }).distinctBy(_.resultId)
     new Aggregates(functions, results, input, key)
   }
 

@@ -34,7 +34,7 @@ object Step {
     val aggregate = plan(grouped) match {
       case a: Aggregate if a.child.output.map(_.exprId) == input.map(_.exprId) => a
       case _ => throw new IllegalArgumentException(
-        "these aggregates need a step of their own before the window (random or nested ones): add them with with_columns")
+        "expected aggregates of rows, got one that needs a step of its own (an OVER clause); compute it after the window")
     }
     val keys = aggregate.groupingExpressions.map {
       case a: Attribute => input.find(_.exprId == a.exprId).get
@@ -44,7 +44,7 @@ object Step {
     val results = replaced(aggregate).aggregateExpressions.drop(keys.size).map {
       case a: Alias => a.child
       case other => other
-    }
+    }.map(inlined)
     refusePython(results)
     val spec = Spec.parse(text)
     Step(
@@ -56,6 +56,12 @@ object Step {
     frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
 
   private def replaced(aggregate: Aggregate): Aggregate = ReplaceExpressions(aggregate).asInstanceOf[Aggregate]
+
+  /** Without expressions that name another's value, which only Spark's planner can resolve. */
+  private def inlined(e: Expression): Expression = e.transformUp {
+    case With(child, definitions) =>
+      child.transform { case ref: CommonExpressionRef => definitions.find(_.id == ref.id).get.child }
+  }
 
   private def refusePython(results: Seq[Expression]): Unit = results.flatMap(_.collect {
     case p: PythonUDF => p
