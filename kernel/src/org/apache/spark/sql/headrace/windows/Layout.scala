@@ -71,7 +71,7 @@ final class Layout(
   /** The key of a row, as the columns of `keys`. */
   @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
 
-  /** Whether a result's values came with this width. */
+  /** The values of a result, out of their bytes. */
   def values(bytes: Array[Byte]): UnsafeRow = {
     val row = new UnsafeRow(types.size)
     row.pointTo(bytes, bytes.length)
