@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -45,16 +46,30 @@ def test_killed_after_every_step_of_the_protocol_every_row_is_there_once(
 def test_killed_at_random_moments_every_row_is_there_once(
     tmp_path: Path, undisturbed: dict[str, list[str]]
 ) -> None:
-    """Moments are chosen in the middle of the work: so long after a run has taken over its sinks."""
+    """Each run dies within moments of beginning an epoch, so that something is always under way."""
     payments.write_input(tmp_path)
     chance = random.Random()
     killed = 0
     for _ in range(KILLS):
         process = start(tmp_path)
+        begun = epochs(tmp_path)
+        while process.poll() is None and epochs(tmp_path) == begun:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=0.02)
         try:
-            process.wait(timeout=chance.uniform(3, 12))
+            process.wait(timeout=chance.uniform(0, 2))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             killed += 1
+        if process.returncode == 0:
+            break
+    else:
+        finish(tmp_path)
+    assert killed >= 3
     assert payments.results(tmp_path) == undisturbed
+
+
+def epochs(work: Path) -> int:
+    """How many epochs have been begun, over all queries."""
+    return sum(1 for _ in work.glob("checkpoint/queries/*/spark/offsets/[0-9]*"))
