@@ -119,8 +119,14 @@ def _pane_place(pane: Pane, scale: Scale) -> tuple[float, float, float, float, T
         return x, width, left, right, Text(x + width / 2, 0, pane.label, kind, "middle")
     beyond = right + INSIDE + length
     if beyond <= scale.right or left - INSIDE - length < scale.left:
-        return x, width, left, beyond, Text(right + INSIDE, 0, pane.label, kind)
-    return x, width, left - INSIDE - length, right, Text(left - INSIDE, 0, pane.label, kind, "end")
+        return x, width, left, beyond, Text(right + INSIDE, 0, pane.label, f"{kind} beside")
+    return (
+        x,
+        width,
+        left - INSIDE - length,
+        right,
+        Text(left - INSIDE, 0, pane.label, f"{kind} beside", "end"),
+    )
 
 
 def _tip(pane: Pane) -> str:

@@ -56,10 +56,10 @@ class Scale:
 
     @property
     def unit(self) -> str:
-        """What the axis is called: with the day, where times are of a calendar."""
+        """What the axis is called: the day, where times are of a calendar."""
         if abs(self.first) < NEAR:
             return "event time, seconds"
-        return f"event time, {datetime.fromtimestamp(self.first / SECOND, tz=UTC):%Y-%m-%d} UTC"
+        return f"{datetime.fromtimestamp(self.first / SECOND, tz=UTC):%Y-%m-%d}, UTC"
 
 
 def scale_of(recording: Recording, left: float, right: float) -> Scale:

@@ -13,12 +13,12 @@ font-variant-numeric: tabular-nums; fill: #1f2933; }
 .watermark { stroke: #7c3aed; stroke-width: 2; fill: none; stroke-linejoin: round; }
 text.watermark { fill: #6d28d9; stroke: none; }
 .row { fill: #1f2933; }
-.row-label { paint-order: stroke; stroke: #ffffff; stroke-width: 3; stroke-linejoin: round; }
+.row-label, .beside { paint-order: stroke; stroke: #ffffff; stroke-width: 3; stroke-linejoin: round; }
 .refused-row { fill: #ffffff; stroke: #dc2626; stroke-width: 1.2; }
 .refused { stroke: #dc2626; stroke-width: 1.6; fill: none; }
 .refused-label { fill: #b91c1c; }
 .pane { stroke-width: 1.3; }
-.pane-label { font-weight: 500; paint-order: stroke; }
+.pane-label { font-weight: 500; }
 .early { fill: #dbeafe; stroke: #2563eb; }
 .on_time { fill: #d6f2e0; stroke: #15803d; }
 .late { fill: #fde7cc; stroke: #c2620a; }
@@ -38,7 +38,7 @@ text { fill: #e4e9ee; }
 .watermark { stroke: #a78bfa; }
 text.watermark { fill: #c4b5fd; }
 .row { fill: #e4e9ee; }
-.row-label { stroke: #161b21; }
+.row-label, .beside { stroke: #161b21; }
 .refused-row { fill: #161b21; stroke: #f87171; }
 .refused { stroke: #f87171; }
 .refused-label { fill: #fca5a5; }
