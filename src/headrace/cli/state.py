@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from headrace.engine.state import StepState
     from headrace.plan.drawing import Line
+    from headrace.plan.graph import Graph
 
 _WORDS = {"windows": "open windows", "waiting": "rows waiting", "kept": "kept times", "values": "results"}
 _SOME = 5
@@ -38,6 +39,12 @@ def state(
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, help="Show so many keys of each step; all are counted.")
     ] = 20,
+    repartition: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Write the state in N parts; the pipeline must not be running."
+        ),
+    ] = None,
     json: AsJson = False,
     pipeline: PipelineName = None,
 ) -> None:
@@ -51,6 +58,7 @@ def state(
 
     - `headrace state fraud.yaml`
     - `headrace state fraud.py --step totals --key 4711 --json`
+    - `headrace state fraud.py --repartition 16`
     """
     from headrace.cli.loading import load_one
     from headrace.engine.checkpoints import left_behind
@@ -58,6 +66,8 @@ def state(
 
     graph = load_one(file, pipeline).check()
     directory = checkpoint or Path(".headrace") / graph.name
+    if repartition is not None:
+        _repartition(graph, directory, repartition, step)
     states = state_of(graph, directory, step=step, key=key, limit=limit)
     gone = left_behind(graph, directory) if step is None else []
     if json:
@@ -70,6 +80,14 @@ def state(
         say("no step of the pipeline has state there", "warn")
     for name in gone:
         say(f"{name}: the plan no longer has it; its checkpoint is in {directory / 'queries' / name}", "warn")
+
+
+def _repartition(graph: Graph, directory: Path, partitions: int, step: str | None) -> None:
+    from headrace.engine.repartition import repartition
+
+    for name, (before, after) in repartition(graph, directory, partitions, step=step).items():
+        said = "had them already" if before == after else f"had {before}"
+        say(f"{name}: {after} partitions ({said})")
 
 
 def lines_of(state: StepState) -> Iterator[Line]:

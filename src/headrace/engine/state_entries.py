@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WINDOWS, WAITING, KEPT, VALUES = "windows", "waiting", "kept", "values"
 _WHOLE = {"ignoreNullFields": "false"}
 _HIDDEN_KEY = hidden_key("")
+# Our sessions are half open, so the native gap is a microsecond less; see `native`.
+_BOUNDS = {"window": "interval 0 microseconds", "session_window": "interval 1 microsecond"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
     if (view := kernel.StateView.of(trunk._jdf)) is None:
-        return [_native(files, kernel.NativeView.of(trunk._jdf))]
+        names = [name for name, _ in getattr(node, "keys", ())]
+        return [_native(files, kernel.NativeView.of(trunk._jdf), names)]
     stored = files.frame(WINDOWS).select("key", "user_map_value.value")
     parts = [(WINDOWS, DataFrame(view.windows(stored._jdf), files.spark))]
     if view.ordered():
@@ -86,21 +89,35 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     return parts
 
 
-def _native(files: StateFiles, view: Any) -> tuple[str, DataFrame]:
+def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, DataFrame]:
     """Spark's own aggregation: evaluated where its buffers are known, else as they are stored."""
-    frame = files.frame().select("key", "value")
-    schema = frame._jdf.schema().apply("value").dataType()
-    if view is not None and view.fits(schema):
+    frame = _with_session_in_key(files.frame().select("key", "value"))
+    if view is not None and view.fits(frame._jdf.schema().apply("value").dataType()):
         frame = DataFrame(view.values(frame._jdf), files.spark)
     else:
         frame = frame.withColumnRenamed("value", VALUES)
-    names = frame.schema["key"].dataType.fieldNames()  # type: ignore[attr-defined]
-    window = next((name for name in names if name in ("window", "session_window")), None)
+    fields = _fields(frame, "key")
+    window = next((name for name in fields if name in _BOUNDS), None)
+    own = [name for name in fields if name != window]
+    said = names if len(names) == len(own) else own  # Spark has a name of its own for a key that is computed
+    key = F.struct(*(F.col("key")[name].alias(shown) for name, shown in zip(own, said, strict=True)))
     if window is None:
-        return VALUES, frame
-    own = F.col("key").dropFields(window) if len(names) > 1 else F.struct()
-    bounds = [F.col(f"key.{window}.{edge}").alias(edge) for edge in ("start", "end")]
-    return WINDOWS, frame.select(own.alias("key"), *bounds, VALUES)
+        return VALUES, frame.select(key.alias("key"), VALUES)
+    start, end = (F.col("key")[window][edge] for edge in ("start", "end"))
+    end = end + F.expr(_BOUNDS[window])
+    return WINDOWS, frame.select(key.alias("key"), start.alias("start"), end.alias("end"), VALUES)
+
+
+def _with_session_in_key(frame: DataFrame) -> DataFrame:
+    """Spark keeps a session's whole row as the value; then key, session and buffers are told apart by their places."""
+    fields = _fields(frame, "value")
+    if "session_window" not in fields:
+        return frame
+    at = fields.index("session_window")
+    flat = frame.select("value.*").toDF(*(f"c{place}" for place in range(len(fields))))
+    key = [F.col(f"c{place}").alias(fields[place]) for place in range(at + 1)]
+    buffers = [F.col(f"c{place}").alias(fields[place]) for place in range(at + 1, len(fields))]
+    return flat.select(F.struct(*key).alias("key"), F.struct(*buffers).alias("value"))
 
 
 def _united(parts: Iterable[tuple[str, DataFrame]]) -> DataFrame:
@@ -118,8 +135,12 @@ def _united(parts: Iterable[tuple[str, DataFrame]]) -> DataFrame:
 
 
 def _said(frame: DataFrame) -> Column:
-    names = frame.schema["key"].dataType.fieldNames()  # type: ignore[attr-defined]
-    return F.concat_ws(",", *(F.col("key")[name].cast("string") for name in names))
+    return F.concat_ws(",", *(F.col("key")[name].cast("string") for name in _fields(frame, "key")))
+
+
+def _fields(frame: DataFrame, column: str) -> list[str]:
+    """The names of a struct column's fields."""
+    return list(frame.schema[column].dataType.fieldNames())  # type: ignore[attr-defined]
 
 
 def _entry(key: str, entries: Iterable[Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, triggers, windows
+from headrace.engine.checkpoints import progress_of
+from headrace.engine.repartition import repartition
 from headrace.engine.state import StepState, state_of
-from headrace.errors import PlanError
+from headrace.errors import OptionError, PlanError
 from headrace.plan.graph import Graph
 
 SCHEMA = "card string, amount int, ts timestamp"
@@ -44,12 +47,15 @@ class Payments:
         threes = cards.window(windows.count(3)).aggregate("threes", total="sum(amount)")
         plain = cards.window(windows.tumbling("1 minute")).emit(late_rows="count")
         native = plain.aggregate("native", mean="avg(amount)", n="count(*)")
+        visits = self.tx.key_by(who="upper(card)").window(windows.session("1 minute")).emit(late_rows="count")
+        sessions = visits.aggregate("sessions", n="count(*)")
         running = self.tx.aggregate("running", mean="avg(amount)")
         unique = self.tx.distinct("unique", on="card", within="1 hour")
         for name, step in {
             "totals": totals,
             "threes": threes,
             "native": native,
+            "sessions": sessions,
             "running": running,
             "unique": unique,
         }.items():
@@ -126,6 +132,11 @@ def test_windows_of_sparks_own_operator_are_evaluated(states: dict[str, StepStat
     }
 
 
+def test_sessions_of_sparks_own_operator_have_our_names_and_ends(states: dict[str, StepState]) -> None:
+    window = {"start": time(1), "end": time(125), "values": {"n": 3}}
+    assert states["sessions"].found.entries[0] == {"key": {"who": "A"}, "windows": [window]}
+
+
 def test_running_aggregates_and_kept_times(states: dict[str, StepState]) -> None:
     assert states["running"].found.entries == ({"key": {}, "values": {"mean": 9.25}},)
     assert states["unique"].found.entries == (
@@ -148,6 +159,17 @@ def test_a_changed_window_is_refused_by_a_run_and_by_a_look(feed: Any, checkpoin
         state_of(other.graph, checkpoint, step="totals")
 
 
+def test_an_unfinished_epoch_is_not_repartitioned(feed: Any, checkpoint: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(checkpoint, tmp_path / "copy"))
+    offsets = copy / "queries" / "totals" / "spark" / "offsets"
+    last = max(int(file.name) for file in offsets.glob("[0-9]*"))
+    shutil.copy(offsets / str(last), offsets / str(last + 1))
+    with pytest.raises(
+        OptionError, match=r"Spark can't repartition it: .*\n  hint: if an epoch is unfinished"
+    ):
+        repartition(Payments(feed).graph, copy, 3, step="totals")
+
+
 @pytest.fixture
 def partitions(spark: SparkSession) -> Iterator[None]:
     before = spark.conf.get("spark.sql.shuffle.partitions")
@@ -159,7 +181,7 @@ def partitions(spark: SparkSession) -> Iterator[None]:
 def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Spark keeps the first run's number of partitions; the results are those of one run."""
+    """Spark keeps the checkpoint's number of partitions, not the session's; the results are those of one run."""
     feed = connect.memory(rows=PAYMENTS)
     outs = []
     for options in ({"once": True}, {"finish": True, "conf": {"spark.sql.shuffle.partitions": "5"}}):
@@ -178,7 +200,16 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
             kernel.where("total > 5").write("more", outs[2])
         with pipeline.start(checkpoint=tmp_path / "checkpoint", **options) as running:  # type: ignore[arg-type]
             running.wait(timeout=300)
+        if "once" in options:
+            assert repartition(pipeline.check(), tmp_path / "checkpoint", 3, step="kernel") == {
+                "kernel": (2, 3)
+            }
         feed.add(payment("a", 5, 66), payment("b", 6, 50), payment("c", 7, 130))
+    places = {name: tmp_path / "checkpoint" / "queries" / name for name in ("kernel", "native")}
+    assert {name: progress_of(place).partitions for name, place in places.items()} == {
+        "kernel": 3,
+        "native": 2,
+    }
     expected = [("a", 0, 31), ("a", 60, 9), ("b", 0, 8), ("c", 120, 7)]
     for out in outs[:2]:
         rows = [(row["card"], row["window"]["start"].timestamp(), row["total"]) for row in out.contents()]
