@@ -37,14 +37,11 @@ lint: $(READY)
 	$(RUN)/lint-imports
 
 unit: $(READY)
-	$(RUN)/pytest -q tests/unit
+	$(RUN)/pytest -q -n 2 tests/unit
 
 test: lint servers ## all tests, with coverage; what CI runs
 	$(RUN)/python -m headrace.engine.kernel_jar --strict
-	$(RUN)/coverage erase
-	$(RUN)/coverage run -m pytest tests
-	$(RUN)/coverage combine --quiet
-	$(RUN)/coverage report
+	$(RUN)/pytest tests -n 2 --dist loadfile --durations=15 --cov=headrace --cov-report=term:skip-covered
 
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
 	$(UV) run --locked --group bench python -m benchmarks
