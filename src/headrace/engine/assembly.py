@@ -87,9 +87,10 @@ class Assembly:
         trunk = Lowering(self.spark, self.graph, inputs, frames=logs)
         checkpoint = checkpoint_of(self.directory, query)
         tip = self.graph[query.tip.step]
+        inputs.wakes = ticks = lives_by_clock(self.graph, tip)
         frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
         delivery = Delivery(self._branches(query, inputs), [])
-        mode, ticks = self._output_mode(query), lives_by_clock(self.graph, tip)
+        mode = self._output_mode(query)
         record = self._record(tip, trunk)
         built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks, record)
         delivery.rejects = {

@@ -36,6 +36,8 @@ class StreamInputs:
         self.pipeline = pipeline
         self.directory = Path(directory)
         self.heartbeats = heartbeats
+        self.wakes = False
+        """Whether the query lives by the clock, and so has to wake by itself."""
         self.rejects: dict[str, Rejects] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
         self._owns = frozenset(owns_rejects)
@@ -54,7 +56,7 @@ class StreamInputs:
 
     def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
         """The rows with a watermark that their own time and heartbeats move."""
-        return self.heartbeats.watermarked(frame, node)
+        return self.heartbeats.watermarked(frame, node, wakes=self.wakes)
 
     def close(self) -> None:
         """Let go of the tables and of what the sources hold open."""

@@ -51,10 +51,11 @@ class Heartbeats:
         """The steps that set a time and have been lowered as a stream."""
         return tuple(self._delays)
 
-    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime, *, wakes: bool = False) -> DataFrame:
         """The frame with a watermark on the node's column, and that column as `__ts` too.
 
-        Where only some rows move the watermark, it is on a column of its own.
+        Where only some rows move the watermark, it is on a column of its own. With `wakes` the query runs a batch as
+        soon as it starts: one that lives by the clock may have panes due, whether or not a row comes.
         """
         marked = node.column
         if isinstance(node, EventTime) and node.watermark_when is not None:
@@ -62,7 +63,7 @@ class Heartbeats:
             moves = F.when(column(node.watermark_when), F.col(f"`{node.column}`"))
             frame = frame.withColumn(MARK, moves)
         if frame.isStreaming:
-            frame = self._with_watermark(frame, node, marked)
+            frame = self._with_watermark(frame, node, marked, wakes)
         return frame.withColumn(TIME, F.col(f"`{node.column}`")).drop(MARK)
 
     def beat(self, step: str, watermark_ms: int) -> None:
@@ -79,10 +80,13 @@ class Heartbeats:
         for step in self._delays:
             self._jvm.forget(self._name(step))
 
-    def _with_watermark(self, frame: DataFrame, node: EventTime | ClockTime, marked: str) -> DataFrame:
+    def _with_watermark(
+        self, frame: DataFrame, node: EventTime | ClockTime, marked: str, wakes: bool
+    ) -> DataFrame:
         own = node.out_of_order if isinstance(node, EventTime) else 0
         delay = self._delays[node.name] = FIXED_DELAY if node.name in self._fixed else own
-        beats = self._spark.readStream.format(self.SOURCE).option("name", self._name(node.name)).load()
+        reader = self._spark.readStream.format(self.SOURCE)
+        beats = reader.options(name=self._name(node.name), wakes=wakes).load()
         beats = beats.select(F.col("heartbeat").alias(marked), F.lit(True).alias(BEAT))
         united = frame.withColumn(BEAT, F.lit(False)).unionByName(beats, allowMissingColumns=True)
         return without_beats(united.withWatermark(marked, f"{delay} microseconds"), marked)

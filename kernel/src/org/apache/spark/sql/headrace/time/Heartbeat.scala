@@ -21,7 +21,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * watermark as a row of the stream would. A heartbeat only goes up: what it has reached is in the checkpoint.
  */
 object Heartbeat {
-  /** The format to read a heartbeat with; its one option is `name`, its one column `heartbeat timestamp`. */
+  /** The format to read a heartbeat with; its options are `name` and `wakes`, its one column `heartbeat timestamp`. */
   val Format: String = classOf[HeartbeatProvider].getName
 
   private val reached = new ConcurrentHashMap[String, java.lang.Long]()
@@ -41,11 +41,11 @@ class HeartbeatProvider extends SimpleTableProvider {
   override def getTable(options: CaseInsensitiveStringMap): Table = {
     val name = Option(options.get("name")).getOrElse(
       throw new IllegalArgumentException("a heartbeat needs the option `name`"))
-    new HeartbeatTable(name)
+    new HeartbeatTable(name, options.getBoolean("wakes", false))
   }
 }
 
-private class HeartbeatTable(heartbeat: String) extends Table with SupportsRead {
+private class HeartbeatTable(heartbeat: String, wakes: Boolean) extends Table with SupportsRead {
   override def name(): String = s"heartbeat of $heartbeat"
 
   override def schema(): StructType = HeartbeatStream.Schema
@@ -57,7 +57,7 @@ private class HeartbeatTable(heartbeat: String) extends Table with SupportsRead 
 
     override def description(): String = HeartbeatTable.this.name()
 
-    override def toMicroBatchStream(checkpoint: String): MicroBatchStream = new HeartbeatStream(heartbeat)
+    override def toMicroBatchStream(checkpoint: String): MicroBatchStream = new HeartbeatStream(heartbeat, wakes)
 
     override def columnarSupportMode(): Scan.ColumnarSupportMode = Scan.ColumnarSupportMode.UNSUPPORTED
   }
@@ -67,32 +67,42 @@ private class HeartbeatTable(heartbeat: String) extends Table with SupportsRead 
  * The stream of one heartbeat in one query. Its offset is the event time itself, so a query that starts again from its
  * checkpoint knows how far it was, even where the driver is a new one and has set nothing yet. Offsets that don't
  * change make Spark put an empty relation in place of this stream, which its optimizer removes with the union.
+ *
+ * With `wakes` its first offset in a run is a new one, which brings no row if the time is the same: Spark runs no batch
+ * without data before it has run one with some, and after a restart timers of the clock would wait for the next row.
  */
-private class HeartbeatStream(name: String) extends MicroBatchStream with SupportsTriggerAvailableNow {
+private class HeartbeatStream(name: String, wakes: Boolean) extends MicroBatchStream with SupportsTriggerAvailableNow {
   /** Under AvailableNow, no more than was reached when the run began; else a heartbeat that goes on never ends it. */
   @volatile private var limit: Option[Long] = None
 
-  override def initialOffset(): Offset = HeartbeatOffset(HeartbeatStream.Never)
+  /** The wakes up to and with this run's own, once it is known where the run starts. */
+  @volatile private var woken: Option[Long] = None
 
-  override def deserializeOffset(json: String): Offset = HeartbeatOffset(json.toLong)
+  override def initialOffset(): Offset = HeartbeatOffset(HeartbeatStream.Never, 0)
+
+  override def deserializeOffset(json: String): Offset = HeartbeatOffset.parse(json)
 
   override def prepareForTriggerAvailableNow(): Unit =
     limit = Some(Heartbeat.of(name).getOrElse(HeartbeatStream.Never))
 
   /** Null, so that Spark notes no offset at all, as long as nothing was ever reached. */
   override def latestOffset(start: Offset, ignored: ReadLimit): Offset = {
-    val from = start.asInstanceOf[HeartbeatOffset].millis
+    val HeartbeatOffset(from, before) = start.asInstanceOf[HeartbeatOffset]
+    if (wakes && woken.isEmpty) woken = Some(before + 1)
     val now = Heartbeat.of(name).map(millis => limit.fold(millis)(math.min(_, millis)))
     val reached = now.fold(from)(math.max(from, _))
-    if (reached == HeartbeatStream.Never) null else HeartbeatOffset(reached)
+    val next = HeartbeatOffset(reached, woken.fold(before)(math.max(before, _)))
+    if (next == initialOffset()) null else next
   }
 
   override def latestOffset(): Offset =
     throw new UnsupportedOperationException("Spark asks with a start and a limit")
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] =
-    if (start == end) Array.empty
-    else Array(HeartbeatPartition(end.asInstanceOf[HeartbeatOffset].millis))
+    (start, end) match {
+      case (HeartbeatOffset(from, _), HeartbeatOffset(to, _)) if from != to => Array(HeartbeatPartition(to))
+      case _ => Array.empty
+    }
 
   override def createReaderFactory(): PartitionReaderFactory = HeartbeatReaders
 
@@ -110,8 +120,15 @@ private object HeartbeatStream {
   val Never: Long = Long.MinValue
 }
 
-private case class HeartbeatOffset(millis: Long) extends Offset {
-  override def json(): String = millis.toString
+private case class HeartbeatOffset(millis: Long, wakes: Long) extends Offset {
+  override def json(): String = if (wakes == 0) millis.toString else s"[$millis,$wakes]"
+}
+
+private object HeartbeatOffset {
+  def parse(json: String): HeartbeatOffset = json.stripPrefix("[").stripSuffix("]").split(',') match {
+    case Array(millis, wakes) => HeartbeatOffset(millis.toLong, wakes.toLong)
+    case Array(millis) => HeartbeatOffset(millis.toLong, 0)
+  }
 }
 
 private case class HeartbeatPartition(millis: Long) extends InputPartition
