@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from sinks import deliver, rows
 
-from headrace import connect
+from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext, Run
 from headrace.errors import FencedError, SourceError
 
@@ -107,3 +108,29 @@ def test_older_run_is_fenced(spark: SparkSession, run: Callable[..., Run]) -> No
     with pytest.raises(FencedError, match="out: epoch 0 is not written: a newer run has taken over"):
         old.commit(0, staged)
     assert out.contents() == []
+
+
+def test_with_a_format_rows_are_records_and_go_through_the_decoder(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    feed, out, broken = (
+        connect.memory(rows=[{"value": '{"a": 1}'}, {"value": b"no"}]),
+        connect.memory(),
+        connect.memory(),
+    )
+    pipeline = Pipeline("records")
+    tx = pipeline.read("tx", feed, format="json", schema="a int")
+    tx.write("out", out)
+    tx.rejects.write("broken", broken)
+    pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")
+    assert out.contents() == [{"a": 1}]
+    assert [(row["raw"], row["position"]) for row in broken.contents()] == [(b"no", 1)]
+
+
+def test_with_a_format_a_row_with_columns_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline("records")
+    pipeline.read("tx", connect.memory(rows=[{"a": 1}]), format="json", schema="a int").write(
+        "out", connect.memory()
+    )
+    with pytest.raises(SourceError, match="because the source names a format, got"):
+        pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")

@@ -15,10 +15,13 @@ from pydantic import Field, PrivateAttr
 from headrace.connectors.base import Connector, Guarantee, Reader, Role, Writer
 from headrace.connectors.memory.shelf import Shelf, shelf
 from headrace.connectors.options import RowsOption
+from headrace.formats import Format
 
 
 class Memory(Connector):
     """Rows held by the Python process.
+
+    Where the source names a format, a row is one record, `{"value": text or bytes}`, and goes through the decoder.
 
     The object is its own handle. Give it a `name` to reach the same rows from elsewhere, for instance those of a
     pipeline that was written as a document; without a name they belong to this object alone.
@@ -46,6 +49,8 @@ class Memory(Connector):
     )
 
     _shelf: Shelf = PrivateAttr(default_factory=Shelf)
+    _records: bool = PrivateAttr(False)
+    """Whether the rows are records to be decoded, because the source names a format."""
 
     def model_post_init(self, _: Any) -> None:
         if self.name is not None:
@@ -65,7 +70,14 @@ class Memory(Connector):
 
     @property
     def carries(self) -> Any:
-        return "rows"
+        return "bytes" if self._records else "rows"
+
+    def with_format(self, chosen: Format | None) -> Connector:
+        if chosen is None or chosen.of_rows:
+            return self
+        told = self.model_copy()
+        told._records = True
+        return told
 
     def add(self, *rows: Mapping[str, Any]) -> None:
         """Feed rows to every query that reads this source, now and later; together they are one micro-batch at most."""
@@ -82,7 +94,7 @@ class Memory(Connector):
     def reader(self) -> Reader:
         from headrace.connectors.memory.source import MemoryReader
 
-        return MemoryReader(self._shelf)
+        return MemoryReader(self._shelf, records=self._records)
 
     def writer(self) -> Writer:
         from headrace.connectors.memory.sink import MemoryWriter

@@ -25,8 +25,9 @@ class MemoryReader:
     A lot is one offset, so a restart in the same process reads the same rows for the same epoch.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Shelf, *, records: bool = False) -> None:
         self._shelf = shelf
+        self._framed = _records if records else _frame
         self._feeding: list[Callable[[Rows], None]] = []
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -40,7 +41,7 @@ class MemoryReader:
 
         def feed(rows: Rows) -> None:
             nonlocal fed
-            lot = _frame(spark, context, rows, first=fed)._jdf.collectAsList()
+            lot = self._framed(spark, context, rows, first=fed)._jdf.collectAsList()
             fed += len(rows)
             stream.addData(_jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(lot))
 
@@ -49,7 +50,7 @@ class MemoryReader:
         return DataFrame(stream.toDF(), spark)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        return _frame(spark, context, self._shelf.contents())
+        return self._framed(spark, context, self._shelf.contents())
 
     def close(self) -> None:
         for feed in self._feeding:
@@ -69,6 +70,25 @@ def _frame(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int 
     )
     row = f.from_json("line", schema.ddl, {"mode": "FAILFAST"})
     return lines.select(row.alias("row"), position.alias("__position")).select("row.*", "__position")
+
+
+def _records(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int = 0) -> DataFrame:
+    """The rows as records with their position, for the decoder."""
+    wrong = next(
+        (row for row in rows if set(row) != {"value"} or not isinstance(row["value"], str | bytes)), None
+    )
+    if wrong is not None:
+        raise SourceError(
+            f'expected {{"value": text or bytes}}, because the source names a format, got {wrong!r}',
+            where=context.source,
+            hint="leave the format out to give rows with columns",
+        )
+    values = (row["value"] for row in rows)
+    numbered = [
+        (bytearray(value.encode() if isinstance(value, str) else value), "", number)
+        for number, value in enumerate(values, first)
+    ]
+    return spark.createDataFrame(numbered, "value binary, partition string, offset bigint")
 
 
 def _checked(context: ReadContext, rows: Rows) -> Schema:
