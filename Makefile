@@ -41,7 +41,7 @@ unit: $(READY)
 
 test: lint servers ## all tests, with coverage; what CI runs
 	$(RUN)/python -m headrace.engine.kernel_jar --strict
-	$(RUN)/pytest tests -n 2 --dist loadfile --durations=15 --cov=headrace --cov-report=term:skip-covered
+	$(RUN)/pytest tests -n 2 --dist loadfile --no-loadscope-reorder --durations=15 --cov=headrace --cov-report=term:skip-covered
 
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
 	$(UV) run --locked --group bench python -m benchmarks
