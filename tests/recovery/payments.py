@@ -69,12 +69,12 @@ def results(work: Path) -> dict[str, list[str]]:
             path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts
         ]
         found[name + "/"] = sorted(line for path in paths for line in path.read_text().splitlines())
-    return {name: _without_times(rows) for name, rows in found.items()}
+    return {name: sorted(_comparable(row, work) for row in rows) for name, rows in found.items()}
 
 
-def _without_times(rows: list[str]) -> list[str]:
-    """Rejects say when they were read, which no two runs share."""
-    return sorted(row.split(',"read_at"')[0] for row in rows)
+def _comparable(row: str, work: Path) -> str:
+    """Rejects say where and when they were read, which no two runs share."""
+    return row.replace(str(work), "WORK").split(',"read_at"')[0]
 
 
 if __name__ == "__main__":
