@@ -15,7 +15,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from headrace.connectors.files import Files
 from headrace.engine.expressions import TIME
-from headrace.engine.watermarks import BEAT, without_beats
+from headrace.engine.watermarks import BEAT, with_floor, without_beats
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +60,7 @@ class HandoverLog:
             return self._files(spark, schema)
         stored = StructType([*schema.fields, StructField(BEAT, BooleanType())])
         rows = self._files(spark, stored).withWatermark(TIME, f"{self.delay} microseconds")
-        return without_beats(rows, TIME)
+        return with_floor(without_beats(rows, TIME))
 
     def _files(self, spark: SparkSession, schema: StructType) -> DataFrame:
         # Spark ignores files older than a week next to the newest unless told otherwise.

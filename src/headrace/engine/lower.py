@@ -23,6 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documen
 from headrace.engine.distinct import deduplicated
 from headrace.engine.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
 from headrace.engine.native import native_windows
+from headrace.engine.watermarks import with_floor
 from headrace.engine.windowing import Time, windowed, windowed_batch
 from headrace.errors import PlanError, Problem
 from headrace.plan.facts import by_clock
@@ -134,14 +135,21 @@ def _frame_source(node: FrameSource, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _event_time(node: EventTime, lowering: Lowering) -> DataFrame:
-    frame = lowering.frame(node.input).drop(TIME)
-    return lowering.inputs.watermarked(frame, node)
+    return _timed(node, lowering, lowering.frame(node.input).drop(TIME))
 
 
 @lower.register
 def _clock_time(node: ClockTime, lowering: Lowering) -> DataFrame:
-    frame = lowering.frame(node.input).drop(TIME).withColumn(node.column, F.current_timestamp())
-    return lowering.inputs.watermarked(frame, node)
+    frame = lowering.frame(node.input).drop(TIME)
+    return _timed(node, lowering, frame.withColumn(node.column, F.current_timestamp()))
+
+
+def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) -> DataFrame:
+    """The frame with its watermark; a floor over it, unless what follows at once is a step that has no condition."""
+    marked = lowering.inputs.watermarked(frame, node)
+    followed = lowering.graph.consumers[Ref(node.name)]
+    unconditional = all(isinstance(step, Aggregate | WindowAggregate | Distinct) for step in followed)
+    return marked if unconditional or not marked.isStreaming else with_floor(marked)
 
 
 @lower.register
