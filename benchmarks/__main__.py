@@ -14,6 +14,7 @@ def main() -> None:
     """Run the benchmarks that are named, or all."""
     known = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent)]))
     names = sys.argv[1:] or [name for name in known if name not in NOT_BENCHMARKS]
+    del sys.argv[1:]  # a benchmark reads options of its own, and the names are not theirs
     for name in names:
         if name not in known:
             raise SystemExit(
