@@ -12,6 +12,7 @@ from headrace.documents.faults import Faults
 from headrace.documents.fold import Folded, FoldedSource, FoldedStep
 from headrace.documents.printing import printed
 from headrace.documents.written import emit_of, window_of
+from headrace.documents.written_patterns import match_of
 from headrace.durations import text as length
 from headrace.errors import DocumentError, Problem
 from headrace.formats import Format
@@ -24,6 +25,7 @@ from headrace.plan.nodes import (
     EventTime,
     Expression,
     Lookup,
+    Match,
     Named,
     Node,
     Opaque,
@@ -171,6 +173,10 @@ def _window(node: WindowAggregate) -> Keys:
     }
 
 
+def _match(node: Match) -> Keys:
+    return {**_keys(node.keys), "match": match_of(node, _text)}
+
+
 def _lookup(node: Lookup) -> Keys:
     if isinstance(node.table, Opaque):
         raise _UnprintableError("a DataFrame can't be written in a document", "look up in a connector")
@@ -203,6 +209,7 @@ _KEYS: dict[type[Node], Callable[[Any], Keys]] = {
     Sql: lambda node: {"sql": node.query},
     Aggregate: _aggregate,
     WindowAggregate: _window,
+    Match: _match,
 }
 
 

@@ -20,6 +20,7 @@ from headrace.plan.nodes import (
     EventTime,
     FrameSource,
     Lookup,
+    Match,
     Node,
     Ref,
     Route,
@@ -33,7 +34,7 @@ from headrace.plan.nodes import (
     WithColumns,
 )
 
-_MIDDLE = (Aggregate, WindowAggregate, Lookup, Distinct, Route, Sql)
+_MIDDLE = (Aggregate, WindowAggregate, Match, Lookup, Distinct, Route, Sql)
 _SLOTS: dict[type[Node], int] = {
     Union: 0,
     Where: 1,

@@ -17,6 +17,7 @@ from pydantic.json_schema import models_json_schema
 from headrace import formats
 from headrace.connectors import registry
 from headrace.connectors.base import Connector, Role, WriteMode
+from headrace.documents.matching import FIRST, FLAGS, VERBS
 from headrace.documents.windowing import LISTS, WINDOWS, ArgumentKind, WindowWord
 from headrace.plan.nodes import LookupHow, OnError
 from headrace.streams.pipeline import NAME
@@ -94,6 +95,9 @@ def _words() -> dict[str, Schema]:
         "window": _window(),
         "trigger": _trigger(),
         "emit": _emit(),
+        "match": _match(),
+        "pattern_steps": {"type": "array", "items": {"$ref": "#/$defs/pattern_step"}, "minItems": 1},
+        "pattern_step": _pattern_step(),
         "event_time": _event_time(),
         "format": _format(),
     }
@@ -151,6 +155,47 @@ def _emit() -> Schema:
             ),
         }
     )
+
+
+def _match() -> Schema:
+    length, text = {"$ref": "#/$defs/length"}, {"$ref": "#/$defs/text"}
+    to_step = _one_of({"to_first": text, "to_last": text})
+    return _closed(
+        {
+            "steps": _said("The steps of the pattern, in order", **{"$ref": "#/$defs/pattern_steps"}),
+            "within": _said(
+                "The longest time from the first row to the last, or between rows",
+                anyOf=[length, _closed({"whole": length, "between": length})],
+            ),
+            "skip": _said(
+                "Where the search goes on after a match",
+                anyOf=[{"enum": ["none", "past_last", "to_next"]}, to_step],
+            ),
+            "order": _said(
+                "Whether rows are taken by event time or as they come", enum=list(get_args(Order))
+            ),
+            "select": _said("What a match gives, by name", **{"$ref": "#/$defs/named"}),
+        },
+        required=("steps",),
+    )
+
+
+def _pattern_step() -> Schema:
+    text, number = {"$ref": "#/$defs/text"}, {"type": "integer", "minimum": 0}
+    steps, one = {"$ref": "#/$defs/pattern_steps"}, {"$ref": "#/$defs/pattern_step"}
+    either = _closed(
+        {"either": {"type": "array", "items": {"anyOf": [one, steps]}, "minItems": 2}}, ("either",)
+    )
+    body: Schema = {"anyOf": [text, steps, either]}
+    said: dict[str, Schema] = {
+        **dict.fromkeys((FIRST, *VERBS), body),
+        "times": {"anyOf": [number, _closed({"from": number, "to": number}, ("from",))]},
+        **{word: {"$ref": "#/$defs/flag"} for word in FLAGS},
+        "until": text,
+        "gap": {"$ref": "#/$defs/length"},
+    }
+    content = {"anyOf": [text, steps, _closed(said)]}
+    return {"type": "object", "additionalProperties": content, "minProperties": 1, "maxProperties": 1}
 
 
 def _event_time() -> Schema:
@@ -218,6 +263,7 @@ def _step(models: dict[str, type[Connector]], times: dict[str, Schema]) -> Schem
         "window": _said("Groups by time or by order", **{"$ref": "#/$defs/window"}),
         "emit": _said("When windows give results, and how these refine each other", **{"$ref": "#/$defs/emit"}),
         "aggregate": _said("Names and aggregates in Spark SQL", **named),
+        "match": _said("Finds a pattern in the rows of each key", **{"$ref": "#/$defs/match"}),
         "lookup": _said("Adds the columns of a table's row", **_with_connector(models, "table", lookup, ("on",))),
         "distinct": _said("Drops repeated rows", anyOf=[distinct, names]),
         "route": _said("Named outputs by condition; the first that holds", **named),
@@ -226,8 +272,9 @@ def _step(models: dict[str, type[Connector]], times: dict[str, Schema]) -> Schem
         "drop": _said("Removes columns", **names),
     }  # fmt: skip
     reads = [{"required": [key]} for key in ("from", "union", "sql")]
-    needs = {"key_by": ["aggregate"], "window": ["aggregate"], "emit": ["window"]}
-    return _closed(keys) | {"anyOf": reads, "dependentRequired": needs}
+    needs = {"window": ["aggregate"], "emit": ["window"]}
+    keyed = {"key_by": {"anyOf": [{"required": ["aggregate"]}, {"required": ["match"]}]}}
+    return _closed(keys) | {"anyOf": reads, "dependentRequired": needs, "dependentSchemas": keyed}
 
 
 def _with_connector(

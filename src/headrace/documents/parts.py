@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from headrace.documents import options, windowing
+from headrace.documents import matching, options, windowing
 from headrace.documents.faults import Faults, at, fault
 from headrace.documents.reading import (
     Reader,
@@ -116,6 +116,11 @@ def aggregate(value: Value, by: Named, window: Value | None, emits: Value | None
     return Part(
         "window", window.where, lambda name, ref: WindowAggregate(name, ref, by, kind, emission, values or ())
     )
+
+
+def match(value: Value, by: Named) -> Part:
+    """`match`: a pattern in the rows of each key."""
+    return Part("match", value.where, matching.match(value, by))
 
 
 def distinct(value: Value) -> Part:

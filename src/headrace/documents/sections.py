@@ -19,7 +19,7 @@ from headrace.streams.pipeline import source_node
 SOURCE = ("format", "schema", "on_error", "event_time", "ingestion_time", "processing_time")
 STEP = (
     "from", "union", "where", "with_columns", "event_time", "ingestion_time", "processing_time", "key_by",
-    "window", "emit", "aggregate", "lookup", "distinct", "route", "sql", "select", "drop",
+    "window", "emit", "aggregate", "match", "lookup", "distinct", "route", "sql", "select", "drop",
 )  # fmt: skip
 """The keys of a step, in the order they apply."""
 MIDDLE: dict[str, Callable[[Value], Part]] = {
@@ -27,7 +27,7 @@ MIDDLE: dict[str, Callable[[Value], Part]] = {
     "distinct": parts.distinct,
     "route": parts.route,
 }
-_LATER = ("match", "join")
+_LATER = ("join",)
 _TIMES: dict[str, Callable[[Value], Part | None]] = {
     "event_time": parts.event_time,
     "ingestion_time": lambda value: parts.clock_time("ingestion", value),
@@ -115,7 +115,7 @@ def step(name: str, where: str, value: Value) -> StepEntry:
         tuple(part for part in before if part is not None),
         middle,
         tuple(part for part in after if part is not None),
-        _places(given, "lookup", "distinct"),
+        _places(given, "lookup", "distinct", "match"),
     )
     if not faults.problems:
         _whole(entry, given, faults)
@@ -195,13 +195,14 @@ def _reference(value: Value) -> Scalar:
 
 
 def _middle(given: Fields, faults: Faults) -> Part | Query | None:
-    found = [key for key in ("aggregate", *MIDDLE, "sql") if key in given]
+    found = [key for key in ("aggregate", "match", *MIDDLE, "sql") if key in given]
     for key in found[1:]:
         faults.add(
             given.key_at(key), f"a step does one thing, got `{found[0]}` and `{key}`", "make two steps of it"
         )
     for key in ("key_by", "window", "emit"):
-        if key in given and "aggregate" not in given and not any(later in given for later in _LATER):
+        keyed = key == "key_by" and "match" in given
+        if key in given and "aggregate" not in given and not keyed and not any(w in given for w in _LATER):
             faults.add(
                 given.key_at(key),
                 f"`{key}` needs `aggregate` in the same step",
@@ -214,6 +215,8 @@ def _middle(given: Fields, faults: Faults) -> Part | Query | None:
         return faults.attempt(_query, given["sql"])
     if found[0] == "aggregate":
         return _aggregate(given, keys or (), faults)
+    if found[0] == "match":
+        return faults.attempt(parts.match, given["match"], keys or ())
     return faults.attempt(MIDDLE[found[0]], given[found[0]])
 
 

@@ -19,7 +19,7 @@ from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
 from headrace.engine.step_record import STATELESS, Record, changed, keep, kept, record_of
 from headrace.errors import PlanError
-from headrace.plan.facts import by_clock, change_of, delay_of, is_timed, lives_by_clock
+from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed, lives_by_clock
 from headrace.plan.nodes import Aggregate, Node, Ref, Sink, Sql
 from headrace.plan.queries import Query, made_of_rejects, queries_of
 
@@ -150,7 +150,8 @@ class Assembly:
 
     def _log(self, ref: Ref) -> HandoverLog:
         timed = is_timed(self.graph, ref)
-        return HandoverLog(self.directory, ref, delay=delay_of(self.graph, ref) if timed else None)
+        delay = delay_of(self.graph, ref) if timed else None
+        return HandoverLog(self.directory, ref, delay=delay, hold=hold_of(self.graph, ref))
 
     def _run(self, built: Assembled, sink: str, mode: WriteMode) -> Run:
         return Run(

@@ -27,16 +27,18 @@ if TYPE_CHECKING:
 class HandoverLog:
     """The log of one output of one query."""
 
-    def __init__(self, directory: str | Path, ref: Ref, *, delay: int | None) -> None:
+    def __init__(self, directory: str | Path, ref: Ref, *, delay: int | None, hold: int = 0) -> None:
         """Name a log.
 
         Args:
             directory: the pipeline's directory.
             ref: the output that is handed over.
             delay: how far the watermark stays behind the rows' time in microseconds, or None if they have no time.
+            hold: how long after its own time a row may come: the reader's watermark stays that far behind.
         """
         self.path = Path(directory) / "handover" / str(ref).replace(":", "_")
         self.delay = delay
+        self.hold = hold
 
     def writer(self) -> Writer:
         """The writing end: the exactly-once file sink."""
@@ -47,9 +49,10 @@ class HandoverLog:
         if self.delay is None:
             return frame
         rows = frame.withColumn(BEAT, F.lit(False))
-        if watermark_ms <= 0:
+        watermark = watermark_ms * 1000 - self.hold
+        if watermark <= 0:
             return rows
-        time = F.timestamp_micros(F.lit(watermark_ms * 1000 + self.delay))
+        time = F.timestamp_micros(F.lit(watermark + self.delay))
         beat = frame.sparkSession.range(1).select(time.alias(TIME), F.lit(True).alias(BEAT))
         return rows.unionByName(beat, allowMissingColumns=True)
 

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documen
 
 from headrace.engine.distinct import deduplicated
 from headrace.engine.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
+from headrace.engine.matching import matched
 from headrace.engine.native import native_windows
 from headrace.engine.watermarks import with_floor
 from headrace.engine.windowing import Time, windowed, windowed_batch
@@ -36,6 +37,7 @@ from headrace.plan.nodes import (
     EventTime,
     FrameSource,
     Lookup,
+    Match,
     Node,
     Ref,
     Route,
@@ -148,7 +150,7 @@ def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) ->
     """The frame with its watermark; a floor over it, unless what follows at once is a step that has no condition."""
     marked = lowering.inputs.watermarked(frame, node)
     followed = lowering.graph.consumers[Ref(node.name)]
-    unconditional = all(isinstance(step, Aggregate | WindowAggregate | Distinct) for step in followed)
+    unconditional = all(isinstance(step, Aggregate | WindowAggregate | Distinct | Match) for step in followed)
     return marked if unconditional or not marked.isStreaming else with_floor(marked)
 
 
@@ -250,6 +252,15 @@ def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
 
 
 @lower.register
+def _match(node: Match, lowering: Lowering) -> DataFrame:
+    frame = lowering.frame(node.input)
+    computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
+    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
+    time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
+    return matched(frame.withColumns(computed), keys, node, time=time)
+
+
+@lower.register
 def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
     return deduplicated(lowering.spark, lowering.frame(node.input), node)
 
@@ -261,7 +272,7 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
         rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
-        keys = node.keys if isinstance(node, WindowAggregate) else ()
+        keys = node.keys if isinstance(node, WindowAggregate | Match) else ()
         return rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
     if ref.output != MAIN:
         raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])

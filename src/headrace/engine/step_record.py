@@ -14,10 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from headrace.documents.written import trigger_of, window_of
+from headrace.documents.written_patterns import match_of
 from headrace.durations import text as length
 from headrace.engine.checkpoints import begun
 from headrace.errors import Problem
-from headrace.plan.nodes import Aggregate, Distinct, Expression, Named, Node, Opaque, Sql, WindowAggregate
+from headrace.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Expression,
+    Match,
+    Named,
+    Node,
+    Opaque,
+    Sql,
+    WindowAggregate,
+)
 from headrace.windows import Trailing
 
 NAME = "step.json"
@@ -43,6 +54,8 @@ def record_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False)
     match node:
         case WindowAggregate():
             record, looked_at = _window(node, by_clock), _looked_at_by_window(node, columns)
+        case Match():
+            record, looked_at = _match(node, by_clock), list(columns)
         case Distinct():
             within = length(node.within) if node.within is not None else "for ever"
             record, looked_at = {"on": ", ".join(node.on), "within": within}, list(node.on)
@@ -104,6 +117,12 @@ def _window(node: WindowAggregate, by_clock: bool) -> Record:
         "late_rows": emission.late_rows,
         "time": "clock" if by_clock else "event",
     }
+
+
+def _match(node: Match, by_clock: bool) -> Record:
+    """What a match gives is computed from its rows when it is found: it is not in the state."""
+    said = {name: _plain(value) for name, value in match_of(node, _text).items() if name != "select"}
+    return {"keys": _named(node.keys), **said, "time": "clock" if by_clock else "event"}
 
 
 def _looked_at_by_window(node: WindowAggregate, columns: Mapping[str, str]) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from headrace.errors import Problem
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Node, Ref, Sink, Sql, WindowAggregate
+from headrace.plan.nodes import Match, Node, Ref, Sink, Sql, WindowAggregate
+from headrace.plan.pattern_rules import grows
 from headrace.windows import Session
 
 Caution = Callable[[Graph, Node], Iterator[tuple[str, str]]]
@@ -59,4 +60,9 @@ def _swallowed_sessions(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
             )
 
 
-_CAUTIONS: tuple[Caution, ...] = (_unread, _dropping_sql, _swallowed_sessions)
+def _growing_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Match) and (found := grows(node)):
+        yield found
+
+
+_CAUTIONS: tuple[Caution, ...] = (_unread, _dropping_sql, _swallowed_sessions, _growing_pattern)

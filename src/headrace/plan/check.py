@@ -18,6 +18,7 @@ from headrace.plan.nodes import (
     Drop,
     EventTime,
     Lookup,
+    Match,
     Node,
     Ref,
     Sink,
@@ -25,6 +26,7 @@ from headrace.plan.nodes import (
     Union,
     WindowAggregate,
 )
+from headrace.plan.pattern_rules import pattern_problems
 from headrace.windows import Session, Sliding, Trailing, Tumbling
 
 Rule = Callable[[Graph, Node], Iterator[tuple[str, str]]]
@@ -107,7 +109,7 @@ def _columns(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield from _known(graph, node, node.on, node.input, "distinct on")
     if isinstance(node, Drop):
         yield from _known(graph, node, node.columns, node.input, "drop")
-    if isinstance(node, Aggregate | WindowAggregate):
+    if isinstance(node, Aggregate | WindowAggregate | Match):
         plain = [name for _, key in node.keys if (name := plain_column(key))]
         yield from _known(graph, node, tuple(plain), node.input, "key")
 
@@ -132,7 +134,8 @@ def _known(
 
 
 def _time(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
-    wants = (isinstance(node, Distinct) and node.within is not None) or isinstance(node, WindowAggregate)
+    windowed = isinstance(node, WindowAggregate | Match)
+    wants = windowed or (isinstance(node, Distinct) and node.within is not None)
     if wants and not is_timed(graph, node.inputs[0]):
         yield (
             f"{node.verb} needs rows with time",
@@ -236,8 +239,9 @@ _RULES: tuple[tuple[Rule, *tuple[str, ...]], ...] = (
     (_event_time, "event_time"),
     (_columns, "key_by", "on", "distinct", "drop"),
     (_twice, "aggregate"),
-    (_time, "window", "distinct"),
+    (_time, "window", "distinct", "match"),
     (_window, "emit", "window"),
+    (pattern_problems, "match"),
     (_changelog, "from"),
     (_sink, "mode"),
     (_sink_key, "key"),

@@ -19,6 +19,7 @@ from headrace.plan.nodes import (
     Drop,
     EventTime,
     Lookup,
+    Match,
     Named,
     Node,
     Ref,
@@ -32,6 +33,7 @@ from headrace.plan.nodes import (
     WindowAggregate,
     WithColumns,
 )
+from headrace.plan.pattern_phrases import pattern_phrase
 from headrace.plan.phrases import emission_phrases, window_phrase
 
 _CLOCKS = {"ingestion": "the batch that read the row", "processing": "the step that uses it"}
@@ -72,13 +74,15 @@ def _masked(name: str, value: object) -> str:
 def _kept(graph: Graph, node: Node) -> list[str]:
     """Side outputs that nobody reads are still kept: say where they go."""
     free = [
-        out for out in node.outputs if out in ("late", "rejects") and not graph.consumers[Ref(node.name, out)]
+        out
+        for out in node.outputs
+        if out in ("late", "rejects", "timeouts") and not graph.consumers[Ref(node.name, out)]
     ]
     if isinstance(node, Source) and node.on_error != "divert":
         return []
     return [
         f"{out} are counted and kept in files"
-        if out == "rejects"
+        if out in ("rejects", "timeouts")
         else "late rows are counted and kept in files"
         for out in free
     ]
@@ -128,6 +132,19 @@ def _window(node: WindowAggregate) -> list[str]:
     ]
 
 
+def _match(node: Match) -> list[str]:
+    within, skip = node.within, "" if node.skip.kind == "past_last" else f"skip {node.skip}"
+    return [
+        pattern_phrase(node.pattern),
+        _by(node.keys),
+        f"within {text(within.whole)}" if within.whole else "",
+        f"rows less than {text(within.between)} apart" if within.between else "",
+        "in arrival order" if node.order == "arrival" else "",
+        skip,
+        named(node.select) if node.select else "",
+    ]
+
+
 def _sink(node: Sink) -> list[str]:
     return [connector_phrase(node.connector), f"mode {node.mode}" if node.mode else ""]
 
@@ -147,5 +164,6 @@ _SAID: dict[type[Node], Callable[..., list[str]]] = {
     Sql: lambda node: [" ".join(node.query.split())],
     Aggregate: lambda node: ["running", _by(node.keys), named(node.aggregates)],
     WindowAggregate: _window,
+    Match: _match,
     Sink: _sink,
 }

@@ -15,6 +15,7 @@ from headrace.plan.nodes import (
     EventTime,
     FrameSource,
     Lookup,
+    Match,
     Named,
     Node,
     Ref,
@@ -46,6 +47,8 @@ def columns_of(graph: Graph, ref: Ref) -> Columns:
     if ref.output == "late":
         before = columns_of(graph, node.inputs[0])
         return None if before is None else (*before, *LATE_COLUMNS)
+    if ref.output == "timeouts" and isinstance(node, Match):
+        return (*_names(node.keys), *node.pattern.names)
     return _COLUMNS[type(node)](graph, node) if type(node) in _COLUMNS else None
 
 
@@ -54,7 +57,7 @@ def is_timed(graph: Graph, ref: Ref) -> bool:
     node = graph[ref.step]
     if ref.output in ("rejects", "late") or isinstance(node, Source | FrameSource | Aggregate | Sql):
         return False
-    if isinstance(node, EventTime | ClockTime | WindowAggregate):
+    if isinstance(node, EventTime | ClockTime | WindowAggregate | Match):
         return True
     return all(is_timed(graph, before) for before in node.inputs)
 
@@ -62,13 +65,15 @@ def is_timed(graph: Graph, ref: Ref) -> bool:
 def by_clock(graph: Graph, ref: Ref) -> bool:
     """Whether the time of these rows is a clock's, so that the clock is their watermark."""
     node = graph[ref.step]
-    if isinstance(node, EventTime | WindowAggregate):
+    if isinstance(node, EventTime | WindowAggregate | Match):
         return False
     return isinstance(node, ClockTime) or any(by_clock(graph, before) for before in node.inputs)
 
 
 def lives_by_clock(graph: Graph, node: Node) -> bool:
     """Whether a step fires by processing time: its rows' time is a clock's, or a trigger of it is."""
+    if isinstance(node, Match):
+        return by_clock(graph, node.input)
     if not isinstance(node, WindowAggregate) or node.emission.late_rows == "count":
         return False
     return by_clock(graph, node.input) or asks_clock(node.emission.trigger)
@@ -79,9 +84,21 @@ def delay_of(graph: Graph, ref: Ref) -> int:
     node = graph[ref.step]
     if isinstance(node, EventTime):
         return node.out_of_order
-    if isinstance(node, WindowAggregate | ClockTime):
+    if isinstance(node, WindowAggregate | ClockTime | Match):
         return 0
     return max((delay_of(graph, before) for before in node.inputs), default=0)
+
+
+def hold_of(graph: Graph, ref: Ref) -> int:
+    """How long after its own time a row of this output may come, in microseconds.
+
+    An absence is known when its time is up, and with a skip a match waits for those that began before it.
+    """
+    node = graph[ref.step]
+    if isinstance(node, Match) and not ref.output:
+        waits = node.skip.kind != "none" or node.pattern.elements[-1].negated
+        return (node.within.whole or node.within.between or 0) if waits else 0
+    return max((hold_of(graph, before) for before in node.inputs), default=0) if not node.stateful else 0
 
 
 def change_of(graph: Graph, ref: Ref) -> Change:
@@ -94,6 +111,8 @@ def change_of(graph: Graph, ref: Ref) -> Change:
         return "none"
     if isinstance(node, Aggregate) or (isinstance(node, Sql) and node.groups):
         return "updates"
+    if isinstance(node, Match):
+        return "none"
     if isinstance(node, WindowAggregate):
         return "none" if node.emission.fires_once else "refinements"
     found = {change_of(graph, before) for before in node.inputs}
@@ -153,6 +172,12 @@ def _grouped(graph: Graph, node: Node) -> Columns:
     return (*keys, *values) if isinstance(node, Aggregate) else (*keys, "window", *values, "pane")
 
 
+def _matched(graph: Graph, node: Node) -> Columns:
+    assert isinstance(node, Match)
+    values = node.pattern.names if node.select is None else _names(node.select)
+    return (*_names(node.keys), *values)
+
+
 def _same(graph: Graph, node: Node) -> Columns:
     return columns_of(graph, node.inputs[0])
 
@@ -180,4 +205,5 @@ _COLUMNS: dict[type[Node], Callable[[Graph, Node], Columns]] = {
     Lookup: _looked_up,
     Aggregate: _grouped,
     WindowAggregate: _grouped,
+    Match: _matched,
 }

@@ -6,12 +6,14 @@ Nodes hold what the user wrote and nothing that Spark knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from headrace.connectors.base import Connector, WriteMode
 from headrace.formats import Format
 from headrace.formats.schemas import Schema
+from headrace.patterns.building import Pattern
+from headrace.patterns.elements import Order, Skip, Within
 from headrace.triggers import Emission
 from headrace.windows import Window
 
@@ -263,6 +265,28 @@ class WindowAggregate(Node):
     @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, "late") if self.emission.late_rows == "divert" else (MAIN,)
+
+
+@dataclass(frozen=True)
+class Match(Node):
+    """Finds a pattern in the rows of each key. `select` is None for one array of rows for each step."""
+
+    input: Ref
+    keys: Named
+    pattern: Pattern
+    within: Within = field(default_factory=Within)
+    skip: Skip = field(default_factory=Skip)
+    order: Order = "event_time"
+    select: Named | None = None
+    verb: ClassVar[str] = "match"
+
+    @property
+    def stateful(self) -> bool:
+        return True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, "timeouts", "late")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from headrace.plan.nodes import (
     Distinct,
     EventTime,
     Lookup,
+    Match,
     Node,
     Opaque,
     Sink,
@@ -140,7 +141,17 @@ def _window_state(graph: Graph, node: WindowAggregate) -> str:
     return f"open windows{each}, kept {text(window.size + behind)} from their start"
 
 
-def _key(node: Aggregate | WindowAggregate) -> str:
+def _match(graph: Graph, node: Node) -> Tier:
+    assert isinstance(node, Match)
+    each = f" of each {_key(node)}" if node.keys else ""
+    within = node.within.whole or node.within.between
+    kept = f"kept {text(within)}" if within else "never forgotten"
+    behind = sum(n.out_of_order for n in graph.upstream(node) if isinstance(n, EventTime))
+    waits = f", and rows up to {text(behind)} behind" if behind and node.order != "arrival" else ""
+    return Tier("kernel", "Spark has no patterns", f"partial matches{each}, {kept}{waits}")
+
+
+def _key(node: Aggregate | WindowAggregate | Match) -> str:
     return ", ".join(name for name, _ in node.keys)
 
 
@@ -157,5 +168,6 @@ _TIERS: dict[type[Node], Callable[[Graph, Node], Tier]] = {
     Aggregate: _aggregate,
     Distinct: _distinct,
     WindowAggregate: _window,
+    Match: _match,
     Sink: _sink,
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.durations import Duration
+from headrace.patterns.building import Pattern
+from headrace.patterns.elements import Order, Skip, Within
 from headrace.streams.keyed import KeyedStream, keys_of
 from headrace.streams.stream import Stream
 from headrace.streams.windowed import WindowedStream
@@ -13,6 +16,7 @@ from headrace.windows import Window
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from headrace.streams.matches import Matches
     from headrace.streams.panes import Deduplicated
 
 
@@ -47,3 +51,47 @@ class TimedKeyedStream(KeyedStream):
     def window(self, window: Window, /) -> WindowedStream:
         """Group the rows of each key by window."""
         return WindowedStream(self._pipeline, self._ref, self._keys, window)
+
+    def match(
+        self,
+        name: str,
+        pattern: Pattern,
+        /,
+        *,
+        within: Duration | Mapping[str, Duration] | Within | None = None,
+        skip: str | Mapping[str, str] | Skip = "past_last",
+        order: Order = "event_time",
+        select: Mapping[str, str | Column] | None = None,
+    ) -> Matches:
+        """Find a pattern in the rows of each key, taken in event-time order.
+
+        A row waits until the watermark has passed it; one behind the watermark goes to `.late`. Without `within` a
+        pattern that was begun is remembered for ever.
+
+        Args:
+            name: the step's name.
+            pattern: from `patterns`.
+            within: the longest time from the first row to the last (a match needs less), or
+                `{"whole": ..., "between": ...}`; `between` is from each row to the next.
+            skip: where the search goes on after a match: `"past_last"` row of it, `"none"` (every match is found),
+                `"to_next"` (after its first row), `patterns.to_first(step)`, `patterns.to_last(step)`.
+            order: `"arrival"` takes rows as they come; then none is late.
+            select: what a match gives, by name; else one array of rows for each step.
+
+        >>> from headrace import Pipeline, connect, patterns
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
+        >>> hits = tx.event_time("ts").key_by("card").match(
+        ...     "hits",
+        ...     patterns.step("small", "amount < 1").followed_by("large", "amount > 100 * small.amount"),
+        ...     within="1 minute",
+        ...     select={"at": "large.ts"},
+        ... )
+        >>> hits.timeouts
+        <hits.timeouts of p>
+        """
+        from headrace.streams.matches import Matches, match_node
+
+        node = match_node(
+            name, self._ref, self._keys, pattern, within=within, skip=skip, order=order, select=select
+        )
+        return Matches(self._pipeline, self._pipeline.add(node))

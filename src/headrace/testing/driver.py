@@ -1,21 +1,23 @@
-"""A windowed step on its own, without a Spark query: the kernel's per-key logic, driven by a script in milliseconds.
+"""A windowed step or a pattern on its own, without a Spark query: the kernel's per-key logic, driven by a script in milliseconds.
 
-Cases about windows and triggers mostly have one source and one step. For those the kernel's in-process driver does what
+Cases about windows, triggers and patterns mostly have one source and one step. For those the kernel's in-process driver does what
 a query would do to each key, batch by batch. What it can't show (recovery, other steps, conditions on rows) goes
 through Spark, and so does any case that says `through: spark`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.engine.matching import MatchDriver
 from headrace.engine.watermarks import END_OF_TIME_MS
 from headrace.engine.windowing import WindowDriver, declaration
 from headrace.formats.datatypes import Array, DataType, Map, Struct
+from headrace.patterns.elements import Element, Where
 from headrace.plan.facts import plain_column
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import EventTime, Opaque, Sink, Source, WindowAggregate
+from headrace.plan.nodes import EventTime, Match, Named, Opaque, Sink, Source, WindowAggregate
 from headrace.testing.outputs import Output, rows_of
 from headrace.testing.script import Restart, decodes, output_of, schema_of
 from headrace.testing.transcript import Case
@@ -23,7 +25,7 @@ from headrace.testing.values import micros_of_plain
 from headrace.windows import Delta, Landmark, Punctuation
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 POSITION = "__position struct<source: string, partition: string, offset: bigint>"
 
@@ -36,6 +38,8 @@ def drivable(case: Case) -> bool:
     match steps:
         case [Source() as source, EventTime() as time, WindowAggregate() as window]:
             return not decodes(source) and _plain_time(time) and _plain_window(window)
+        case [Source() as source, EventTime() as time, Match() as pattern]:
+            return not decodes(source) and _plain_time(time) and _plain_match(pattern)
     return False
 
 
@@ -45,8 +49,25 @@ def _plain_time(node: EventTime) -> bool:
 
 def _plain_window(node: WindowAggregate) -> bool:
     looks_at_rows = isinstance(node.window, Punctuation | Delta | Landmark)
-    keys_are_columns = all(plain_column(expression) == name for name, expression in node.keys)
-    return node.emission.late_rows == "divert" and keys_are_columns and not looks_at_rows
+    return node.emission.late_rows == "divert" and _columns(node.keys) and not looks_at_rows
+
+
+def _plain_match(node: Match) -> bool:
+    measures = [item for _, item in node.select or ()]
+    return _columns(node.keys) and all(
+        isinstance(said, str) for said in (*_said(node.pattern.elements), *measures)
+    )
+
+
+def _columns(keys: Named) -> bool:
+    return all(plain_column(expression) == name for name, expression in keys)
+
+
+def _said(elements: tuple[Element, ...]) -> list[Any]:
+    own = [element.body.condition for element in elements if isinstance(element.body, Where)]
+    said = [*own, *(element.until for element in elements)]
+    inner = [condition for element in elements for part in element.parts for condition in _said(part)]
+    return [condition for condition in (*said, *inner) if condition is not None]
 
 
 class DriverStage:
@@ -55,16 +76,12 @@ class DriverStage:
     dropped = 0
 
     def __init__(self, spark: SparkSession, case: Case) -> None:
-        source, time, window = (_only(case.graph, kind) for kind in (Source, EventTime, WindowAggregate))
+        source, time = (_only(case.graph, kind) for kind in (Source, EventTime))
         self._graph = case.graph
         self._time: EventTime = time
         self._schema = schema_of(source)
         frame = spark.createDataFrame([], f"{self._schema.ddl}, __ts timestamp, {POSITION}")
-        aggregates = {
-            name: given.column if isinstance(given, Opaque) else given for name, given in window.aggregates
-        }
-        self._driver = WindowDriver(frame, [name for name, _ in window.keys], aggregates)
-        self._declared = declaration(window.window, window.emission)
+        self._run = _runner(case.graph, frame)
         self._fixed = bool(case.fed)
         self._batches: list[dict[str, Any]] = []
         self._clock = 0
@@ -108,7 +125,7 @@ class DriverStage:
         """All that an output ever gave; the script so far is run from its start, which takes no time to speak of."""
         ref = output_of(self._graph, output)
         tag = (ref.output if ref is not None else "") or "main"
-        answer = self._driver.run(self._declared, self._batches)
+        answer = self._run(self._batches)
         schema = next(f["type"] for f in answer["schema"]["fields"] if f["name"] == f"__{tag}")
         rows = [row[f"__{tag}"] for event in answer["events"] for row in event if row["__output"] == tag]
         return [_shown(row) for row in rows_of(schema, rows)]
@@ -131,6 +148,20 @@ class DriverStage:
         self._count += 1
         values = {field.name: _inner(row.get(field.name), field.type) for field in self._schema.fields}
         return {**values, "__ts": values[self._time.column], "__position": place}
+
+
+def _runner(graph: Graph, frame: DataFrame) -> Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]:
+    """What runs a script of batches through the case's one step."""
+    if graph.of(Match):
+        node = _only(graph, Match)
+        return MatchDriver(frame, [name for name, _ in node.keys], node).run
+    window = _only(graph, WindowAggregate)
+    aggregates = {
+        name: given.column if isinstance(given, Opaque) else given for name, given in window.aggregates
+    }
+    driver = WindowDriver(frame, [name for name, _ in window.keys], aggregates)
+    declared = declaration(window.window, window.emission)
+    return lambda batches: driver.run(declared, batches)
 
 
 def _only(graph: Graph, kind: type[Any]) -> Any:

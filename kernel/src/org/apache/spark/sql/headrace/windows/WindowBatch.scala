@@ -25,7 +25,7 @@ object WindowBatch {
     val node = MapGroups(
       new BatchRun(step), UnresolvedDeserializer(encoder.deserializer, keys), WholeRow(), keys, child.output, Nil,
       AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)(), child)
-    classic.Dataset.ofRows(session, WindowOperator.serialized(node, node.outputObjAttr, step))
+    classic.Dataset.ofRows(session, WindowOperator.serialized(node, node.outputObjAttr, step.layout.output))
   }
 }
 

@@ -25,39 +25,46 @@ import scala.jdk.CollectionConverters._
 final class WindowDriver(frame: Dataset[Row], grouped: Dataset[Row], spec: String) {
   private var step = Step(frame, grouped, spec)
   private val json = new ObjectMapper
-  private val input = WindowDriver.plain(StructType(step.layout.input.map(a => StructField(a.name, a.dataType))))
-  private val parse = new JacksonParser(input.asInstanceOf[StructType], WindowDriver.options, true, Nil)
-  private val unsafe = UnsafeProjection.create(input.asInstanceOf[StructType])
+  private val rows = new ScriptRows(StructType(step.layout.input.map(a => StructField(a.name, a.dataType))))
 
   /** Runs a script from an empty state; gives what each event emitted, the counts, the rows left open and the schema. */
   def run(spec: String, script: String): String = {
     step = Step(step.layout.withKind(Spec.parse(spec).kind), step.aggregates, step.keys, Spec.parse(spec))
     val keyed = new KeyedRun(step)
     val events = json.readTree(script).elements.asScala.map { event =>
-      val rows = event.path("rows").elements.asScala.map(row).toVector
       val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
-      keyed.batch(rows, watermark, event.path("clock").asLong)
-    }.map(rows => s"[${rows.map(shown).mkString(",")}]").mkString("[", ",", "]")
+      keyed.batch(rows.read(event.path("rows")), watermark, event.path("clock").asLong)
+    }.map(rows.shown(_, step.layout.output)).mkString("[", ",", "]")
     val counts = json.writeValueAsString(keyed.counts.values)
     s"""{"events": $events, "counts": $counts, "open": ${keyed.open}, "schema": ${step.layout.output.json}}"""
   }
+}
+
+/** Rows of a script as JSON, in and out; times are the numbers they are inside Spark. */
+final class ScriptRows(input: StructType) {
+  private val json = new ObjectMapper
+  private val plain = ScriptRows.plain(input).asInstanceOf[StructType]
+  private val parse = new JacksonParser(plain, ScriptRows.options, true, Nil)
+  private val unsafe = UnsafeProjection.create(plain)
+
+  def read(rows: JsonNode): Vector[InternalRow] = rows.elements.asScala.map(row).toVector
+
+  /** Rows of a schema as a JSON array. */
+  def shown(rows: Seq[InternalRow], schema: StructType): String = rows.map { row =>
+    val text = new CharArrayWriter
+    val generator = new JacksonGenerator(ScriptRows.plain(schema).asInstanceOf[StructType], text, ScriptRows.options)
+    generator.write(row)
+    generator.flush()
+    text.toString
+  }.mkString("[", ",", "]")
 
   private def row(node: JsonNode): InternalRow = {
     val create = CreateJacksonParser.string _
     unsafe(parse.parse[String](json.writeValueAsString(node), create, org.apache.spark.unsafe.types.UTF8String.fromString).head).copy()
   }
-
-  private def shown(row: InternalRow): String = {
-    val text = new CharArrayWriter
-    val schema = WindowDriver.plain(step.layout.output).asInstanceOf[StructType]
-    val generator = new JacksonGenerator(schema, text, WindowDriver.options)
-    generator.write(row)
-    generator.flush()
-    text.toString
-  }
 }
 
-object WindowDriver {
+object ScriptRows {
   private def options = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
 
   /** The same schema with times as the numbers they are inside Spark. */

@@ -21,9 +21,11 @@ object WindowOperator {
   /** Setting of a session in virtual time: every open window is visited in every batch. */
   val Eager = "spark.headrace.windows.eager"
 
-  // Two windows of a key may want the same moment; Spark warns of each second registration.
   private val timers =
     "org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl"
+
+  /** Two windows of a key may want the same moment; Spark warns of each second registration. */
+  def quietTimers(): Unit = Configurator.setLevel(timers, Level.ERROR)
 
   /**
    * Tagged rows of a step over a stream.
@@ -34,22 +36,22 @@ object WindowOperator {
    * @param counts where rows are counted
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], spec: String, counts: Counts): Dataset[Row] = {
-    Configurator.setLevel(timers, Level.ERROR)
+    quietTimers()
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val read = Step(frame, grouped, spec)
     val declared = read.copy(spec = read.spec.copy(eager = session.conf.get(Eager, "false").toBoolean))
     val (child, renamed) = hidden(frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
     val keys = constant(declared.keys.map(k => renamed(k.exprId)), child)
     val processor = new WindowProcessor(declared, counts)
-    val operator = node(processor, declared, keys._1, keys._2)
-    classic.Dataset.ofRows(session, serialized(operator, operator.outputObjAttr, declared))
+    val operator = node(processor, declared.spec.byClock, keys._1, keys._2)
+    classic.Dataset.ofRows(session, serialized(operator, operator.outputObjAttr, declared.layout.output))
   }
 
   /**
    * The same columns without the mark of a watermark: where Spark sees it, it drops late rows before they come here.
    * The watermark moves all the same.
    */
-  private def hidden(plan: LogicalPlan): (LogicalPlan, Map[ExprId, Attribute]) = {
+  def hidden(plan: LogicalPlan): (LogicalPlan, Map[ExprId, Attribute]) = {
     val columns = plan.output.map(a => Alias(a, a.name)(explicitMetadata = Some(Metadata.empty)))
     (Project(columns, plan), plan.output.map(_.exprId).zip(columns.map(_.toAttribute)).toMap)
   }
@@ -62,8 +64,10 @@ object WindowOperator {
       (Seq(one.toAttribute), Project(plan.output :+ one, plan))
     }
 
-  private def node(
-      processor: WindowProcessor, step: Step, keys: Seq[Attribute], child: LogicalPlan): TransformWithState = {
+  /** A processor that takes whole rows and gives rows as objects, on Spark's state. */
+  def node(
+      processor: StatefulProcessor[Row, InternalRow, InternalRow], byClock: Boolean, keys: Seq[Attribute],
+      child: LogicalPlan): TransformWithState = {
     val encoder = ExpressionEncoder(StructType(keys.map(k => StructField(k.name, k.dataType, k.nullable))))
     val deserializer = UnresolvedDeserializer(encoder.deserializer, keys)
     new TransformWithState(
@@ -72,7 +76,7 @@ object WindowOperator {
       keys,
       child.output,
       processor.asInstanceOf[StatefulProcessor[Any, Any, Any]],
-      if (step.spec.byClock) TimeMode.ProcessingTime() else TimeMode.EventTime(),
+      if (byClock) TimeMode.ProcessingTime() else TimeMode.EventTime(),
       OutputMode.Append(),
       encoder.asInstanceOf[ExpressionEncoder[Any]],
       AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)(),
@@ -85,9 +89,9 @@ object WindowOperator {
   }
 
   /** The tagged rows out of the objects that a node gives. */
-  def serialized(node: LogicalPlan, row: Attribute, step: Step): LogicalPlan =
+  def serialized(node: LogicalPlan, row: Attribute, output: StructType): LogicalPlan =
     SerializeFromObject(
-      step.layout.output.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
+      output.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
         Alias(RowColumn(row, i, field.dataType), field.name)()
       }, node)
 }

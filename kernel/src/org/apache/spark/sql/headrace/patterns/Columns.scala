@@ -1,0 +1,107 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.headrace.windows.{Event, Everything, Layout, Now, Time}
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+import scala.collection.mutable
+
+/**
+ * A step that looks at the rows of each key in order, whatever it looks for: what an operator, the in-process driver and
+ * a batch need to run it.
+ */
+trait InOrderStep extends Serializable {
+  def columns: Columns
+
+  /** Rows are taken as they come, not in event-time order. */
+  def arrival: Boolean
+
+  /** The clock is the watermark: ingestion and processing time. */
+  def clockTime: Boolean
+
+  /** Tells the state of this declaration from that of another. */
+  def fingerprint: Int
+
+  /** A matcher of its own for each task. */
+  def matcher(): Matcher
+}
+
+/**
+ * The columns of such a step: what comes in, what is computed for it before, and the kinds of rows that go out.
+ *
+ * @param raw the input, with Headrace's own columns (`__ts`, `__position`)
+ * @param added conditions that Spark computes on each row before the step, after the input's columns
+ * @param keyNames the key's columns
+ * @param outputs the step's outputs, the main one first; `late` is added. A row of any has the event time `__ts`
+ */
+final class Columns(
+    val raw: Seq[Attribute], val added: Seq[Alias], keyNames: Seq[String], outputs: Seq[(String, StructType)])
+    extends Serializable {
+  val input: Seq[Attribute] = raw ++ added.map(_.toAttribute)
+  val keys: Seq[Attribute] = keyNames.map(name => raw.find(_.name == name).getOrElse(
+    throw new IllegalArgumentException(s"a key must be a column here, got $name")))
+  private val side = new Layout(input, keys, Nil, Nil, Everything)
+
+  /** The columns that the user sees: those of a row that is kept. */
+  val visible: Seq[Attribute] = side.visible.toSeq.map(input(_))
+  val keyType: StructType = Columns.struct(keys)
+
+  /** Tagged rows: `__output` says which of the structs that follow has the row. */
+  val output: StructType = (outputs :+ ("late" -> side.late)).foldLeft(new StructType().add("__output", StringType)) {
+    case (made, (name, columns)) => made.add(s"__$name", columns)
+  }
+  private val tags = output.fieldNames.tail.map(name => UTF8String.fromString(name.drop(2)))
+
+  /** The plan with the added columns. */
+  def over(plan: LogicalPlan): LogicalPlan = Project(plan.output ++ added, plan)
+
+  /** A row of the input with the added columns, where no plan has computed them. */
+  @transient lazy val complete: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), raw)
+
+  @transient lazy val kept: UnsafeProjection = UnsafeProjection.create(visible, input)
+  @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
+
+  /** The events of a batch's rows of one key, in arrival order. */
+  def events(rows: Iterator[InternalRow]): Iterator[Event] = side.arrived(rows, matters = true).map(side.event)
+
+  def tagged(output: Int, row: InternalRow): InternalRow = {
+    val values = new Array[Any](tags.length + 1)
+    values(0) = tags(output)
+    values(output + 1) = row
+    new GenericInternalRow(values)
+  }
+
+  def late(event: Event, now: Now, reason: String): InternalRow = {
+    val known = now.watermark != Time.None
+    val by = for (t <- event.time if known) yield now.watermark - t
+    val row = event.row.copy()
+    val values = side.visible.map(i => row.get(i, input(i).dataType): Any) ++ Array[Any](
+      by.orNull, null, if (known) now.watermark else null, UTF8String.fromString(reason))
+    tagged(tags.length - 1, new GenericInternalRow(values))
+  }
+}
+
+object Columns {
+  def struct(of: Seq[Attribute]): StructType = StructType(of.map(a => StructField(a.name, a.dataType, a.nullable)))
+}
+
+/** Collects results as tagged rows. */
+final class Tagged(columns: Columns) extends Found {
+  private val rows = mutable.ArrayBuffer.empty[InternalRow]
+
+  override def emit(output: Int, row: InternalRow): Unit = rows += columns.tagged(output, row)
+  def late(event: Event, now: Now, reason: String): Unit = rows += columns.late(event, now, reason)
+
+  /** What has been emitted since the last call. */
+  def take(): Iterator[InternalRow] = {
+    val taken = rows.toArray
+    rows.clear()
+    taken.iterator
+  }
+}

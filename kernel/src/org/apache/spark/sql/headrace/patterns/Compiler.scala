@@ -1,0 +1,316 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import scala.collection.mutable
+
+/** What an element of a group must know of the group around it. */
+private final class Around(val element: Element, val alternatives: Boolean) {
+  /** Whether the group's first round is being built: later rounds follow the group's own repeats. */
+  var firstRound = true
+}
+
+/**
+ * Makes the automaton of a pattern, from its end to its beginning, with Flink CEP's meaning.
+ *
+ * An element becomes a state that takes its row on to the state after it (its sink). What may lie between becomes an
+ * edge that ignores, an optional element an edge that proceeds, `not_followed_by` an edge to a stop state on all states
+ * it lies before. Repeats are copies in a row, or one state that takes into itself.
+ */
+final class Compiler(spec: Spec) {
+  private val states = mutable.ArrayBuffer.empty[State]
+  private val stops = mutable.HashMap.empty[Int, State]
+  /** For the sink of a greedy loop that an `until` ends: the sink as it was before it waited for the loop's end. */
+  private val ungreedy = mutable.HashMap.empty[State, State]
+
+  def automaton: Automaton = {
+    val end = state(Kind.Final, -1)
+    val start = sequence(spec.elements, end, None, None)
+    new Automaton(states.toVector, start)
+  }
+
+  private def state(kind: Kind.Value, step: Int): State = {
+    val made = new State(states.size, kind, step)
+    states += made
+    made
+  }
+
+  /** The first state of elements that lead to a sink; `after` is the element that follows them all. */
+  private def sequence(
+      elements: IndexedSeq[Element], sink: State, around: Option[Around], after: Option[Element]): State =
+    elements.indices.foldRight(sink) { (i, next) =>
+      new Place(elements, i, around, if (i + 1 < elements.size) Some(elements(i + 1)) else after).states(next)
+    }
+
+  /** One element where it stands. */
+  private final class Place(elements: IndexedSeq[Element], index: Int, around: Option[Around], after: Option[Element]) {
+    private val element = elements(index)
+    private val own = new Around(element, element.body.isInstanceOf[Either])
+    private val step = element.body match {
+      case Leaf(number, _) => number
+      case _ => -1
+    }
+    private val head = index == 0 && around.isDefined
+
+    def states(sink: State): State = element.contiguity match {
+      case Contiguity.NotFollowedBy => absent(sink)
+      case Contiguity.NotNext => notNext(sink)
+      case _ => positive(sink)
+    }
+
+    /** At the end of a pattern, a state that waits for the time to be up; elsewhere other states stop. */
+    private def absent(sink: State): State =
+      if (!sink.isFinal || (spec.within.isEmpty && spec.between.isEmpty)) sink
+      else {
+        val pending = state(Kind.Pending, -1)
+        pending.proceed(stop(step, taking), taking)
+        pending.ignore(pending, Not(taking))
+        addStops(pending)
+        pending
+      }
+
+    private def notNext(sink: State): State = {
+      val waiting = state(Kind.Normal, -1)
+      // At the end the next row is passed over into the match's completion, for it is not part of it.
+      if (sink.isFinal) waiting.ignore(sink, Not(taking)) else waiting.proceed(sink, Not(taking))
+      waiting.proceed(stop(step, taking), taking)
+      waiting
+    }
+
+    private def positive(sink: State): State = {
+      val made =
+        if (element.looping) {
+          own.firstRound = false
+          val loop = looping(withoutNots(sink))
+          own.firstRound = true
+          repeated(loop, sink, element.from, element.from)
+        } else if (!element.once) repeated(sink, sink, element.from, element.to.get)
+        else single(sink, sink, taking, skipping, element.optional)
+      addStops(made)
+      made
+    }
+
+    /** `from` to `to` states in a row; those past `from` may be left out. */
+    private def repeated(sink: State, proceed: State, from: Int, to: Int): State = {
+      own.firstRound = false
+      val ignore = lasting(unless(betweenRepeats))
+      val take = unlessUntil(taking)
+      if (element.greedy && from != to) {
+        if (element.until.isDefined) ungreedy(sink) = copied(sink)
+        patient(sink, take)
+      }
+      var last = sink
+      for (_ <- from until to) {
+        last = single(last, proceed, take and recent, ignore, optional = true)
+        addFollowingStop(last)
+      }
+      for (_ <- 1 until from) {
+        last = single(last, null, take and recent, ignore, optional = false)
+        addFollowingStop(last)
+      }
+      own.firstRound = true
+      single(last, proceed, take, skipping, element.optional)
+    }
+
+    /** A state that takes one row, or the states of a whole group. */
+    private def single(sink: State, proceed: State, take: Test, ignore: Option[Test], optional: Boolean): State =
+      element.body match {
+        case Group(inner) =>
+          val first = sequence(inner, sink, Some(own), after)
+          if (optional) first.proceed(proceed, always)
+          first
+        case Either(alternatives) => choice(alternatives, sink, Option.when(optional)(proceed), ignore)
+        case _: Leaf => leaf(sink, proceed, take, ignore, optional)
+      }
+
+    private def leaf(sink: State, proceed: State, take: Test, ignore: Option[Test], optional: Boolean): State = {
+      val made = state(Kind.Normal, step)
+      val next = withoutNots(sink) // a row that is taken ends what a `not` before it forbids
+      made.take(next, take)
+      if (optional) leaveOut(made, proceed)
+      ignore.foreach { test =>
+        if (!optional && !headOfOptionalGroup) made.ignore(made, test)
+        else {
+          // Once a row was passed over, leaving the element out is the way of the states after it.
+          val waiting = state(Kind.Normal, step)
+          waiting.take(next, take)
+          waiting.ignore(waiting, test)
+          addStops(waiting)
+          made.ignore(waiting, test)
+        }
+      }
+      made
+    }
+
+    private def leaveOut(made: State, proceed: State): Unit = element.until match {
+      case Some(until) if element.greedy =>
+        made.proceed(ungreedy.getOrElse(proceed, proceed), always and until)
+        made.proceed(proceed, always and Not(until))
+      case _ => made.proceed(proceed, always)
+    }
+
+    /** A state that goes on with the row into each alternative. */
+    private def choice(
+        alternatives: IndexedSeq[IndexedSeq[Element]], sink: State, proceed: Option[State],
+        ignore: Option[Test]): State = {
+      val firsts = alternatives.map(sequence(_, sink, Some(own), after))
+      def fork(): State = {
+        val made = state(Kind.Normal, -1)
+        firsts.foreach(made.proceed(_, always))
+        made
+      }
+      val made = fork()
+      proceed.foreach(made.proceed(_, always))
+      ignore.foreach { test =>
+        if (proceed.isEmpty && !headOfOptionalGroup) made.ignore(made, test)
+        else {
+          val waiting = fork()
+          waiting.ignore(waiting, test)
+          addStops(waiting)
+          made.ignore(waiting, test)
+        }
+      }
+      made
+    }
+
+    private def looping(sink: State): State = element.body match {
+      case Group(inner) =>
+        val again = state(Kind.Normal, -1)
+        val first = sequence(inner, again, Some(own), after)
+        first.proceed(sink, always)
+        again.proceed(first, always)
+        first
+      case Either(alternatives) =>
+        val again = state(Kind.Normal, -1)
+        val first = choice(alternatives, again, Some(sink), lasting(unless(betweenRepeats)))
+        again.proceed(first, always)
+        first
+      case _: Leaf => loop(sink)
+    }
+
+    private def loop(sink: State): State = {
+      val take = unlessUntil(taking) and recent
+      val made = state(Kind.Normal, step)
+      if (element.greedy) {
+        element.until.foreach { until =>
+          ungreedy(sink) = copied(sink)
+          made.proceed(ungreedy(sink), always and until)
+        }
+        made.proceed(sink, element.until.fold(always)(until => always and Not(until)))
+        patient(sink, taking)
+      } else made.proceed(sink, always)
+      made.take(made, take)
+      addFollowingStop(made)
+      lasting(unless(betweenRepeats)).foreach { test =>
+        val waiting = state(Kind.Normal, step)
+        waiting.take(made, take)
+        waiting.ignore(waiting, test)
+        made.ignore(waiting, test)
+        addFollowingStop(waiting)
+      }
+      made
+    }
+
+    /** The element's own condition; of a group or alternatives, that of any row that may begin them. */
+    private def condition: Test = beginning(element)
+
+    private def groupUntil: Option[Test] = around.flatMap(_.element.until)
+    private def taking: Test = groupUntil.fold(condition)(until => Not(until) and condition)
+    private def always: Test = groupUntil.fold[Test](Always)(Not(_))
+    private def recent: Test = element.gap.fold[Test](Always)(Recent(_))
+    private def unlessUntil(test: Test): Test = element.until.fold(test)(until => Not(until) and test)
+    private def unless(test: Option[Test]): Option[Test] = test.map(unlessUntil)
+    private def lasting(test: Option[Test]): Option[Test] = test.map(_ and recent)
+
+    /** Which rows may be passed over before the element. */
+    private def skipping: Option[Test] = around match {
+      case Some(group) if head && group.alternatives => None // the choice passes over rows for all of them
+      case Some(group) if head =>
+        passing(if (group.firstRound) group.element.contiguity else group.element.inner)
+      case _ => passing(element.contiguity)
+    }
+
+    /** Which rows may be passed over between its repeats. */
+    private def betweenRepeats: Option[Test] = around match {
+      case Some(group) if head && !group.alternatives => passing(group.element.inner)
+      case _ => passing(element.inner)
+    }
+
+    private def passing(contiguity: Contiguity.Value): Option[Test] = (contiguity match {
+      case Contiguity.FollowedBy => Some(Not(condition))
+      case Contiguity.FollowedByAny => Some(Always)
+      case _ => None
+    }).map(test => groupUntil.fold[Test](test)(until => Not(until) and test))
+
+    private def headOfOptionalGroup: Boolean =
+      around.exists(group => head && group.firstRound && group.element.optional)
+
+    /** The `not_followed_by` elements just before this one; optional ones between let them reach further. */
+    private def nots: Seq[Element] =
+      elements.take(index).reverseIterator
+        .takeWhile(e => e.optional || e.contiguity == Contiguity.NotFollowedBy)
+        .filter(_.contiguity == Contiguity.NotFollowedBy).toVector
+
+    private def addStops(to: State): Unit = nots.foreach(addStop(to, _))
+
+    private def addFollowingStop(to: State): Unit =
+      after.filter(_.contiguity == Contiguity.NotFollowedBy).foreach(addStop(to, _))
+
+    private def addStop(to: State, not: Element): Unit = {
+      val test = groupUntil.fold(beginning(not))(until => Not(until) and beginning(not))
+      to.proceed(stop(stepOf(not), test), test)
+    }
+
+    /** The sink without the stops of the nots before this element, if it is optional and has some. */
+    private def withoutNots(sink: State): State = {
+      val over = nots.map(stepOf).toSet
+      if (over.isEmpty || !element.optional) sink else stripped(sink, over)
+    }
+
+    private def stripped(sink: State, over: Set[Int]): State = {
+      val copy = state(sink.kind, sink.step)
+      sink.edges.toVector.foreach { edge =>
+        if (edge.action != Action.Proceed) copy.add(edge.action, if (edge.target eq sink) copy else edge.target, edge.test)
+        else if (!edge.target.isStop) copy.proceed(stripped(edge.target, over), edge.test)
+        else if (!over(edge.target.step)) copy.proceed(edge.target, edge.test)
+      }
+      copy
+    }
+  }
+
+  /** The condition of a row that may begin an element. */
+  private def beginning(element: Element): Test = element.body match {
+    case Leaf(_, condition) => condition
+    case Group(inner) => any(firsts(inner))
+    case Either(alternatives) => any(alternatives.flatMap(firsts))
+  }
+
+  private def firsts(elements: IndexedSeq[Element]): Seq[Test] = {
+    val optional = elements.takeWhile(_.optional).size
+    elements.take(optional + 1).filterNot(_.negated).map(beginning)
+  }
+
+  private def any(tests: Seq[Test]): Test = if (tests.size == 1) tests.head else AnyOf(tests)
+
+  private def stepOf(element: Element): Int = element.body match {
+    case Leaf(step, _) => step
+    case _ => -1
+  }
+
+  /** One stop state for each `not`, however many states lead there. */
+  private def stop(step: Int, test: Test): State = stops.getOrElseUpdate(step, {
+    val made = state(Kind.Stop, step)
+    made.take(made, test)
+    made
+  })
+
+  private def copied(from: State): State = {
+    val copy = state(from.kind, from.step)
+    from.edges.foreach(edge => copy.add(edge.action, if (edge.target eq from) copy else edge.target, edge.test))
+    copy
+  }
+
+  /** A state after a greedy loop moves on only with rows that the loop would not take. */
+  private def patient(sink: State, taken: Test): Unit = sink.edges.foreach(edge => edge.test = edge.test and Not(taken))
+}

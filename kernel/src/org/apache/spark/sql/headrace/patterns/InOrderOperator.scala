@@ -1,0 +1,101 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import org.apache.spark.sql.{Dataset, Encoders, Row}
+import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedDeserializer
+import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.plans.logical.MapGroups
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.headrace.windows.{Counts, Now, SparkStore, Time, WholeRow, WindowOperator}
+import org.apache.spark.sql.streaming._
+import org.apache.spark.sql.types.{ObjectType, StructField, StructType}
+
+/** A step over rows in order, as a node of a plan: tagged rows out. */
+object InOrderOperator {
+  /** A pattern over a stream. */
+  def matches(frame: Dataset[Row], spec: String, counts: Counts): Dataset[Row] =
+    apply(frame, MatchStep(frame, spec), counts)
+
+  /** A pattern over rows that are all there. */
+  def matchesBatch(frame: Dataset[Row], spec: String): Dataset[Row] = batch(frame, MatchStep(frame, spec))
+
+  /** Any step over a stream, which has a watermark unless the clock is its time. */
+  def apply(frame: Dataset[Row], step: InOrderStep, counts: Counts): Dataset[Row] = {
+    WindowOperator.quietTimers()
+    val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
+    val analysed = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
+    val (child, renamed) = WindowOperator.hidden(step.columns.over(analysed))
+    val (keys, keyed) = WindowOperator.constant(step.columns.keys.map(k => renamed(k.exprId)), child)
+    val node = WindowOperator.node(new InOrderProcessor(step, counts), step.clockTime, keys, keyed)
+    classic.Dataset.ofRows(session, WindowOperator.serialized(node, node.outputObjAttr, step.columns.output))
+  }
+
+  /** Any step over rows that are all there: each key's rows in order, then the end. */
+  def batch(frame: Dataset[Row], step: InOrderStep): Dataset[Row] = {
+    val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
+    val plan = step.columns.over(frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
+    val (keys, child) = WindowOperator.constant(step.columns.keys, plan)
+    val encoder = ExpressionEncoder(StructType(keys.map(k => StructField(k.name, k.dataType, k.nullable))))
+    val node = MapGroups(
+      new InOrderBatch(step), UnresolvedDeserializer(encoder.deserializer, keys), WholeRow(), keys, child.output, Nil,
+      AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)(), child)
+    classic.Dataset.ofRows(session, WindowOperator.serialized(node, node.outputObjAttr, step.columns.output))
+  }
+}
+
+/** A key as Spark hands it over, as a row of the key's columns. Without any, Spark's key is a constant of no meaning. */
+private final class KeyRows(columns: Columns) {
+  private val toCatalyst = CatalystTypeConverters.createToCatalystConverter(columns.keyType)
+
+  def apply(key: Any): InternalRow =
+    if (columns.keys.isEmpty) InternalRow.empty else toCatalyst(key).asInstanceOf[InternalRow]
+}
+
+/** Runs a step's per-key logic on Spark's state: one entry for each key, and a list of rows that wait. */
+final class InOrderProcessor(val step: InOrderStep, counts: Counts)
+    extends StatefulProcessor[Row, InternalRow, InternalRow] {
+  @transient private var store: SparkStore = _
+  @transient private lazy val logic = new InOrder(step, counts)
+  @transient private lazy val out = new Tagged(step.columns)
+  @transient private lazy val keys = new KeyRows(step.columns)
+
+  override def init(output: OutputMode, time: TimeMode): Unit = {
+    val handle = getHandle
+    store = new SparkStore(
+      handle,
+      handle.getMapState("matches", Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE),
+      handle.getListState("waiting", Encoders.BINARY, TTLConfig.NONE))
+  }
+
+  override def handleInputRows(key: Row, rows: Iterator[InternalRow], times: TimerValues): Iterator[InternalRow] = {
+    logic.rows(keys(key), store, step.columns.events(rows), now(times), out)
+    out.take()
+  }
+
+  override def handleExpiredTimer(key: Row, times: TimerValues, timer: ExpiredTimerInfo): Iterator[InternalRow] = {
+    logic.visit(keys(key), store, timer.getExpiryTimeInMs(), now(times), out)
+    out.take()
+  }
+
+  private def now(times: TimerValues): Now = {
+    val clock = Time.micros(times.getCurrentProcessingTimeInMs())
+    val watermark = Time.watermark(times.getCurrentWatermarkInMs())
+    Now(if (step.clockTime) math.max(clock, watermark) else watermark, clock)
+  }
+}
+
+/** The whole life of one key. */
+private final class InOrderBatch(step: InOrderStep) extends ((Any, Iterator[Any]) => IterableOnce[Any]) with Serializable {
+  @transient private lazy val logic = new InOrder(step, Counts.local())
+  @transient private lazy val out = new Tagged(step.columns)
+  @transient private lazy val keys = new KeyRows(step.columns)
+
+  override def apply(key: Any, rows: Iterator[Any]): IterableOnce[Any] = {
+    logic.whole(keys(key), step.columns.events(rows.map(_.asInstanceOf[InternalRow])), Now(Time.End, Time.End), out)
+    out.take()
+  }
+}

@@ -1,0 +1,94 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.types._
+
+/**
+ * A step with a pattern, ready to run.
+ *
+ * @param conditions for each condition what it says of rows matched so far; null where Spark has computed it before
+ * @param measures what a match gives, by name
+ */
+final class MatchStep(
+    val spec: Spec, val columns: Columns, conditions: IndexedSeq[Navigated], measures: Seq[Navigated])
+    extends InOrderStep {
+  override def arrival: Boolean = spec.arrival
+  override def clockTime: Boolean = spec.clockTime
+
+  /** What a match gives can change without a change of state. */
+  override lazy val fingerprint: Int = Seq(
+    spec.steps, spec.conditions, spec.elements, spec.within, spec.between, spec.skip, spec.arrival,
+    Columns.struct(columns.visible).sql).toString.hashCode
+
+  override def matcher(): Matcher =
+    new AutomatonMatcher(spec, new Compiler(spec).automaton, new MatchRules, columns.visible.size)
+
+  private final class MatchRules extends Rules {
+    private val places = conditions.indices.map(i => columns.input.indexWhere(_.name == MatchStep.condition(i))).toArray
+    private val keyTypes = columns.keyType.fields.map(_.dataType)
+    private val arrays = MatchStep.arrays(spec, columns.visible)
+
+    override def holds(condition: Int, row: InternalRow, matched: Matched): Boolean =
+      if (conditions(condition) != null) conditions(condition).holds(row, matched)
+      else !row.isNullAt(places(condition)) && row.getBoolean(places(condition))
+
+    override def kept(row: InternalRow): UnsafeRow = columns.kept(row).copy()
+
+    override def found(key: InternalRow, matched: Matched, time: Long): InternalRow =
+      row(key, measures.map(_.eval(InternalRow.empty, matched)), time)
+
+    override def timedOut(key: InternalRow, matched: Matched, time: Long): InternalRow =
+      row(key, arrays.map(_.eval(matched)), time)
+
+    private def row(key: InternalRow, values: Seq[Any], time: Long): InternalRow = {
+      val own = keyTypes.indices.map(i => if (key.isNullAt(i)) null else key.get(i, keyTypes(i)))
+      new GenericInternalRow((own ++ values :+ time).toArray[Any])
+    }
+  }
+}
+
+object MatchStep {
+  /** Reads a step over a frame, whose columns whose names start with `__` are Headrace's own. */
+  def apply(frame: Dataset[Row], text: String): MatchStep = {
+    val spec = Spec.parse(text)
+    val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
+    val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
+    val visible = plan.output.filterNot(_.name.startsWith("__"))
+    val references = new References(session, spec.steps, visible)
+    val plain = spec.conditions.zipWithIndex.collect {
+      case (text, i) if !references.navigates(text) =>
+        Alias(Cast(references.plain(text, plan), BooleanType), condition(i))()
+    }
+    val input = plan.output ++ plain.map(_.toAttribute)
+    val conditions = spec.conditions.map(text =>
+      if (references.navigates(text)) references.condition(text, input) else null)
+    val measures = spec.select.map(_.map { case (name, text) => name -> references.measure(text) }).getOrElse(
+      spec.steps.zip(arrays(spec, visible)).map { case (name, array) => name -> whole(array) })
+    val keys = StructType(spec.keys.map(name => StructField(name, plan.output.find(_.name == name).get.dataType)))
+    val columns = new Columns(
+      plan.output, plain, spec.keys,
+      Seq(
+        "main" -> row(keys, measures.map { case (name, m) => StructField(name, m.dataType) }),
+        "timeouts" -> row(keys, spec.steps.zip(arrays(spec, visible)).map { case (name, a) => StructField(name, a.dataType) })))
+    new MatchStep(spec, columns, conditions, measures.map(_._2))
+  }
+
+  private def condition(number: Int): String = s"__condition$number"
+
+  private def arrays(spec: Spec, visible: Seq[Attribute]): Seq[Whole] =
+    spec.steps.indices.map(Whole(_, Columns.struct(visible)))
+
+  private def whole(array: Whole): Navigated = {
+    val value = AttributeReference("__matched", array.dataType)()
+    Navigated(value, Nil, Seq(value -> array))
+  }
+
+  private def row(keys: StructType, values: Seq[StructField]): StructType =
+    StructType(keys.fields ++ values).add("__ts", TimestampType)
+}

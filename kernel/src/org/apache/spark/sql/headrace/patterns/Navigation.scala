@@ -1,0 +1,93 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.GenericArrayData
+import org.apache.spark.sql.headrace.windows.Aggregates
+import org.apache.spark.sql.types._
+
+/** The rows matched so far, by step. */
+trait Matched {
+  def rows(step: Int): IndexedSeq[InternalRow]
+
+  /** The last one of all. */
+  def last: Option[InternalRow]
+}
+
+/** A value that an expression takes from the rows matched so far. */
+sealed trait Navigation extends Serializable {
+  def dataType: DataType
+  def eval(matched: Matched): Any
+}
+
+/** An expression over one row of a step, counted from its first or its last; null where there is no such row. */
+final case class Nth(step: Int, of: Expression, columns: Seq[Attribute], fromLast: Boolean, offset: Int)
+    extends Navigation {
+  @transient private lazy val bound = BindReferences.bindReference(of, AttributeSeq(columns))
+  override def dataType: DataType = of.dataType
+  override def eval(matched: Matched): Any = {
+    val rows = matched.rows(step)
+    val at = if (fromLast) rows.size - 1 - offset else offset
+    if (at < 0 || at >= rows.size) null else bound.eval(rows(at))
+  }
+}
+
+/** An expression over the match's last row, whichever step took it. */
+final case class OfLast(of: Expression, columns: Seq[Attribute]) extends Navigation {
+  @transient private lazy val bound = BindReferences.bindReference(of, AttributeSeq(columns))
+  override def dataType: DataType = of.dataType
+  override def eval(matched: Matched): Any = matched.last.map(bound.eval).orNull
+}
+
+/** How many rows a step has. */
+final case class HowMany(step: Int) extends Navigation {
+  override def dataType: DataType = LongType
+  override def eval(matched: Matched): Any = matched.rows(step).size.toLong
+}
+
+/** All rows of a step, as an array. */
+final case class Whole(step: Int, row: StructType) extends Navigation {
+  override def dataType: DataType = ArrayType(row, containsNull = false)
+  override def eval(matched: Matched): Any = new GenericArrayData(matched.rows(step).toArray[Any])
+}
+
+/** Any Spark aggregate over the rows of a step. */
+final case class Folded(step: Int, aggregates: Aggregates) extends Navigation {
+  override def dataType: DataType = aggregates.types.head
+  override def eval(matched: Matched): Any = {
+    val buffer = aggregates.create()
+    matched.rows(step).foreach(aggregates.update(buffer, _))
+    val result = aggregates.result(buffer, InternalRow.empty)
+    if (result.isNullAt(0)) null else result.get(0, dataType)
+  }
+}
+
+/**
+ * An expression over a row and values from the rows matched so far.
+ *
+ * @param over the columns of the row; none where there is no row under test
+ */
+final case class Navigated(expression: Expression, over: Seq[Attribute], values: Seq[(Attribute, Navigation)])
+    extends Serializable {
+  @transient private lazy val bound =
+    BindReferences.bindReference(expression, AttributeSeq(over ++ values.map(_._1)))
+  @transient private lazy val joined = new JoinedRow
+  @transient private lazy val found = new GenericInternalRow(values.size)
+  @transient private lazy val navigations = values.map(_._2).toArray
+  @transient private lazy val predicate = Predicate.create(bound)
+
+  def dataType: DataType = expression.dataType
+
+  def eval(row: InternalRow, matched: Matched): Any = bound.eval(joined(row, navigate(matched)))
+
+  /** For a condition; null is false. */
+  def holds(row: InternalRow, matched: Matched): Boolean = predicate.eval(joined(row, navigate(matched)))
+
+  private def navigate(matched: Matched): InternalRow = {
+    navigations.indices.foreach(i => found.update(i, navigations(i).eval(matched)))
+    found
+  }
+}

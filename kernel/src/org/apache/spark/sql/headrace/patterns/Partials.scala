@@ -1,0 +1,143 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import com.esotericsoftware.kryo.io.{Input, Output}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+
+import scala.collection.mutable
+
+/** A row that was taken, with its number in the order of its key. */
+final class Taken(val number: Long, val time: Long, val row: UnsafeRow)
+
+/** The last row of a partial match and the way back to its first. Partial matches with a common beginning share it. */
+final class Link(val step: Int, val taken: Taken, val before: Link)
+
+/**
+ * A way through the automaton.
+ *
+ * @param last its last row, null where it has none yet
+ * @param first the number of its first row: Long.MaxValue where it has none
+ */
+final class Partial(val state: State, val last: Link, val first: Long, val firstTime: Long, val lastTime: Long) {
+  def started: Boolean = last != null
+}
+
+/** The rows of a partial match by step, in order. */
+final class LinkedRows(link: Link, steps: Int) extends Matched {
+  private lazy val byStep: Array[IndexedSeq[InternalRow]] = {
+    val found = Array.fill(steps)(List.empty[InternalRow])
+    var at = link
+    while (at != null) {
+      found(at.step) ::= at.taken.row
+      at = at.before
+    }
+    found.map(_.toVector)
+  }
+
+  override def rows(step: Int): IndexedSeq[InternalRow] = byStep(step)
+  override def last: Option[InternalRow] = if (link == null) None else Some(link.taken.row)
+}
+
+/** What a key remembers of a pattern: partial matches, and complete ones that wait for an earlier one to end. */
+final class Partials(start: State) {
+  var number: Long = 0
+  var partial: Partials.Queue = Partials.queue()
+  val complete: Partials.Queue = Partials.queue()
+  partial.add(Partials.beginning(start))
+
+  def nothing: Boolean = partial.size == 1 && complete.isEmpty
+}
+
+object Partials {
+  /** By first row, and among equals in a heap's order: which of them comes first decides what a skip leaves out. */
+  type Queue = java.util.PriorityQueue[Partial]
+
+  def queue(): Queue =
+    new java.util.PriorityQueue[Partial](8, (a: Partial, b: Partial) => java.lang.Long.compare(a.first, b.first))
+
+  def beginning(start: State): Partial = new Partial(start, null, Long.MaxValue, -1, -1)
+}
+
+/** Partial matches as bytes: each row once, each link once, whoever shares them. */
+final class PartialsCodec(automaton: Automaton, columns: Int) {
+  def write(memory: Partials, out: Output): Unit = {
+    val partials = heap(memory.partial)
+    val complete = heap(memory.complete)
+    val links = mutable.LinkedHashMap.empty[Link, Int]
+    (partials ++ complete).foreach(p => number(p.last, links))
+    val rows = links.keys.map(_.taken).toVector.distinct
+    val places = rows.zipWithIndex.toMap
+    out.writeVarLong(memory.number, true)
+    out.writeVarInt(rows.size, true)
+    rows.foreach { taken =>
+      out.writeVarLong(taken.number, true)
+      out.writeLong(taken.time)
+      val bytes = taken.row.getBytes
+      out.writeVarInt(bytes.length, true)
+      out.writeBytes(bytes)
+    }
+    out.writeVarInt(links.size, true)
+    links.keys.foreach { link =>
+      out.writeVarInt(link.step, true)
+      out.writeVarInt(places(link.taken), true)
+      out.writeVarInt(if (link.before == null) 0 else links(link.before) + 1, true)
+    }
+    Seq(partials, complete).foreach { several =>
+      out.writeVarInt(several.size, true)
+      several.foreach { p =>
+        out.writeVarInt(p.state.id, true)
+        out.writeVarInt(if (p.started) links(p.last) + 1 else 0, true)
+      }
+    }
+  }
+
+  def read(in: Input): Partials = {
+    val memory = new Partials(automaton.start)
+    memory.number = in.readVarLong(true)
+    val rows = Vector.fill(in.readVarInt(true))(taken(in))
+    val links = mutable.ArrayBuffer.empty[Link]
+    (0 until in.readVarInt(true)).foreach { _ =>
+      val (step, row, before) = (in.readVarInt(true), in.readVarInt(true), in.readVarInt(true))
+      links += new Link(step, rows(row), if (before == 0) null else links(before - 1))
+    }
+    // Added again in the heap's own order, which is kept so: it decides between equals.
+    memory.partial = Partials.queue()
+    Seq(memory.partial, memory.complete).foreach { queue =>
+      (0 until in.readVarInt(true)).foreach(_ => queue.add(partial(in.readVarInt(true), in.readVarInt(true), links)))
+    }
+    memory
+  }
+
+  private def heap(queue: Partials.Queue): Vector[Partial] = queue.toArray(Array.empty[Partial]).toVector
+
+  /** Numbers links so that each comes after the one before it. */
+  private def number(link: Link, links: mutable.LinkedHashMap[Link, Int]): Unit = {
+    var missing = List.empty[Link]
+    var at = link
+    while (at != null && !links.contains(at)) {
+      missing ::= at
+      at = at.before
+    }
+    missing.foreach(one => links(one) = links.size)
+  }
+
+  private def taken(in: Input): Taken = {
+    val (number, time) = (in.readVarLong(true), in.readLong())
+    val bytes = in.readBytes(in.readVarInt(true))
+    val row = new UnsafeRow(columns)
+    row.pointTo(bytes, bytes.length)
+    new Taken(number, time, row)
+  }
+
+  private def partial(state: Int, place: Int, links: mutable.ArrayBuffer[Link]): Partial =
+    if (place == 0) Partials.beginning(automaton.start)
+    else {
+      val last = links(place - 1)
+      val first = Iterator.iterate(last)(_.before).dropWhile(_.before != null).next()
+      new Partial(automaton.states(state), last, first.taken.number, first.taken.time, last.taken.time)
+    }
+}

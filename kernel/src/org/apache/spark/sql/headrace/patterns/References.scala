@@ -1,0 +1,151 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, UnresolvedAttribute, UnresolvedFunction, UnresolvedStar}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, First, Last}
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LocalRelation, LogicalPlan, Project}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.headrace.windows.Aggregates
+import org.apache.spark.sql.types._
+
+import scala.collection.mutable
+
+/**
+ * Reads expressions that speak of rows matched so far: `small.amount` (the last one), `first(small.amount)`,
+ * `last(rise.price, 1)` (one before the last), `count(rise)`, any aggregate such as `sum(rise.price)`, and a bare step as
+ * the array of its rows. Spark's parser reads the text, such references become columns of their own, and Spark's
+ * analyser does the rest, so everything else means what it means in Spark.
+ *
+ * @param steps the names that rows can be matched to
+ * @param columns the columns of a row as it is kept
+ */
+final class References(session: SparkSession, steps: IndexedSeq[String], columns: Seq[Attribute]) {
+  private val row = StructType(columns.map(a => StructField(a.name, a.dataType, a.nullable)))
+  private val kept = LocalRelation(columns)
+
+  /** Whether a text speaks of rows matched so far. */
+  def navigates(text: String): Boolean = parsed(text).exists(of(_).isDefined)
+
+  /** A condition on a row under test, whose columns are `over`. */
+  def condition(text: String, over: Seq[Attribute]): Navigated = {
+    val read = navigated(parsed(text), over, bare = false)
+    read.copy(expression = if (read.dataType == BooleanType) read.expression else Cast(read.expression, BooleanType))
+  }
+
+  /** A measure of a whole match; a column without a step is the last row's. */
+  def measure(text: String): Navigated = navigated(parsed(text), Nil, bare = true)
+
+  /** An expression over a row alone. */
+  def plain(text: String, child: LogicalPlan): Expression = single(Project(Seq(Alias(parsed(text), "plain")()), child))
+
+  private def parsed(text: String): Expression = session.sessionState.sqlParser.parseExpression(text)
+
+  private def navigated(text: Expression, over: Seq[Attribute], bare: Boolean): Navigated = {
+    val found = mutable.ArrayBuffer.empty[(Attribute, Navigation)]
+    def value(navigation: Navigation): Expression = {
+      val made = AttributeReference(s"__matched${found.size}", navigation.dataType)()
+      found += made -> navigation
+      UnresolvedAttribute.quoted(made.name)
+    }
+    val replaced = text.transformDown {
+      case e if of(e).isDefined => value(of(e).get())
+      case a: UnresolvedAttribute if bare && !lambda(text, a) && !a.nameParts.head.startsWith("__matched") =>
+        value(OfLast(resolved(a), columns))
+    }
+    val plan = Project(Seq(Alias(replaced, "navigated")()), LocalRelation(over ++ found.map(_._1)))
+    Navigated(single(plan), over, found.toSeq)
+  }
+
+  /** Whether a name is an argument of a lambda, such as `r` in `transform(rise, r -> r.price)`. */
+  private def lambda(text: Expression, name: UnresolvedAttribute): Boolean = text.exists {
+    case f: LambdaFunction => f.arguments.exists(_.name.equalsIgnoreCase(name.nameParts.head))
+    case _ => false
+  }
+
+  /** How to take the value that an expression refers to, if it refers to a step. */
+  private def of(expression: Expression): Option[() => Navigation] = expression match {
+    case a: UnresolvedAttribute if step(a).isDefined => Some(() => attribute(a))
+    case AggregateExpression(First(of, _), _, _, _, _) if refers(of) => Some(() => nth(of, fromLast = false, 0))
+    case AggregateExpression(Last(of, _), _, _, _, _) if refers(of) => Some(() => nth(of, fromLast = true, 0))
+    case f: UnresolvedFunction if aggregate(f) && f.arguments.exists(refers) => Some(() => function(f))
+    case _ => None
+  }
+
+  private def attribute(a: UnresolvedAttribute): Navigation =
+    if (a.nameParts.size == 1) Whole(step(a).get, row) else nth(a, fromLast = true, 0)
+
+  private def function(f: UnresolvedFunction): Navigation = (name(f), f.arguments) match {
+    case ("first" | "first_value", of +: offset) => nth(of, fromLast = false, number(offset))
+    case ("last" | "last_value", of +: offset) => nth(of, fromLast = true, number(offset))
+    case ("count", Seq(a: UnresolvedAttribute)) if a.nameParts.size == 1 && !f.isDistinct => HowMany(step(a).get)
+    case ("count", Seq(UnresolvedStar(Some(Seq(named))))) => HowMany(numbered(named).get)
+    case _ =>
+      val (step, own) = stripped(f)
+      val plan = analysed(Aggregate(Nil, Seq(Alias(own, "folded")()), kept))
+      val results = ReplaceExpressions(plan).asInstanceOf[Aggregate].aggregateExpressions.map { case a: Alias => a.child }
+      Folded(step, Aggregates.of(results, columns, Nil))
+  }
+
+  private def nth(of: Expression, fromLast: Boolean, offset: Int): Navigation = {
+    val (step, own) = stripped(of)
+    Nth(step, resolved(own), columns, fromLast, offset)
+  }
+
+  private def number(offset: Seq[Expression]): Int = offset match {
+    case Nil => 0
+    case Seq(Literal(n: Int, IntegerType)) if n >= 0 => n
+    case other => throw new IllegalArgumentException(
+      s"expected a number of rows, got ${other.map(_.sql).mkString(", ")}; write last(rise.price, 1) for the one before the last")
+  }
+
+  /** The one step an expression speaks of, and the expression over its row. */
+  private def stripped(of: Expression): (Int, Expression) = {
+    val own = of.transform {
+      case a: UnresolvedAttribute if step(a).isDefined && a.nameParts.size > 1 => UnresolvedAttribute(a.nameParts.tail)
+    }
+    val names = of.collect { case a: UnresolvedAttribute => a }
+    names.map(step).distinct match {
+      case Seq(Some(one)) if names.forall(_.nameParts.size > 1) => (one, own)
+      case _ => throw new IllegalArgumentException(
+        s"expected columns of one step in ${of.sql}, such as ${steps.head}.${columns.head.name}")
+    }
+  }
+
+  private def refers(e: Expression): Boolean = e.exists {
+    case a: UnresolvedAttribute => step(a).isDefined
+    case UnresolvedStar(Some(Seq(named))) => numbered(named).isDefined
+    case _ => false
+  }
+
+  private def step(a: UnresolvedAttribute): Option[Int] = numbered(a.nameParts.head)
+  private def numbered(name: String): Option[Int] = Some(steps.indexWhere(_.equalsIgnoreCase(name))).filter(_ >= 0)
+  private def name(f: UnresolvedFunction): String = f.nameParts.last.toLowerCase(java.util.Locale.ROOT)
+  private def aggregate(f: UnresolvedFunction): Boolean =
+    FunctionRegistry.builtin.lookupFunction(org.apache.spark.sql.catalyst.FunctionIdentifier(name(f)))
+      .exists(_.getGroup == "agg_funcs")
+
+  private def resolved(e: Expression): Expression = single(Project(Seq(Alias(e, "value")()), kept))
+
+  private def single(plan: Project): Expression = ReplaceExpressions(analysed(plan)) match {
+    case Project(Seq(Alias(found, _)), child) if child.output.map(_.exprId) == plan.child.output.map(_.exprId) =>
+      inlined(found)
+    case _ => throw new IllegalArgumentException(
+      s"expected an expression over single rows, got ${plan.projectList.head.asInstanceOf[Alias].child.sql}")
+  }
+
+  private def analysed(plan: LogicalPlan): LogicalPlan = {
+    val execution = session.sessionState.executePlan(plan)
+    execution.assertAnalyzed()
+    execution.analyzed
+  }
+
+  /** Without expressions that name another's value, which only Spark's planner can resolve. */
+  private def inlined(e: Expression): Expression = e.transformUp {
+    case With(child, definitions) =>
+      child.transform { case ref: CommonExpressionRef => definitions.find(_.id == ref.id).get.child }
+  }
+}

@@ -1,0 +1,144 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import scala.jdk.CollectionConverters._
+
+/** What may lie between an element of a pattern and the one before it. */
+object Contiguity extends Enumeration {
+  val Next, FollowedBy, FollowedByAny, NotNext, NotFollowedBy = Value
+}
+
+/** What an element is: a step with a condition, a group of elements, or alternatives of which one comes. */
+sealed trait Body
+final case class Leaf(step: Int, condition: Test) extends Body
+final case class Group(elements: IndexedSeq[Element]) extends Body
+final case class Either(alternatives: IndexedSeq[IndexedSeq[Element]]) extends Body
+
+/**
+ * One element of a pattern.
+ *
+ * @param from how often it comes at least; `to` None for any number more
+ * @param once no number was said: a single row
+ * @param inner what may lie between its repeats
+ * @param until the condition that ends its repeats
+ * @param gap repeats are less than this apart
+ */
+final case class Element(
+    contiguity: Contiguity.Value,
+    body: Body,
+    once: Boolean,
+    from: Int,
+    to: Option[Int],
+    optional: Boolean,
+    greedy: Boolean,
+    inner: Contiguity.Value,
+    until: Option[Test],
+    gap: Option[Long]) {
+
+  def looping: Boolean = !once && to.isEmpty
+  def negated: Boolean = contiguity == Contiguity.NotNext || contiguity == Contiguity.NotFollowedBy
+}
+
+/** Where the search goes on after a match. */
+sealed trait Skip
+object Skip {
+  case object None extends Skip
+  case object PastLast extends Skip
+  case object ToNext extends Skip
+  final case class ToFirst(step: Int) extends Skip
+  final case class ToLast(step: Int) extends Skip
+}
+
+/**
+ * A pattern as the Python side declares it. Lengths are microseconds.
+ *
+ * @param steps the names of the steps, in the order of the pattern; elements know them by number
+ * @param conditions the texts of the conditions; tests know them by number
+ * @param within the longest time between the first and the last row, and `between` between two rows
+ * @param arrival rows are taken as they come, not in event-time order
+ * @param clockTime the clock is the watermark: ingestion and processing time
+ * @param select the measures, or none for one array of rows for each step
+ */
+final case class Spec(
+    steps: IndexedSeq[String],
+    conditions: IndexedSeq[String],
+    elements: IndexedSeq[Element],
+    keys: Seq[String],
+    within: Option[Long],
+    between: Option[Long],
+    skip: Skip,
+    arrival: Boolean,
+    clockTime: Boolean,
+    select: Option[Seq[(String, String)]],
+    text: String)
+
+object Spec {
+  private val json = new ObjectMapper
+
+  def parse(text: String): Spec = {
+    val tree = json.readTree(text)
+    val steps = texts(tree.get("steps"))
+    Spec(
+      steps,
+      texts(tree.get("conditions")),
+      elements(tree.get("elements")),
+      texts(tree.get("keys")),
+      long(tree, "within"),
+      long(tree, "between"),
+      skip(tree.get("skip"), steps),
+      arrival = tree.path("order").asText == "arrival",
+      clockTime = tree.path("time").asText == "clock",
+      if (tree.hasNonNull("select")) Some(tree.get("select").elements.asScala.map(pair).toVector) else None,
+      text)
+  }
+
+  private def elements(node: JsonNode): IndexedSeq[Element] = node.elements.asScala.map(element).toVector
+
+  private def element(node: JsonNode): Element = Element(
+    contiguity(node.get("contiguity").asText),
+    body(node),
+    once = !node.hasNonNull("from"),
+    from = math.max(1, node.path("from").asInt(1)),
+    to = if (!node.hasNonNull("from")) Some(1) else long(node, "to").map(_.toInt),
+    optional = node.path("optional").asBoolean,
+    greedy = node.path("greedy").asBoolean,
+    inner = node.path("inner").asText match {
+      case "consecutive" => Contiguity.Next
+      case "combinations" => Contiguity.FollowedByAny
+      case _ => Contiguity.FollowedBy
+    },
+    until = if (node.hasNonNull("until")) Some(Holds(node.get("until").asInt)) else None,
+    gap = long(node, "gap"))
+
+  private def body(node: JsonNode): Body =
+    if (node.hasNonNull("group")) Group(elements(node.get("group")))
+    else if (node.hasNonNull("either")) Either(node.get("either").elements.asScala.map(elements).toVector)
+    else Leaf(node.get("step").asInt, if (node.hasNonNull("where")) Holds(node.get("where").asInt) else Always)
+
+  private def contiguity(word: String): Contiguity.Value = word match {
+    case "next" | "first" => Contiguity.Next
+    case "followed_by" => Contiguity.FollowedBy
+    case "followed_by_any" => Contiguity.FollowedByAny
+    case "not_next" => Contiguity.NotNext
+    case "not_followed_by" => Contiguity.NotFollowedBy
+    case other => throw new IllegalArgumentException(s"unknown contiguity: $other")
+  }
+
+  private def skip(node: JsonNode, steps: IndexedSeq[String]): Skip = node.get("kind").asText match {
+    case "none" => Skip.None
+    case "past_last" => Skip.PastLast
+    case "to_next" => Skip.ToNext
+    case "to_first" => Skip.ToFirst(steps.indexOf(node.get("step").asText))
+    case "to_last" => Skip.ToLast(steps.indexOf(node.get("step").asText))
+    case other => throw new IllegalArgumentException(s"unknown skip: $other")
+  }
+
+  private def pair(node: JsonNode): (String, String) = node.get(0).asText -> node.get(1).asText
+  private def texts(node: JsonNode): IndexedSeq[String] = node.elements.asScala.map(_.asText).toVector
+  private def long(node: JsonNode, name: String): Option[Long] =
+    if (node.hasNonNull(name)) Some(node.get(name).asLong) else None
+}

@@ -1,0 +1,160 @@
+"""What a pattern is made of: frozen, and checked as a whole when the plan is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from headrace.durations import Duration, microseconds
+from headrace.errors import OptionError, did_you_mean
+
+Contiguity = Literal["first", "next", "followed_by", "followed_by_any", "not_next", "not_followed_by"]
+Repeats = Literal["relaxed", "consecutive", "combinations"]
+SkipKind = Literal["none", "past_last", "to_next", "to_first", "to_last"]
+Order = Literal["event_time", "arrival"]
+
+NEGATED: tuple[Contiguity, ...] = ("not_next", "not_followed_by")
+
+
+@dataclass(frozen=True)
+class Where:
+    """A step: one row that satisfies a condition. None takes any row; a pyspark Column is carried as it is."""
+
+    condition: Any = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Elements that are repeated, left out or followed as one."""
+
+    elements: tuple[Element, ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    """Alternatives, of which one comes; each is a sequence of elements."""
+
+    alternatives: tuple[tuple[Element, ...], ...]
+
+
+@dataclass(frozen=True)
+class Times:
+    """How often an element comes; `most` None for any number more."""
+
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a pattern: a step, a group or alternatives, with how it follows and how often it comes."""
+
+    name: str
+    contiguity: Contiguity
+    body: Where | Group | Either
+    times: Times | None = None
+    optional: bool = False
+    greedy: bool = False
+    repeats: Repeats = "relaxed"
+    until: Any = None
+    gap: int | None = None
+
+    @property
+    def negated(self) -> bool:
+        return self.contiguity in NEGATED
+
+    @property
+    def may_be_absent(self) -> bool:
+        """Whether a match can do without it."""
+        return self.optional or (self.times is not None and self.times.least == 0)
+
+    @property
+    def looping(self) -> bool:
+        """Whether it comes any number of times."""
+        return self.times is not None and self.times.most is None
+
+    @property
+    def parts(self) -> tuple[tuple[Element, ...], ...]:
+        """The sequences inside a group or alternatives; none inside a step."""
+        if isinstance(self.body, Group):
+            return (self.body.elements,)
+        return self.body.alternatives if isinstance(self.body, Either) else ()
+
+
+@dataclass(frozen=True)
+class Within:
+    """How long a match may take, in microseconds: all of it, and between two rows in a row."""
+
+    whole: int | None = None
+    between: int | None = None
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Where the search goes on after a match."""
+
+    kind: SkipKind = "past_last"
+    step: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.step})" if self.step else self.kind
+
+
+def steps_of(elements: tuple[Element, ...]) -> Iterator[Element]:
+    """All steps of a pattern, in order, those of groups and alternatives among them."""
+    for element in elements:
+        if element.parts:
+            for part in element.parts:
+                yield from steps_of(part)
+        else:
+            yield element
+
+
+def within_of(given: Duration | Mapping[str, Duration] | Within | None) -> Within:
+    """A length for the whole match, or `{"whole": ..., "between": ...}`.
+
+    >>> within_of("1 minute")
+    Within(whole=60000000, between=None)
+
+    Raises:
+        OptionError: another key, or a length of 0.
+    """
+    if isinstance(given, Within) or given is None:
+        return given or Within()
+    lengths = given if isinstance(given, Mapping) else {"whole": given}
+    for key in lengths:
+        if key not in ("whole", "between"):
+            raise OptionError(
+                f"unknown key {key!r}", where="within", hint=did_you_mean(key, ("whole", "between"))
+            )
+    found = {key: microseconds(length, where=f"within: {key}") for key, length in lengths.items()}
+    if 0 in found.values():
+        raise OptionError("expected a length longer than 0", where="within")
+    return Within(**found)
+
+
+def skip_of(given: str | Mapping[str, str] | Skip) -> Skip:
+    """A word, `to_first("step")`, or `{"to_first": "step"}`.
+
+    >>> skip_of("to_next"), skip_of({"to_first": "b"})
+    (Skip(kind='to_next', step=''), Skip(kind='to_first', step='b'))
+
+    Raises:
+        OptionError: no such word, or the step is missing.
+    """
+    if isinstance(given, Skip):
+        return given
+    kinds = get_args(SkipKind)
+    kind, step = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else (given, "")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise OptionError(
+            f"expected one of {', '.join(kinds)}, got {given!r}",
+            where="skip",
+            hint=did_you_mean(str(kind), kinds),
+        )
+    if kind.startswith("to_") and kind != "to_next" and not step:
+        raise OptionError(
+            f"{kind} needs the name of a step", where="skip", hint=f'such as patterns.{kind}("large")'
+        )
+    return Skip(kind, step)  # type: ignore[arg-type]
