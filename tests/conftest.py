@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @cache
 def shared_session() -> SparkSession:
     """A small local Spark as `headrace run` starts it; all tests of one process share it."""
+    from headrace.engine.jars import fetch
     from headrace.engine.session import open_session
 
     directory = Path(tempfile.mkdtemp(prefix="headrace-tests-"))
@@ -33,6 +34,7 @@ def shared_session() -> SparkSession:
             "spark.sql.warehouse.dir": str(directory / "warehouse"),
             "spark.local.dir": str(directory / "local"),
         },
+        jars=fetch("kafka"),  # a session can't be given jars later
         log_directory=directory,
     )
 

@@ -12,8 +12,9 @@ raises `OptionError` at once, without Spark.
 from headrace.connectors.console import Console as console  # noqa: N813
 from headrace.connectors.files import Files as files  # noqa: N813
 from headrace.connectors.generator import Generator as generator  # noqa: N813
+from headrace.connectors.kafka import Kafka as kafka  # noqa: N813
 from headrace.connectors.memory import Memory as memory  # noqa: N813
 from headrace.connectors.socket import Socket as socket  # noqa: N813
 from headrace.connectors.sqlite import SQLite as sqlite  # noqa: N813
 
-__all__ = ["console", "files", "generator", "memory", "socket", "sqlite"]
+__all__ = ["console", "files", "generator", "kafka", "memory", "socket", "sqlite"]

@@ -9,7 +9,21 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import check, doctor, document, draw, explain, failures, jars, new, run, schema, state, test
+from headrace.cli import (
+    check,
+    doctor,
+    document,
+    draw,
+    explain,
+    failures,
+    jars,
+    kafka,
+    new,
+    run,
+    schema,
+    state,
+    test,
+)
 from headrace.cli.options import flag
 
 _EPILOG = (
@@ -36,6 +50,7 @@ app.command()(state.state)
 app.command()(schema.schema)
 app.command()(doctor.doctor)
 app.add_typer(jars.jars, name="jars")
+app.add_typer(kafka.kafka, name="kafka")
 
 
 def _version(given: bool) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headrace.errors import OptionError
+from headrace.errors import OptionError, Problem
 from headrace.formats import Format
 from headrace.formats.options import option_problems as option_problems
 from headrace.formats.schemas import Schema
@@ -43,6 +43,8 @@ class Connector(BaseModel):
     roles: ClassVar[frozenset[Role]]
     delivers: ClassVar[Guarantee] = "at_least_once"
     """The best a sink of this kind can do; meaningless for a pure source."""
+    jars: ClassVar[tuple[str, ...]] = ()
+    """The sets of jars (`headrace jars list`) that Spark needs for it."""
 
     if not TYPE_CHECKING:
 
@@ -73,6 +75,11 @@ class Connector(BaseModel):
         """The schema of its rows where the options alone tell it."""
         return None
 
+    @property
+    def adds(self) -> tuple[str, ...]:
+        """The columns that a source adds to those of the record: the fields of the frame's `__metadata`, if any."""
+        return ()
+
     def with_format(self, chosen: Format | None) -> Connector:
         """The same connector, told the format that its source or lookup names."""
         return self
@@ -80,6 +87,10 @@ class Connector(BaseModel):
     def refuses(self, mode: WriteMode) -> str:
         """Why this sink, with these options, can't take rows in that mode; empty where it can."""
         return ""
+
+    def explains(self, failure: str) -> Problem | None:
+        """What a failure that Spark tells means, where it comes from this connector's server or client."""
+        return None
 
     def reader(self) -> Reader:
         """The half that reads; loads pyspark."""
@@ -105,8 +116,8 @@ class ReadContext:
 class Reader(Protocol):
     """Reads a source.
 
-    A frame of `bytes` has the columns `value binary, partition string, offset bigint`: the record and its position. A
-    frame of `rows` has the schema's columns, and may have `__position struct<source, partition, offset>`.
+    A frame of `bytes` has the columns `value binary, partition string, offset bigint`: the record and its position; the
+    fields of a struct `__metadata`, if it has one, become columns of the rows. A frame of `rows` has the schema's columns, and may have `__position struct<source, partition, offset>`.
     """
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -119,6 +130,20 @@ class Reader(Protocol):
 
     def close(self) -> None:
         """Let go of whatever `stream` opened; called once the queries that read it have ended."""
+        ...
+
+
+@runtime_checkable
+class Acknowledging(Protocol):
+    """A reader that tells its server how far the pipeline is."""
+
+    def acknowledge(self, description: str, position: Any) -> None:
+        """Everything up to this position is delivered.
+
+        Args:
+            description: of the source, as Spark reports it.
+            position: the end of the epoch, as Spark reports it.
+        """
         ...
 
 

@@ -13,6 +13,7 @@ _OURS = {
     "console": "headrace.connectors.console:Console",
     "files": "headrace.connectors.files:Files",
     "generator": "headrace.connectors.generator:Generator",
+    "kafka": "headrace.connectors.kafka:Kafka",
     "memory": "headrace.connectors.memory:Memory",
     "socket": "headrace.connectors.socket:Socket",
     "sqlite": "headrace.connectors.sqlite:SQLite",

@@ -23,6 +23,7 @@ OnError = Literal["fail", "skip", "divert"]
 REJECT_BYTES = 64 * 2**20
 _RECORD = ("value", "partition", "offset")
 _DECODED = "__decoded"
+_METADATA = "__metadata"
 _FAILED = re.compile(r"DecodeFailure: (source `.*?`, partition .*?, position -?\w+): (.*)")
 _FLOODED = re.compile(r"TooManyRejects: (source `.*?`): (.*) \(hint: (.*)\)")
 
@@ -73,7 +74,8 @@ def decoded(
 
     Args:
         spark: The session.
-        frame: Has `value binary, partition string, offset bigint`, and any other columns, which are kept.
+        frame: Has `value binary, partition string, offset bigint`, and any other columns, which are kept; of a struct
+            `__metadata` the fields are.
         format: How a record is written.
         schema: The columns wanted; None for the format's own.
         on_error: `fail` ends the job (see `as_source_error`), `skip` counts, `divert` collects.
@@ -96,9 +98,14 @@ def decoded(
         *(f.col(c)._jc for c in _RECORD),
     )
     position = f.struct(f.lit(source).alias("source"), "partition", "offset").alias("__position")
-    kept = [f.col(quoted(name)) for name in frame.columns if name not in _RECORD]
-    rows = frame.select(Column(column).alias(_DECODED), *kept, position).where(f.col(_DECODED).isNotNull())
-    return rows.select(f"{_DECODED}.*", *kept, "__position"), Rejects(source, spark, collector)
+    kept = [name for name in frame.columns if name not in _RECORD]
+    columns_kept = [f.col(quoted(name)) for name in kept]
+    rows = frame.select(Column(column).alias(_DECODED), *columns_kept, position).where(
+        f.col(_DECODED).isNotNull()
+    )
+    # Metadata come as a struct, because a column of theirs may be called `partition` or `offset` too.
+    others = [f"{_METADATA}.*" if name == _METADATA else quoted(name) for name in kept]
+    return rows.select(f"{_DECODED}.*", *others, "__position"), Rejects(source, spark, collector)
 
 
 def file_position(spark: SparkSession) -> Column:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace.engine.expressions import shown
 from headrace.engine.inputs import BatchInputs, StreamInputs
+from headrace.engine.jars import jars_for
 from headrace.engine.lower import Lowering
 from headrace.engine.session import open_session
 from headrace.engine.watermarks import Heartbeats
@@ -27,7 +28,7 @@ def frame_of(graph: Graph, ref: Ref, *, how: Literal["stream", "batch"] = "strea
         ref: the output.
         how: `"stream"`, or `"batch"` over all that the sources hold now.
     """
-    spark = open_session(graph.name)
+    spark = open_session(graph.name, jars=jars_for(graph.connectors))
     if how == "batch":
         return shown(Lowering(spark, graph, BatchInputs(spark, graph.name)).frame(ref))
     place = Path(mkdtemp(prefix="headrace-"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.connectors.base import Connector, ReadContext
+from headrace.connectors.base import Acknowledging, Connector, ReadContext
 from headrace.engine.decode import Rejects, decoded
 from headrace.engine.expressions import POSITION, TIME
 
@@ -42,7 +42,7 @@ class StreamInputs:
         """The collectors of records that didn't decode, by source; filled as sources are read."""
         self._owns = frozenset(owns_rejects)
         self._tables: dict[str, DataFrame] = {}
-        self._readers: list[Reader] = []
+        self._reading: list[tuple[str, Reader]] = []
 
     def source(self, node: Source) -> DataFrame:
         """The decoded rows of a source, with their position."""
@@ -58,11 +58,21 @@ class StreamInputs:
         """The rows with a watermark that their own time and heartbeats move."""
         return self.heartbeats.watermarked(frame, node, wakes=self.wakes)
 
+    def acknowledge(self, reported: Sequence[Mapping[str, Any]]) -> None:
+        """Tell the servers of the sources how far an epoch went, from Spark's report of its sources.
+
+        Of the queries that read a source, the one that owns its rejects speaks for it.
+        """
+        for name, reader in self._reading:
+            if name in self._owns and isinstance(reader, Acknowledging):
+                for source in reported:
+                    reader.acknowledge(source["description"], source.get("endOffset"))
+
     def close(self) -> None:
         """Let go of the tables and of what the sources hold open."""
-        for reader in self._readers:
+        for _, reader in self._reading:
             reader.close()
-        self._readers.clear()
+        self._reading.clear()
         for table in self._tables.values():
             table.unpersist()
 
@@ -70,8 +80,9 @@ class StreamInputs:
         context = ReadContext(
             self.pipeline, node.name, node.schema, node.format, str(self.directory / "sources" / node.name)
         )
-        self._readers.append(node.connector.reader())
-        return self._readers[-1].stream(self.spark, context)
+        reader = node.connector.reader()
+        self._reading.append((node.name, reader))
+        return reader.stream(self.spark, context)
 
     def _decoded(self, node: Source, frame: DataFrame) -> DataFrame:
         if node.connector.carries == "rows" or node.format is None:

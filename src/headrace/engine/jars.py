@@ -16,12 +16,13 @@ import hashlib
 import os
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.request import Request
 
+from headrace.connectors.base import Connector
 from headrace.engine.cache import cache_directory
 from headrace.engine.download import Download, Watcher, download, opened, silent
 from headrace.errors import HeadraceError, OptionError, SetupError, did_you_mean
@@ -80,7 +81,7 @@ def jar_sets(lock: Path = LOCK) -> Mapping[str, JarSet]:
     """All sets of the lock by name.
 
     >>> sorted(jar_sets())
-    ['kafka']
+    ['kafka', 'kafka-broker']
     """
     tables = tomllib.loads(lock.read_text())
     return {
@@ -127,6 +128,17 @@ def fetch(name: str, *, mirror: str | None = None, watch: Watcher = silent) -> t
                 " you can reach",
             ) from error
     return chosen.paths()
+
+
+def jars_for(connectors: Iterable[Connector]) -> tuple[Path, ...]:
+    """The jars that Spark needs for these connectors, downloaded with a bar on a terminal where the cache lacks them."""
+    names = dict.fromkeys(name for connector in connectors for name in connector.jars)
+    if not names:
+        return ()
+    from headrace.engine.progress import progress
+
+    with progress("jars") as watch:
+        return tuple(path for name in names for path in fetch(name, watch=watch))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

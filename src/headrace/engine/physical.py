@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engine.assembly import Assembled, Assembly
 from headrace.engine.inputs import StreamInputs
+from headrace.engine.jars import jars_for
 from headrace.engine.session import open_session
 from headrace.engine.watermarks import Heartbeats
 from headrace.plan.queries import Query
@@ -27,7 +28,7 @@ def physical_plans(
     What comes after a query's stateful step runs batch by batch and isn't in it. The plan is that of a first batch;
     Spark plans every batch anew.
     """
-    spark = open_session(graph.name, master=master, conf=conf)
+    spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
     with assembled_aside(spark, graph) as built:
         return {query.query.name: _plan(query.trunk) for query in built}
 

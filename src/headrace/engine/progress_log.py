@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,6 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from headrace.engine.balance import Balance
 from headrace.plan.queries import Query
 
 RECENT = 64
@@ -41,7 +40,7 @@ class QueryStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A run at one moment. `late` is the sum over all steps: rows diverted, and rows that Spark's own operators dropped."""
+    """A run at one moment. `late` counts what Spark's own operators dropped; diverted rows are in `sinks`."""
 
     active: bool
     rows_in: int
@@ -55,25 +54,21 @@ class Status:
     rejects: int
     queries: tuple[QueryStatus, ...] = ()
     sinks: dict[str, int] = field(default_factory=dict)
-    steps: dict[str, Balance] = field(default_factory=dict)
-    """Where the rows of each stateful step in the kernel went."""
-
-    @property
-    def open(self) -> int:
-        """Rows that are in open windows or wait for them; one that is in several windows counts for each."""
-        return sum(step.open + step.waiting for step in self.steps.values())
-
-    @property
-    def lost(self) -> int:
-        """Rows of windows that are over, which no pane has shown: only where a trigger may lose them."""
-        return sum(step.lost for step in self.steps.values())
 
 
 class ProgressLog:
     """Listens to the queries of one run."""
 
-    def __init__(self, queries: Sequence[Query] = ()) -> None:
-        """Follow these queries; a source that several of them read is counted by the first."""
+    def __init__(
+        self,
+        queries: Sequence[Query] = (),
+        heard: Callable[[str, dict[str, Any]], None] = lambda query, report: None,
+    ) -> None:
+        """Follow these queries; a source that several of them read is counted by the first.
+
+        `heard` is called with each report, when its epoch is done, and the query's name.
+        """
+        self._heard = heard
         self.listener = _Listener(self)
         self._counted = _first_readers(queries)
         self._names: dict[str, str] = {}
@@ -98,10 +93,8 @@ class ProgressLog:
         with self._changed:
             self._changed.wait_for(lambda: self._terminated >= set(self._names), _SETTLE_SECONDS)
 
-    def status(
-        self, sinks: dict[str, int], steps: Mapping[str, Balance] | None = None, *, active: bool
-    ) -> Status:
-        """What is known now; `sinks` are the rows that each way out has delivered, `steps` where those of each step went."""
+    def status(self, sinks: dict[str, int], *, active: bool) -> Status:
+        """What is known now; `sinks` are the rows that each way out has delivered."""
         with self._changed:
             queries, recent = tuple(self._queries.values()), list(self._recent)
         marks = [query.watermark for query in queries if query.watermark]
@@ -115,11 +108,11 @@ class ProgressLog:
             rate=_rate(recent),
             latency_ms=sorted(ms for _, _, ms in recent)[len(recent) // 2] if recent else None,
             watermark=min(marks) if marks else None,
-            late=sum(query.late for query in queries) + sum(step.late for step in (steps or {}).values()),
+            late=sum(query.late for query in queries)
+            + sum(n for name, n in sinks.items() if name.endswith("_late")),
             rejects=sum(rows for name, rows in sinks.items() if name.endswith("kept_rejects")),
             queries=queries,
             sinks=written,
-            steps=dict(steps or {}),
         )
 
     def note(self, run_id: str, report: dict[str, Any]) -> None:
@@ -135,6 +128,7 @@ class ProgressLog:
             if rows and highest:
                 seconds = datetime.fromisoformat(highest).timestamp()
                 self._event_time = (max(self._event_time[0] or seconds, seconds), time.time())
+        self._heard(name, report)
 
     def ended(self, run_id: str) -> None:
         with self._changed:

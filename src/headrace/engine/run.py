@@ -18,6 +18,7 @@ from headrace.engine.decode import as_source_error
 from headrace.engine.delivery import Drained
 from headrace.engine.directory import PipelineDirectory
 from headrace.engine.inputs import StreamInputs
+from headrace.engine.jars import jars_for
 from headrace.engine.progress_log import ProgressLog, Status
 from headrace.engine.pulse import Pulse
 from headrace.engine.session import open_session
@@ -59,7 +60,10 @@ def start(
     require(graph, guarantee)
     directory = PipelineDirectory.taken(graph.name, checkpoint)
     try:
-        spark = open_session(graph.name, master=master, conf=conf, log_directory=directory.path / "logs")
+        logs = directory.path / "logs"
+        spark = open_session(
+            graph.name, master=master, conf=conf, jars=jars_for(graph.connectors), log_directory=logs
+        )
         return Running(spark, with_kept_outputs(graph, directory.path), directory, Pace(once, finish, every))
     except BaseException:
         directory.release()
@@ -104,7 +108,7 @@ class Running:
         self._ended = threading.Event()
         self._stopping = False
         self._assembled = self._assemble()
-        self._progress = ProgressLog(self.queries)
+        self._progress = ProgressLog(self.queries, self._acknowledge)
         spark.streams.addListener(self._progress.listener)
         self._pulse = Pulse(graph, self._heartbeats, self._progress)
         self._thread = threading.Thread(target=self._guarded, name=f"headrace {graph.name}", daemon=True)
@@ -118,9 +122,7 @@ class Running:
     def status(self) -> Status:
         """How far the run is."""
         rows = {outlet.name: outlet.rows for built in self._assembled for outlet in built.delivery.outlets}
-        logs = [built.delivery.balance for built in self._assembled if built.delivery.balance is not None]
-        steps = {log.step: log.balance() for log in logs}
-        return self._progress.status(rows, steps, active=not self._ended.is_set())
+        return self._progress.status(rows, active=not self._ended.is_set())
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the run has ended; False if `timeout` seconds went by first.
@@ -178,6 +180,19 @@ class Running:
         )
         return assembly.assembled()
 
+    def _acknowledge(self, query: str, report: Mapping[str, Any]) -> None:
+        """An epoch is done: let the sources tell their servers. Nothing depends on it, so it can't fail the run."""
+        inputs = next(built.inputs for built in self._assembled if built.query.name == query)
+        with contextlib.suppress(Exception):
+            inputs.acknowledge(report.get("sources", ()))
+
+    def _told(self, error: BaseException) -> HeadraceError:
+        """An error of Spark's as one of ours: what the user can act on, without a stack trace."""
+        problems = (connector.explains(str(error)) for connector in self.graph.connectors)
+        if problem := next(filter(None, problems), None):
+            return SourceError(problem.what, where=problem.where, hint=problem.hint)
+        return _told(error)
+
     def _guarded(self) -> None:
         """Run in a thread of its own, so that the caller can follow and end it."""
         try:
@@ -185,7 +200,7 @@ class Running:
         except HeadraceError as error:
             self._failure = error
         except BaseException as error:
-            self._failure = _told(error)
+            self._failure = self._told(error)
         finally:
             self._end()
 
@@ -272,7 +287,7 @@ class Running:
         for built in self._assembled:
             if built is not failed and built.running is not None:
                 built.running.stop()
-        raise (failure if isinstance(failure, HeadraceError) else _told(failure or error)) from error
+        raise (failure if isinstance(failure, HeadraceError) else self._told(failure or error)) from error
 
     def _end(self) -> None:
         self._pulse.stop()
@@ -281,9 +296,10 @@ class Running:
                 if built.running is not None and built.running.isActive:
                     built.running.stop()
                 built.delivery.close()
-            built.inputs.close()
         self._heartbeats.forget()
         self._progress.settle()
+        for built in self._assembled:
+            built.inputs.close()
         self.spark.streams.removeListener(self._progress.listener)
         self.directory.release()
         self._ended.set()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.engine.assembly import refuse_changed
 from headrace.engine.checkpoints import checkpoint_of, progress_of, queries_with_state
+from headrace.engine.jars import jars_for
 from headrace.engine.physical import assembled_aside
 from headrace.engine.session import open_session
 from headrace.engine.state_entries import Found, StateFiles, entries_of
@@ -71,7 +72,7 @@ def state_of(
         PlanError: the state is of a step that was declared differently.
     """
     wanted = {query.name for query in queries_with_state(graph, directory, step)}
-    spark = open_session(graph.name, master=master, conf=conf)
+    spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
     with assembled_aside(spark, graph) as built:
         chosen = [one for one in built if one.query.name in wanted]
         refuse_changed(graph, chosen, directory)

@@ -28,8 +28,9 @@ def _problem(model: type[BaseModel], fault: dict[str, Any], where: str) -> Probl
         return Problem(where, f"option `{option}` is missing", _described(model, option))
     got = fault.get("input")
     message = fault["msg"].removeprefix("Value error, ")
-    place = f"{where}: {option}" if option else where
-    return Problem(place, f"{_lower(message)}, got {got!r}", _described(model, option))
+    if not option:  # options that don't go together: to print all of them would bury it, and show passwords
+        return Problem(where, _lower(message))
+    return Problem(f"{where}: {option}", f"{_lower(message)}, got {got!r}", _described(model, option))
 
 
 def _described(model: type[BaseModel], option: str) -> str:

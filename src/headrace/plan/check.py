@@ -72,6 +72,12 @@ def _source(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
             "no schema is said",
             'add schema="id string, at timestamp, ...", a dataclass or a pydantic model',
         )
+    for name in node.connector.adds:
+        if node.schema is not None and name in node.schema:
+            yield (
+                f"`{name}` is a column of the schema, and {node.connector.kind} is asked to add one of that name",
+                f"give it another name: metadata={{...: {name}_2}}",
+            )
     if node.on_error not in ("fail", "skip", "divert"):
         yield f"expected on_error to be fail, skip or divert, got {node.on_error!r}", ""
 
@@ -220,6 +226,15 @@ def _sink_partitions(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield from _known(graph, node, names, node.input, "partition_by names")
 
 
+def _sink_columns(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, Sink):
+        return
+    for option in ("headers", "value", "topic_column", "partition_column"):
+        given = getattr(node.connector, option, None) or ()
+        names = (given,) if isinstance(given, str) else tuple(given)
+        yield from _known(graph, node, names, node.input, f"{option} names")
+
+
 def _sink_modes(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     if not isinstance(node, Aggregate):
         return
@@ -246,6 +261,7 @@ _RULES: tuple[tuple[Rule, *tuple[str, ...]], ...] = (
     (_sink, "mode"),
     (_sink_key, "key"),
     (_sink_partitions, "partition_by"),
+    (_sink_columns, "headers", "value", "topic_column", "partition_column"),
     (_sink_modes,),
     (_idle, "event_time"),
 )

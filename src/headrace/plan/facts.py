@@ -163,7 +163,7 @@ def _looked_up(graph: Graph, node: Node) -> Columns:
 
 def _source(graph: Graph, node: Node) -> Columns:
     assert isinstance(node, Source)
-    return None if node.schema is None else node.schema.names
+    return None if node.schema is None else (*node.schema.names, *node.connector.adds)
 
 
 def _grouped(graph: Graph, node: Node) -> Columns:

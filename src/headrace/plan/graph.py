@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
+from headrace.connectors.base import Connector
 from headrace.plan.nodes import Node, Ref, Sink
 
 NodeType = TypeVar("NodeType", bound=Node)
@@ -50,6 +51,12 @@ class Graph:
     @property
     def sinks(self) -> list[Sink]:
         return self.of(Sink)
+
+    @property
+    def connectors(self) -> list[Connector]:
+        """The connectors of its sources, sinks and lookups."""
+        held = (getattr(node, name, None) for node in self for name in ("connector", "table"))
+        return [connector for connector in held if isinstance(connector, Connector)]
 
     @cached_property
     def consumers(self) -> Mapping[Ref, tuple[Node, ...]]:

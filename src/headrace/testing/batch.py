@@ -77,10 +77,11 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     >>> stream_equals_batch(documents.load("examples/stocks/pipeline.yaml").check())      # doctest: +SKIP
     []
     """
+    from headrace.engine.jars import jars_for
     from headrace.engine.run import start
     from headrace.engine.session import open_session
 
-    session = spark or open_session(graph.name)
+    session = spark or open_session(graph.name, jars=jars_for(graph.connectors))
     shelves = {sink.name: Memory() for sink in graph.sinks}
     nodes = {
         node.name: replace(node, connector=shelves[node.name], mode=None) if isinstance(node, Sink) else node

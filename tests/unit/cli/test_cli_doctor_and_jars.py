@@ -41,7 +41,7 @@ def test_what_is_missing_comes_with_its_mend_and_status_1(
 
 def test_the_jars_are_listed_with_the_command_that_fetches_them(call: Call) -> None:
     assert "headrace jars fetch kafka" in call("jars", "list").stdout  # the cache of a test is empty
-    (kafka,) = json.loads(call("jars", "list", "--json").stdout)
+    kafka, *_ = json.loads(call("jars", "list", "--json").stdout)
     assert (kafka["name"], kafka["here"]) == ("kafka", False)
 
 

@@ -102,7 +102,11 @@ def test_two_pipelines_of_one_name_can_not_be_told_apart(write: Write) -> None:
             f"{READ}tx.window(1)\n",
             "hint: rows need a time before they can be windowed: .event_time",
         ),
-        ("connector.py", f"{READ}connect.kafak()\n", "hint: Known: console, files, generator, memory"),
+        (
+            "connector.py",
+            f"{READ}connect.kafak()\n",
+            "hint: did you mean `kafka`? Known: console, files, generator, kafka",
+        ),
         (
             "starts.py",
             f"{READ}tx._pipeline.start()\n",

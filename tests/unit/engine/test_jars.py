@@ -192,7 +192,8 @@ def test_an_unknown_set_names_the_nearest() -> None:
     with pytest.raises(OptionError) as caught:
         jars.fetch("kafak")
     assert (
-        str(caught.value) == "jars: unknown set of jars 'kafak'\n  hint: did you mean `kafka`? Known: kafka"
+        str(caught.value)
+        == "jars: unknown set of jars 'kafak'\n  hint: did you mean `kafka`? Known: kafka, kafka-broker"
     )
 
 

@@ -20,17 +20,6 @@ class Feed(Connector):
         return "rows"
 
 
-class Kafka(Connector):
-    """Topics of Kafka."""
-
-    kind: ClassVar[str] = "kafka"
-    roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
-
-    servers: str = Field(description="The brokers")
-    topic: str = Field(description="The topic")
-    partitions: int = Field(1, ge=1, description="How many partitions")
-
-
 class Postgres(Connector):
     """Tables of PostgreSQL."""
 

@@ -1,0 +1,82 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.kafka
+
+import java.util.UUID
+import java.util.concurrent.ConcurrentHashMap
+
+import org.apache.spark.{SparkException, TaskContext}
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.InternalRow
+
+/**
+ * Sends the rows of a frame through one producer of the driver, so that they are one transaction.
+ *
+ * In local mode the tasks run in the driver's JVM and use the producer, which is thread-safe, side by side. On a cluster
+ * each task's records come to the driver when the task has succeeded, and are sent there.
+ */
+object Outlet {
+  private val senders = new ConcurrentHashMap[String, Sender]
+
+  /** Sends all rows and returns how many; called from Python. `frame` has the columns of [[Record]]. */
+  def send(frame: DataFrame, sender: Sender): Long = send(frame, sender, frame.sparkSession.sparkContext.isLocal)
+
+  /** As above; `inPlace` says whether the tasks can use the producer themselves. */
+  def send(frame: DataFrame, sender: Sender, inPlace: Boolean): Long =
+    if (inPlace) fromTasks(frame, sender) else fromDriver(frame, sender)
+
+  private def fromTasks(frame: DataFrame, sender: Sender): Long = {
+    val id = UUID.randomUUID().toString
+    senders.put(id, sender)
+    try {
+      val rows = frame.queryExecution.toRdd
+      rows.sparkContext.runJob(rows, (task: TaskContext, partition: Iterator[InternalRow]) => {
+        refuseRepetition(task)
+        senders.get(id).sendAll(partition.map(Record.of))
+      }).sum
+    } finally senders.remove(id)
+  }
+
+  private def fromDriver(frame: DataFrame, sender: Sender): Long = {
+    val rows = frame.queryExecution.toRdd
+    var sent = 0L
+    rows.sparkContext.runJob[InternalRow, Array[Record]](
+      rows,
+      (_: TaskContext, partition: Iterator[InternalRow]) => partition.map(Record.of).toArray,
+      rows.partitions.indices,
+      (_: Int, records: Array[Record]) => sent += sender.sendAll(records.iterator))
+    sent
+  }
+
+  /** What a failed attempt has sent is in the transaction already; only a new transaction is without it. */
+  private def refuseRepetition(task: TaskContext): Unit =
+    if (task.attemptNumber() > 0 || task.stageAttemptNumber() > 0)
+      throw new SparkException("a task that writes to Kafka failed and can't be repeated within its transaction")
+}
+
+/** One record to be sent; a null partition leaves the choice to the key, or to turns. */
+final case class Record(
+    topic: String,
+    partition: java.lang.Integer,
+    key: Array[Byte],
+    value: Array[Byte],
+    headers: Array[(String, Array[Byte])])
+
+object Record {
+  /** From a row of `topic string, partition int, key binary, value binary, headers array<struct<string, binary>>`. */
+  def of(row: InternalRow): Record = Record(
+    if (row.isNullAt(0)) null else row.getUTF8String(0).toString,
+    if (row.isNullAt(1)) null else Int.box(row.getInt(1)),
+    if (row.isNullAt(2)) null else row.getBinary(2),
+    if (row.isNullAt(3)) null else row.getBinary(3),
+    if (row.isNullAt(4)) Array.empty else headers(row))
+
+  private def headers(row: InternalRow): Array[(String, Array[Byte])] = {
+    val found = row.getArray(4)
+    Array.tabulate(found.numElements()) { i =>
+      val header = found.getStruct(i, 2)
+      (header.getUTF8String(0).toString, if (header.isNullAt(1)) null else header.getBinary(1))
+    }
+  }
+}

@@ -1,0 +1,387 @@
+"""What one does with Kafka from a terminal: topics, records in and out, groups and their lag. Needs no Spark.
+
+On `confluent-kafka`, which comes with `pip install 'headrace[kafka]'`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from headrace.errors import OptionError, SetupError, SourceError, did_you_mean
+
+_PATIENCE = 10.0
+_POLL = 0.2
+END = -1
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic: how many partitions it has, on how many brokers, and how many offsets it holds."""
+
+    name: str
+    partitions: int
+    replication: int
+    records: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record as it is in the log; key and value as text, what isn't UTF-8 as replacement characters."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: str | None
+    key: str | None
+    value: str | None
+    headers: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How far a group is in one partition."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    end: int
+
+    @property
+    def lag(self) -> int:
+        return max(self.end - self.offset, 0)
+
+
+class Client:
+    """A connection to a cluster.
+
+    Raises:
+        SetupError: `confluent-kafka` isn't installed.
+        SourceError: no server answers.
+    """
+
+    def __init__(self, servers: str, settings: Mapping[str, str] | None = None) -> None:
+        try:
+            import confluent_kafka.admin
+        except ImportError as error:
+            raise SetupError(
+                f"confluent-kafka can't be imported: {error}",
+                where="kafka",
+                hint="pip install 'headrace[kafka]'",
+            ) from error
+        self._kafka: Any = confluent_kafka
+        self.servers = servers
+        # Its own talk about lost connections would come in between; what counts is told by the calls.
+        self._settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, **(settings or {})}
+        self._admin = confluent_kafka.admin.AdminClient(self._settings, logger=_silent())
+        self._metadata()
+
+    def topics(self) -> list[Topic]:
+        """All topics but Kafka's own, by name."""
+        found = []
+        for name, topic in sorted(self._metadata().items()):
+            if name.startswith("__"):
+                continue
+            ends = self._bounds(name)
+            copies = {len(part.replicas) for part in topic.partitions.values()}
+            held = sum(high - low for low, high in ends.values())
+            found.append(Topic(name, len(topic.partitions), max(copies, default=0), held))
+        return found
+
+    def create(
+        self,
+        name: str,
+        *,
+        partitions: int,
+        replication: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic.
+
+        Raises:
+            OptionError: there is one of that name, or the servers refuse it.
+        """
+        fresh = self._kafka.admin.NewTopic(
+            name, num_partitions=partitions, replication_factor=replication or -1, config=dict(settings or {})
+        )
+        self._done(self._admin.create_topics([fresh]), name)
+
+    def delete(self, name: str) -> None:
+        """Delete a topic with all it holds."""
+        self.require(name)
+        self._done(self._admin.delete_topics([name]), name)
+
+    def require(self, name: str) -> list[int]:
+        """The partitions of a topic.
+
+        Raises:
+            OptionError: it isn't there; the nearest names are told.
+        """
+        known = self._metadata()
+        if name not in known:
+            hint = did_you_mean(name, [topic for topic in known if not topic.startswith("__")])
+            raise OptionError(f"there is no topic `{name}` at {self.servers}", where="kafka", hint=hint)
+        return sorted(known[name].partitions)
+
+    def produce(
+        self,
+        topic: str,
+        records: Iterable[tuple[str | bytes | None, str | bytes | None]],
+        *,
+        partition: int | None = None,
+    ) -> int:
+        """Send (key, value) pairs and wait until all are written; returns how many.
+
+        Raises:
+            SourceError: some were not.
+        """
+        failed: list[str] = []
+        producer = self._kafka.Producer(
+            {**self._settings, "acks": "all", "enable.idempotence": True, "linger.ms": 20}, logger=_silent()
+        )
+        sent = 0
+        where = {} if partition is None else {"partition": partition}
+
+        def noted(error: Any, message: Any) -> None:
+            if error is not None:
+                failed.append(error.str())
+
+        for key, value in records:
+            while True:
+                try:
+                    producer.produce(topic, value=value, key=key, on_delivery=noted, **where)
+                    break
+                except BufferError:
+                    producer.poll(_POLL)
+            sent += 1
+            producer.poll(0)
+        left = producer.flush(_PATIENCE * 3)
+        if failed or left:
+            reason = failed[0] if failed else "no answer"
+            raise SourceError(
+                f"{len(failed) + left} of {sent} records were not written to `{topic}`: {reason}",
+                where="kafka",
+            )
+        return sent
+
+    def consume(
+        self,
+        topic: str,
+        *,
+        start: str = "earliest",
+        group: str | None = None,
+        follow: bool = False,
+    ) -> Iterator[Record]:
+        """The records of a topic: from a place to what is its end now, or with `follow` without end.
+
+        Args:
+            topic: the topic.
+            start: `earliest`, `latest`, an offset (`17`, or `-5` for the last five) or a time in ISO form.
+            group: read as a member of this group, from where it is, and note the progress; `start` counts where the
+                group has none.
+            follow: wait for more records.
+        """
+        partitions = self.require(topic)
+        reset = start if start in ("earliest", "latest") else "earliest"
+        consumer = self._consumer(group or "headrace-terminal", **{"auto.offset.reset": reset})
+        try:
+            if group is not None:
+                consumer.subscribe([topic])
+                yield from self._of_group(consumer, topic, follow)
+            else:
+                places = self._places(consumer, topic, partitions, start)
+                consumer.assign(places)
+                yield from self._from_places(consumer, topic, places, follow)
+        finally:
+            consumer.close()
+
+    def lag(self, group: str | None = None) -> list[Lag]:
+        """How far each group is in each partition it has a position in."""
+        known = [listing.group_id for listing in self._admin.list_consumer_groups().result(_PATIENCE).valid]
+        if group is not None and group not in known:
+            raise OptionError(
+                f"there is no group `{group}` at {self.servers}",
+                where="kafka lag",
+                hint=did_you_mean(group, known),
+            )
+        found = []
+        for name in [group] if group else sorted(known):
+            for place in self._positions(name):
+                end = self._bounds(place.topic)[place.partition][1]
+                found.append(Lag(name, place.topic, place.partition, place.offset, end))
+        return found
+
+    def replay(self, group: str, topic: str, start: str) -> list[Lag]:
+        """Move a group to another place of a topic, so that its members read from there; nobody may be reading.
+
+        Raises:
+            OptionError: the group has members now, or the place can't be read.
+        """
+        partitions = self.require(topic)
+        consumer = self._consumer(group)
+        try:
+            places = self._places(consumer, topic, partitions, start)
+        finally:
+            consumer.close()
+        bounds = self._bounds(topic)
+        for place in places:
+            low, high = bounds[place.partition]
+            place.offset = low if place.offset == self._kafka.OFFSET_BEGINNING else place.offset
+            place.offset = high if place.offset in (self._kafka.OFFSET_END, END) else place.offset
+        wanted = self._kafka.ConsumerGroupTopicPartitions(group, places)
+        try:
+            moved = self._admin.alter_consumer_group_offsets([wanted])[group].result(_PATIENCE)
+            self._raise_any(moved.topic_partitions)
+        except self._kafka.KafkaException as error:
+            raise OptionError(
+                f"group `{group}` can't be moved: {error.args[0].str()}",
+                where="kafka replay",
+                hint="stop its members first",
+            ) from error
+        return [Lag(group, topic, p.partition, p.offset, bounds[p.partition][1]) for p in places]
+
+    def _raise_any(self, places: Iterable[Any]) -> None:
+        for place in places:
+            if place.error is not None:
+                raise self._kafka.KafkaException(place.error)
+
+    def _metadata(self) -> Any:
+        try:
+            return self._admin.list_topics(timeout=_PATIENCE).topics
+        except self._kafka.KafkaException as error:
+            raise SourceError(
+                f"no Kafka server answers at {self.servers}: {error.args[0].str()}",
+                where="kafka",
+                hint="is it running there? headrace kafka up starts one to try things on",
+            ) from error
+
+    def _consumer(self, group: str, **more: Any) -> Any:
+        return self._kafka.Consumer(
+            {**self._settings, "group.id": group, "enable.auto.commit": False, **more}, logger=_silent()
+        )
+
+    def _bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """The first offset and the one after the last, by partition."""
+        consumer = self._consumer("headrace-terminal")
+        try:
+            return {
+                number: consumer.get_watermark_offsets(
+                    self._kafka.TopicPartition(topic, number), timeout=_PATIENCE
+                )
+                for number in self.require(topic)
+            }
+        finally:
+            consumer.close()
+
+    def _positions(self, group: str) -> list[Any]:
+        asked = self._admin.list_consumer_group_offsets([self._kafka.ConsumerGroupTopicPartitions(group)])
+        known = self._metadata()
+        places = asked[group].result(_PATIENCE).topic_partitions
+        return sorted((p for p in places if p.topic in known), key=lambda p: (p.topic, p.partition))
+
+    def _places(self, consumer: Any, topic: str, partitions: list[int], start: str) -> list[Any]:
+        place = self._kafka.TopicPartition
+        if start in ("earliest", "latest"):
+            offset = self._kafka.OFFSET_BEGINNING if start == "earliest" else self._kafka.OFFSET_END
+            return [place(topic, number, offset) for number in partitions]
+        if start.lstrip("-").isdigit():
+            number, bounds = int(start), self._bounds(topic)
+            return [
+                place(topic, p, number if number >= 0 else max(low, high + number))
+                for p, (low, high) in bounds.items()
+            ]
+        millis = round(_moment(start).timestamp() * 1000)
+        asked = [place(topic, number, millis) for number in partitions]
+        return list(consumer.offsets_for_times(asked, timeout=_PATIENCE))
+
+    def _from_places(self, consumer: Any, topic: str, places: list[Any], follow: bool) -> Iterator[Record]:
+        bounds = self._bounds(topic)
+        ends = {
+            p.partition: bounds[p.partition][1]
+            for p in places
+            if bounds[p.partition][1] > bounds[p.partition][0]
+        }
+        while follow or ends:
+            message = consumer.poll(_POLL)
+            if message is not None and message.error() is None:
+                yield _record(message)
+            for place in consumer.position([self._kafka.TopicPartition(topic, number) for number in ends]):
+                # Markers of transactions take offsets too, so the position counts, not the last record's.
+                if place.offset >= ends[place.partition] or (
+                    place.offset < 0 and self._at_end(places, place, bounds)
+                ):
+                    del ends[place.partition]
+
+    def _at_end(self, places: list[Any], place: Any, bounds: Mapping[int, tuple[int, int]]) -> bool:
+        """Whether a partition that has given nothing yet was begun at its end."""
+        begun = next(p.offset for p in places if p.partition == place.partition)
+        return begun in (self._kafka.OFFSET_END, END) or begun >= bounds[place.partition][1]
+
+    def _of_group(self, consumer: Any, topic: str, follow: bool) -> Iterator[Record]:
+        """As a member: until its share of what is there now is read, if not followed."""
+        quiet, bounds = 0, self._bounds(topic)
+        while follow or quiet * _POLL < 5:
+            message = consumer.poll(_POLL)
+            if message is None or message.error() is not None:
+                quiet += 1
+                if not follow and self._read_up(consumer, bounds):
+                    return
+                continue
+            quiet = 0
+            yield _record(message)
+            consumer.commit(message, asynchronous=True)
+
+    def _read_up(self, consumer: Any, bounds: Mapping[int, tuple[int, int]]) -> bool:
+        assigned = consumer.assignment()
+        committed = consumer.committed(assigned, timeout=_PATIENCE) if assigned else []
+        places = zip(consumer.position(assigned), committed, strict=True)
+        offsets = {here.partition: max(here.offset, noted.offset) for here, noted in places}
+        return bool(offsets) and all(offset >= bounds[number][1] for number, offset in offsets.items())
+
+    def _done(self, futures: Mapping[str, Any], name: str) -> None:
+        try:
+            futures[name].result(_PATIENCE)
+        except self._kafka.KafkaException as error:
+            raise OptionError(f"topic `{name}`: {error.args[0].str()}", where="kafka topics") from error
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise OptionError(
+            f"expected earliest, latest, an offset or a time, got {text!r}",
+            where="--from",
+            hint="a time is written as 2026-03-01T12:00:00Z",
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _record(message: Any) -> Record:
+    kind, millis = message.timestamp()
+    at = datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds") if kind else None
+    return Record(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        at.replace("+00:00", "Z") if at else None,
+        _text(message.key()),
+        _text(message.value()),
+        {name: _text(value) for name, value in message.headers() or ()},
+    )
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else content.decode(errors="replace")
+
+
+def _silent() -> Any:
+    import logging
+
+    logger = logging.getLogger("headrace.kafka")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger

@@ -1,0 +1,143 @@
+"""Asking Kafka's servers, with Kafka's own Java client in Spark's driver: topics, partitions, offsets of a group."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.kafka import properties
+from headrace.durations import microseconds
+from headrace.errors import SetupError, did_you_mean
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.connectors.kafka import Kafka
+
+LEDGER = "_headrace_ledger"
+"""The topic in which sinks note their epochs; compacted, one for all pipelines of a cluster."""
+
+_LEDGER_SETTINGS = {
+    "cleanup.policy": "compact",
+    "segment.ms": "3600000",
+    "min.cleanable.dirty.ratio": "0.1",
+    "retention.ms": "-1",
+}
+
+
+class MissingTopicError(Exception):
+    """A topic isn't there; `hint` names the nearest that are."""
+
+    def __init__(self, topic: str, hint: str) -> None:
+        self.topic = topic
+        self.hint = hint
+        super().__init__(f"there is no topic `{topic}`")
+
+
+class Servers:
+    """An admin client; the calls raise `Py4JJavaError`, which `headrace.connectors.kafka.failures` reads."""
+
+    def __init__(self, spark: SparkSession, options: Kafka) -> None:
+        self._java: Any = kafka_java(spark)
+        self._patience = microseconds(options.timeout) // 1000
+        self._admin = self._java.clients.admin.AdminClient.create(java_map(spark, properties.admin(options)))
+        self._spark = spark
+        self._pending: Any = None
+
+    def partitions(self, topics: tuple[str, ...]) -> dict[str, list[int]]:
+        """The partitions of these topics.
+
+        Raises:
+            MissingTopicError: one isn't there.
+        """
+        known = self.topics()
+        for topic in topics:
+            if topic not in known:
+                visible = [name for name in known if not name.startswith("_")]
+                raise MissingTopicError(topic, did_you_mean(topic, visible))
+        wanted = java_list(self._spark, topics)
+        described = self._got(self._admin.describeTopics(wanted).allTopicNames())
+        return {
+            str(name): [int(part.partition()) for part in described[name].partitions()] for name in described
+        }
+
+    def topics(self) -> set[str]:
+        """The names of all topics."""
+        return {str(name) for name in self._got(self._admin.listTopics().names())}
+
+    def create(
+        self, topic: str, partitions: int | None, replication: int | None, settings: Mapping[str, str]
+    ) -> None:
+        """Create a topic; one that another has just made is as good."""
+        optional = self._spark._jvm.java.util.Optional  # type: ignore[union-attr]
+        count = optional.of(partitions) if partitions else optional.empty()
+        copies = self._spark._jvm.java.lang.Short.valueOf(str(replication or -1))  # type: ignore[union-attr]
+        fresh = self._java.clients.admin.NewTopic(
+            topic, count, optional.of(copies) if replication else optional.empty()
+        )
+        fresh.configs(java_map(self._spark, settings))
+        try:
+            self._got(self._admin.createTopics(java_list(self._spark, [fresh])).all())
+        except Exception as error:
+            if "TopicExistsException" not in str(error):
+                raise
+
+    def ensure_ledger(self, replication: int | None) -> None:
+        """Create the ledger's topic, if this is the first sink of the cluster."""
+        if LEDGER not in self.topics():
+            self.create(LEDGER, 1, replication, _LEDGER_SETTINGS)
+
+    def commit(self, group: str, position: Mapping[str, Mapping[str, int]]) -> None:
+        """Note a group's offsets, without waiting: they are for people to look at."""
+        offsets = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
+        for topic, parts in position.items():
+            for partition, offset in parts.items():
+                place = self._java.common.TopicPartition(topic, int(partition))
+                offsets[place] = self._java.clients.consumer.OffsetAndMetadata(int(offset))
+        if len(offsets):
+            self._pending = self._admin.alterConsumerGroupOffsets(group, offsets).all()
+
+    def close(self) -> None:
+        """Let go, when the last offsets are noted or can't be."""
+        with contextlib.suppress(Exception):  # nothing depends on a group's offsets
+            if self._pending is not None:
+                self._waited(self._pending, 5_000)
+        self._admin.close(self._spark._jvm.java.time.Duration.ofMillis(1_000))  # type: ignore[union-attr]
+
+    def _got(self, future: Any) -> Any:
+        return self._waited(future, self._patience + 2_000)  # the client's own time-out says more
+
+    def _waited(self, future: Any, millis: int) -> Any:
+        unit = self._spark._jvm.java.util.concurrent.TimeUnit.MILLISECONDS  # type: ignore[union-attr]
+        return future.get(millis, unit)
+
+
+def kafka_java(spark: SparkSession) -> Any:
+    """The package `org.apache.kafka` in the driver.
+
+    Raises:
+        SetupError: this Spark was started without Kafka's jars.
+    """
+    package: Any = spark._jvm.org.apache.kafka  # type: ignore[union-attr]
+    if not hasattr(package.clients.admin.AdminClient, "create"):
+        raise SetupError(
+            "the running Spark has no Kafka jars",
+            where="kafka",
+            hint="let Headrace start it (end this Python process), or give it those of `headrace jars fetch kafka`",
+        )
+    return package
+
+
+def java_map(spark: SparkSession, entries: Mapping[str, str]) -> Any:
+    made = spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
+    for name, value in entries.items():
+        made[name] = value
+    return made
+
+
+def java_list(spark: SparkSession, items: Any) -> Any:
+    made = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+    for item in items:
+        made.append(item)
+    return made

@@ -1,0 +1,183 @@
+"""Writes epochs to topics, exactly once, by one transaction an epoch.
+
+    open      a producer with the sink's transactional id: what an older run has open is given up, and it can't go on;
+              then the ledger is read
+    stage     the rows are sent in a new transaction                   nobody who reads committed records sees them
+    commit    1. the ledger entry is sent in the same transaction
+              2. the transaction is committed                          <- rows and entry are visible, or neither is
+
+A crash before 2 has reached the server leaves an open transaction, which the next open, or the server's time-out, gives
+up. After it the server completes the commit, whoever dies; the next open waits for that and finds the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.base import Counted, Run, Staged
+from headrace.connectors.failpoints import reach
+from headrace.connectors.kafka import properties, records
+from headrace.connectors.kafka.failures import is_fence, told
+from headrace.connectors.kafka.ledger import Entry, key_of, newest
+from headrace.connectors.kafka.servers import LEDGER, MissingTopicError, Servers, java_map, kafka_java
+from headrace.errors import DeliveryError, FencedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.connectors.kafka import Kafka
+
+
+class KafkaWriter:
+    """Delivers the epochs of one sink to one topic or several."""
+
+    def __init__(self, options: Kafka) -> None:
+        self._options = options
+        self._run: Run | None = None
+        self._producer: Any = None
+        self._sender: Any = None
+        self._entry = Entry()
+        self._under_way = False
+
+    def open(self, run: Run) -> int:
+        self._run = run
+        if reason := self._options.refuses(run.mode):
+            raise DeliveryError(reason, where=run.sink)
+        spark = _session()
+        with self._told("can't be written to"):
+            self._prepare_topics(spark)
+            self._producer = self._opened(spark)
+            reach("kafka.fenced")
+            self._sender = _kernel(spark).Sender(self._producer)
+            self._entry = newest(spark, self._options, key_of(run.pipeline, run.sink))
+        return self._entry.epochs.get(run.lineage, -1)
+
+    def stage(self, epoch: int, frame: DataFrame) -> Counted:
+        made = records.expressions(self._options, frame.schema.jsonValue(), where=self._running.sink)
+        shaped = frame.selectExpr(*made)
+        with self._told(f"can't take epoch {epoch}"):
+            self._give_up()
+            self._producer.beginTransaction()
+            self._under_way = True
+            rows = int(_kernel(frame.sparkSession).Outlet.send(shaped._jdf, self._sender))
+            self._producer.flush()
+        reach("kafka.staged")
+        return Counted(rows)
+
+    def commit(self, epoch: int, staged: Staged) -> None:
+        run = self._running
+        with self._told(f"can't commit epoch {epoch}"):
+            if epoch <= self._entry.epochs.get(run.lineage, -1) or not staged.rows:
+                self._give_up()  # nothing of it is to be seen, again or at all
+                return
+            entry = self._entry.with_epoch(run.lineage, epoch)
+            self._send_entry(entry)
+            reach("kafka.ledger")
+            self._producer.commitTransaction()
+            self._entry, self._under_way = entry, False
+        reach("kafka.committed")
+
+    def close(self) -> None:
+        if self._producer is not None:
+            with suppress(Exception):  # the server gives up an open transaction by itself, a little later
+                self._give_up()
+            self._producer.close(_session()._jvm.java.time.Duration.ofSeconds(5))  # type: ignore[union-attr]
+        self._producer = self._run = None
+
+    def _prepare_topics(self, spark: SparkSession) -> None:
+        servers = Servers(spark, self._options)
+        try:
+            servers.ensure_ledger(self._options.replication)
+            if (
+                self._options.topic
+                and self._options.partitions
+                and self._options.topic not in servers.topics()
+            ):
+                servers.create(
+                    self._options.topic,
+                    self._options.partitions,
+                    self._options.replication,
+                    dict(self._options.topic_settings),  # type: ignore[arg-type]
+                )
+            if self._options.topic:
+                servers.partitions((self._options.topic,))
+        finally:
+            servers.close()
+
+    def _opened(self, spark: SparkSession) -> Any:
+        """A producer that owns the sink: the server refuses what older ones of the same id still send."""
+        run = self._running
+        told_to = properties.producer(self._options, f"headrace.{run.pipeline}.{run.sink}")
+        producer = kafka_java(spark).clients.producer.KafkaProducer(java_map(spark, told_to))
+        try:
+            producer.initTransactions()
+        except BaseException:
+            producer.close(spark._jvm.java.time.Duration.ofSeconds(0))  # type: ignore[union-attr]
+            raise
+        return producer
+
+    def _send_entry(self, entry: Entry) -> None:
+        run = self._running
+        java = kafka_java(_session())
+        record = java.clients.producer.ProducerRecord(
+            LEDGER, 0, key_of(run.pipeline, run.sink), entry.encoded()
+        )
+        self._producer.send(record)
+
+    def _give_up(self) -> None:
+        if self._under_way:
+            self._producer.abortTransaction()
+            self._under_way = False
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Tell what the servers refuse, as a fence where it is one."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        servers = self._options.servers
+        try:
+            yield
+        except MissingTopicError as error:
+            hint = f"{error.hint}; partitions=4 creates it"
+            raise DeliveryError(str(error), where=self._running.sink, hint=hint) from None
+        except (Py4JError, PySparkException) as error:
+            if is_fence(str(error)):
+                raise self._fenced(what) from error
+            problem = told(str(error), servers)
+            said, hint = (problem.what, problem.hint) if problem else (_reason(error), "")
+            text = said if problem else f"Kafka at {servers} {what}: {said}"
+            raise DeliveryError(text, where=self._running.sink, hint=hint) from error
+
+    def _fenced(self, what: str) -> FencedError:
+        return FencedError(
+            f"Kafka at {self._options.servers} {what}: a newer run has taken over",
+            where=self._running.sink,
+            hint="two runs of one pipeline write here; stop one of them (or an epoch took longer than "
+            f"transaction_timeout, {self._options.transaction_timeout})",
+        )
+
+    @property
+    def _running(self) -> Run:
+        if self._run is None:
+            raise DeliveryError("the sink is not open", where="kafka")
+        return self._run
+
+
+def _session() -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.active()
+
+
+def _kernel(spark: SparkSession) -> Any:
+    return spark._jvm.org.apache.spark.sql.headrace.kafka  # type: ignore[union-attr]
+
+
+def _reason(error: Exception) -> str:
+    """The innermost cause: what Kafka's client said, without Spark's way to it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), type(error).__name__)

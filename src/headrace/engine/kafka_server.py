@@ -1,0 +1,312 @@
+"""A real Kafka on this machine, for people who have none: KRaft, no ZooKeeper, from pinned jars.
+
+One broker, or several with replication, as processes of their own; their data and logs are in one directory, where
+`cluster.json` says what runs. A broker is ready after some seconds, and ends cleanly on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from headrace.engine.cache import cache_directory, replace_atomically
+from headrace.engine.download import Watcher, silent
+from headrace.engine.jars import fetch
+from headrace.engine.java import find_java
+from headrace.errors import SetupError
+
+HOST = "127.0.0.1"
+PORT = 9092
+_CLUSTER_ID = "aGVhZHJhY2Uta2Fma2E0MQ"
+_STARTED = "Kafka Server started"
+_LOG4J = """\
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = INFO
+rootLogger.appenderRef.console.ref = console
+"""
+# Small and quick to start: one machine needs neither a big heap nor the slow compiler.
+_JAVA = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
+
+
+@dataclass(frozen=True)
+class Broker:
+    """One broker process."""
+
+    node: int
+    port: int
+    controller_port: int
+    pid: int = 0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Brokers that run on this machine."""
+
+    directory: Path
+    brokers: tuple[Broker, ...]
+
+    @property
+    def servers(self) -> str:
+        """What clients are told: the addresses, with commas."""
+        return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
+
+    @property
+    def running(self) -> bool:
+        """Whether any of its brokers runs."""
+        return any(_alive(self.directory, broker) for broker in self.brokers)
+
+    def stop(self, node: int | None = None, *, patience: float = 30) -> None:
+        """End all brokers, or one: cleanly, or after `patience` seconds by force. The data stay."""
+        chosen = [broker for broker in self.brokers if node in (None, broker.node)]
+        for broker in chosen:
+            _signal(self.directory, broker, signal.SIGTERM)
+        deadline = time.monotonic() + patience
+        for broker in chosen:
+            while _alive(self.directory, broker):
+                if time.monotonic() > deadline:
+                    _signal(self.directory, broker, signal.SIGKILL)
+                time.sleep(0.05)
+
+    def kill(self, node: int) -> None:
+        """End one broker as a power cut would."""
+        for broker in self.brokers:
+            if broker.node == node:
+                _signal(self.directory, broker, signal.SIGKILL)
+
+
+def default_directory() -> Path:
+    """Where `headrace kafka up` keeps its data if it isn't told otherwise."""
+    return cache_directory() / "kafka"
+
+
+def running_cluster(directory: Path | None = None) -> Cluster | None:
+    """The cluster of a directory, if it runs."""
+    place = (directory or default_directory()).absolute()
+    try:
+        said = json.loads((place / "cluster.json").read_text())
+    except (OSError, ValueError):
+        return None
+    cluster = Cluster(place, tuple(Broker(**broker) for broker in said["brokers"]))
+    return cluster if cluster.running else None
+
+
+def start(
+    directory: Path | None = None,
+    *,
+    port: int = PORT,
+    brokers: int = 1,
+    settings: Mapping[str, str] | None = None,
+    watch: Watcher = silent,
+    say: Callable[[str], None] = lambda line: None,
+) -> Cluster:
+    """Start a cluster with the data of a directory, and wait until it answers.
+
+    Args:
+        directory: where data and logs are; in the cache if None.
+        port: of the first broker, the others take the next ones; 0 for any free ones.
+        brokers: how many; with three or more, topics are replicated and survive the death of one.
+        settings: more of the brokers' settings, as `server.properties` spells them.
+        watch: gets the downloads of the jars.
+        say: gets a line about each step.
+
+    Raises:
+        SetupError: a port is taken, the directory is in use, or a broker ended; the error quotes its log.
+    """
+    place = (directory or default_directory()).absolute()
+    if (found := running_cluster(place)) is not None:
+        raise SetupError(
+            f"a Kafka of {place} runs already, at {found.servers}",
+            where="kafka up",
+            hint="use it, or end it with headrace kafka down",
+        )
+    jars = fetch("kafka-broker", watch=watch)
+    numbers = range(1, brokers + 1)
+    chosen = [Broker(node, _port(port + node - 1 if port else 0), _port(0)) for node in numbers]
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "log4j2.properties").write_text(_LOG4J)
+    for broker in chosen:
+        _configure(place, broker, chosen, settings or {})
+    class_path = os.pathsep.join(map(str, jars))
+    for broker in chosen:
+        if not (place / f"node-{broker.node}" / "data" / "meta.properties").exists():
+            say(f"broker {broker.node}: making its directory")
+            _format(place, broker, class_path)
+    started = tuple(_launch(place, broker, class_path) for broker in chosen)
+    cluster = Cluster(place, started)
+    _note(cluster)
+    try:
+        for broker in started:
+            say(f"broker {broker.node}: starting on port {broker.port}")
+            _await(place, broker)
+    except BaseException:
+        cluster.stop(patience=5)
+        raise
+    return cluster
+
+
+def restart(cluster: Cluster, node: int) -> Cluster:
+    """Start a broker of a cluster again, on the port it had."""
+    class_path = os.pathsep.join(map(str, fetch("kafka-broker")))
+    brokers = tuple(
+        _launch(cluster.directory, broker, class_path) if broker.node == node else broker
+        for broker in cluster.brokers
+    )
+    again = Cluster(cluster.directory, brokers)
+    _note(again)
+    for broker in brokers:
+        if broker.node == node:
+            _await(cluster.directory, broker)
+    return again
+
+
+def _note(cluster: Cluster) -> None:
+    said = {"servers": cluster.servers, "brokers": [asdict(broker) for broker in cluster.brokers]}
+    replace_atomically(cluster.directory / "cluster.json", json.dumps(said, indent=2).encode())
+
+
+def _configure(place: Path, broker: Broker, all_of_them: list[Broker], settings: Mapping[str, str]) -> None:
+    copies = str(min(3, len(all_of_them)))
+    in_sync = "2" if len(all_of_them) >= 3 else "1"
+    lines = {
+        "process.roles": "broker,controller",
+        "node.id": str(broker.node),
+        "controller.quorum.voters": ",".join(f"{b.node}@{HOST}:{b.controller_port}" for b in all_of_them),
+        "listeners": f"PLAINTEXT://{HOST}:{broker.port},CONTROLLER://{HOST}:{broker.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{broker.port}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "log.dirs": str(place / f"node-{broker.node}" / "data"),
+        "default.replication.factor": copies,
+        "min.insync.replicas": in_sync,
+        "offsets.topic.replication.factor": copies,
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": in_sync,
+        "transaction.state.log.num.partitions": "4",
+        "share.coordinator.state.topic.replication.factor": copies,
+        "share.coordinator.state.topic.min.isr": in_sync,
+        "group.initial.rebalance.delay.ms": "0",
+        "num.partitions": "4",
+        **settings,
+    }
+    target = place / f"node-{broker.node}" / "server.properties"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+
+
+def _format(place: Path, broker: Broker, class_path: str) -> None:
+    properties = str(place / f"node-{broker.node}" / "server.properties")
+    command = [
+        *_java(place, broker, class_path),
+        "kafka.tools.StorageTool",
+        "format",
+        "-t",
+        _CLUSTER_ID,
+        "-c",
+        properties,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        raise SetupError(
+            f"{place} can't be made a Kafka directory: {said[-1] if said else 'no reason given'}",
+            where="kafka up",
+        )
+
+
+def _launch(place: Path, broker: Broker, class_path: str) -> Broker:
+    properties = str(place / f"node-{broker.node}" / "server.properties")
+    log = _log(place, broker)
+    log.unlink(missing_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*_java(place, broker, class_path), "kafka.Kafka", properties],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # a Ctrl-C of the terminal is ours to handle
+        )
+    _children.append(process)
+    return Broker(broker.node, broker.port, broker.controller_port, process.pid)
+
+
+_children: list[subprocess.Popen[bytes]] = []
+"""What this process started: a child that nobody waits for stays among the processes when it has ended."""
+
+
+def _await(place: Path, broker: Broker, patience: float = 120) -> None:
+    deadline = time.monotonic() + patience
+    while True:
+        said = _log(place, broker).read_text(errors="replace")
+        if _STARTED in said:
+            return
+        if not _alive(place, broker) or time.monotonic() > deadline:
+            wrong = [line for line in said.splitlines() if "ERROR" in line or "Exception" in line]
+            reason = next(iter(wrong or said.splitlines()[-1:]), "no word in its log")
+            raise SetupError(
+                f"broker {broker.node} didn't start: {reason}",
+                where="kafka up",
+                hint=f"its log has more: {_log(place, broker)}",
+            )
+        time.sleep(0.05)
+
+
+def _java(place: Path, broker: Broker, class_path: str) -> list[str]:
+    log4j = f"-Dlog4j2.configurationFile={(place / 'log4j2.properties').as_uri()}"
+    return [str(find_java().executable), *_JAVA, log4j, _mark(place, broker), "-cp", class_path]
+
+
+def _mark(place: Path, broker: Broker) -> str:
+    """What tells our process from another that got its number later."""
+    return f"-Dheadrace.kafka={place}/node-{broker.node}"
+
+
+def _log(place: Path, broker: Broker) -> Path:
+    return place / f"node-{broker.node}" / "server.log"
+
+
+def _alive(place: Path, broker: Broker) -> bool:
+    if (child := next((one for one in _children if one.pid == broker.pid), None)) is not None:
+        return child.poll() is None  # a zombie would still be among the processes
+    return _mark(place, broker) in _command(broker.pid)
+
+
+def _command(pid: int) -> str:
+    """The command line of a process, empty if there is none."""
+    if Path("/proc/self").exists():
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+        except OSError:
+            return ""
+    shown = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return subprocess.run(shown, capture_output=True, text=True, check=False).stdout
+
+
+def _signal(place: Path, broker: Broker, number: signal.Signals) -> None:
+    if _alive(place, broker):
+        os.kill(broker.pid, number)
+
+
+def _port(wanted: int) -> int:
+    """The port, if it is free; any free one for 0."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, wanted))
+        except OSError as error:
+            raise SetupError(
+                f"port {wanted} can't be used: {error.strerror}",
+                where="kafka up",
+                hint="take another with --port",
+            ) from error
+        return int(probe.getsockname()[1])

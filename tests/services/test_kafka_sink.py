@@ -1,0 +1,194 @@
+"""Writing Kafka: what a record is made of, where it goes, and that each epoch is there once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from sinks import deliver, rows
+
+from headrace import connect
+from headrace.connectors import failpoints
+from headrace.connectors.base import Run
+from headrace.connectors.kafka import records
+from headrace.connectors.kafka.client import Client
+from headrace.connectors.kafka.sink import KafkaWriter
+from headrace.errors import DeliveryError, FencedError
+
+Topic = Callable[..., str]
+SCHEMA = "card string, amount int, at timestamp"
+SIMPLE = {"fields": [{"name": "k", "type": "string"}, {"name": "v", "type": "integer"}]}
+STEPS = ("kafka.fenced", "kafka.staged", "kafka.ledger", "kafka.committed")
+
+
+def run(sink: str = "out", lineage: str = "l1", mode: Any = "append") -> Run:
+    return Run("p", sink, lineage, mode, "")
+
+
+def contents(client: Client, topic: str) -> list[str]:
+    """The values of all committed records."""
+    return sorted(str(record.value) for record in client.consume(topic))
+
+
+def test_records_are_json_keyed_by_their_columns_and_every_key_has_one_partition(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    name = topic(partitions=3)
+    frame = spark.createDataFrame([(f"c{n % 4}", n, None) for n in range(40)], SCHEMA).repartition(2)
+    frame = frame.selectExpr("card", "amount", "timestamp '2026-03-01 12:00:00' as at", "'t1' as trace")
+    sink = connect.kafka(servers=client.servers, topic=name, key="card", headers=["trace"])
+    deliver(sink, run("keyed"), 0, frame)
+    records = list(client.consume(name))
+    assert len(records) == 40
+    first = next(record for record in records if record.key == "c1")
+    assert json.loads(first.value or "")["at"] == "2026-03-01T12:00:00.000000Z"
+    assert set(json.loads(first.value or "")) == {"card", "amount", "at"}  # a header isn't in the value too
+    assert first.headers == {"trace": "t1"}
+    assert all(len({r.partition for r in records if r.key == key}) == 1 for key in {r.key for r in records})
+    two = connect.kafka(servers=client.servers, topic=name, key=["card", "amount"], value="amount")
+    deliver(two, run("keyed"), 1, frame.limit(1).selectExpr("'x' as card", "1 as amount"))
+    assert [r.value for r in client.consume(name) if r.key == '{"card":"x","amount":1}'] == ['{"amount":1}']
+
+
+def test_without_a_key_partitions_take_turns_also_over_epochs_and_a_column_can_name_topic_and_partition(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    name, left, right = topic(partitions=4), topic(partitions=2), topic(partitions=2)
+    writer = connect.kafka(servers=client.servers, topic=name, format="text").writer()
+    writer.open(run("turns"))
+    for epoch in range(8):
+        writer.commit(epoch, writer.stage(epoch, rows(spark, (f"{epoch}",), schema="line string")))
+    writer.close()
+    assert Counter(record.partition for record in client.consume(name)) == {0: 2, 1: 2, 2: 2, 3: 2}
+    routed = spark.createDataFrame([(left, 1, "a"), (right, 0, "b")], "to string, part int, v string")
+    by_column = connect.kafka(servers=client.servers, topic_column="to", partition_column="part")
+    deliver(by_column, run("routed"), 0, routed)
+    assert [(r.partition, r.value) for t in (left, right) for r in client.consume(t)] == [
+        (1, '{"v":"a"}'),
+        (0, '{"v":"b"}'),
+    ]
+
+
+def test_records_of_tasks_elsewhere_are_sent_by_the_driver(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    """As on a cluster, where tasks have no way to the driver's producer."""
+    name = topic(partitions=2)
+    writer = connect.kafka(servers=client.servers, topic=name).writer()
+    assert isinstance(writer, KafkaWriter)
+    writer.open(run("far"))
+    made = records.expressions(connect.kafka(servers="s", topic=name, key="k"), SIMPLE, where="far")
+    frame = rows(spark, ("a", 1), ("b", 2)).selectExpr(*made)
+    writer._producer.beginTransaction()
+    outlet = spark._jvm.org.apache.spark.sql.headrace.kafka.Outlet  # type: ignore[union-attr]
+    assert outlet.send(frame._jdf, writer._sender, False) == 2
+    writer._producer.commitTransaction()
+    writer.close()
+    assert sorted(str(record.key) for record in client.consume(name)) == ["a", "b"]
+
+
+def test_an_epoch_that_comes_again_is_not_written_again_and_another_checkpoint_starts_anew(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    name = topic()
+    sink = connect.kafka(servers=client.servers, topic=name, format="text")
+    for epoch, line in ((0, "a"), (1, "b"), (1, "b"), (0, "a")):
+        deliver(sink, run("again"), epoch, rows(spark, (line,), schema="line string"))
+    assert contents(client, name) == ["a", "b"]
+    deliver(sink, run("again", lineage="l2"), 0, rows(spark, ("c",), schema="line string"))
+    assert contents(client, name) == ["a", "b", "c"]
+    writer = sink.writer()
+    assert writer.open(run("again")) == 1
+    assert writer.stage(2, rows(spark, schema="line string")).rows == 0
+    writer.commit(2, writer.stage(2, rows(spark, ("d",), schema="line string")))  # staged twice, written once
+    writer.commit(2, writer.stage(2, rows(spark, ("d",), schema="line string")))
+    writer.close()
+    assert contents(client, name) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_writer_that_dies_after_any_step_leaves_the_epoch_once(
+    step: str, spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    """The writer is left as a killed process would leave it: its transaction open, nothing closed."""
+    name = topic(partitions=2)
+    sink = connect.kafka(servers=client.servers, topic=name, format="text")
+    frame = rows(spark, ("a",), ("b",), schema="line string")
+    left = sink.writer()
+
+    def attempt() -> None:
+        left.open(run(step))
+        left.commit(0, left.stage(0, frame))
+
+    with failpoints.armed(step), pytest.raises(failpoints.Crash):
+        attempt()
+    assert contents(client, name) == (["a", "b"] if step == "kafka.committed" else [])
+    deliver(sink, run(step), 0, frame)
+    assert contents(client, name) == ["a", "b"]
+    left.close()
+
+
+def test_a_run_that_was_thought_dead_is_fenced_whether_it_stages_or_commits(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    name = topic()
+    sink = connect.kafka(servers=client.servers, topic=name, format="text")
+    frame = rows(spark, ("zombie",), schema="line string")
+    zombies = sink.writer(), sink.writer()
+    zombies[0].open(run("fence"))
+    staged = zombies[0].stage(0, frame)
+    zombies[1].open(run("fence"))
+    deliver(sink, run("fence"), 0, rows(spark, ("new",), schema="line string"))
+    with pytest.raises(
+        FencedError, match=r"fence: Kafka at .* can't commit epoch 0: a newer run has taken over"
+    ):
+        zombies[0].commit(0, staged)
+    with pytest.raises(
+        FencedError, match=r"a newer run has taken over\n  hint: two runs of one pipeline write here"
+    ):
+        zombies[1].commit(0, zombies[1].stage(0, frame))
+    for zombie in zombies:
+        zombie.close()
+    assert contents(client, name) == ["new"]
+
+
+def test_a_topic_is_created_if_asked_and_missed_if_not(spark: SparkSession, client: Client) -> None:
+    missing = connect.kafka(servers=client.servers, topic="not-there")
+    with pytest.raises(
+        DeliveryError, match=r"out: there is no topic `not-there`\n  hint: .*; partitions=4 creates it"
+    ):
+        missing.writer().open(run())
+    made = connect.kafka(
+        servers=client.servers, topic="made", partitions=3, topic_settings={"retention.ms": 60000}
+    )
+    writer = made.writer()
+    writer.open(run("made"))
+    writer.close()
+    for options, said in (
+        ({"key": "kk"}, r"made: there is no column `kk`\n  hint: did you mean `k`\?"),
+        ({"format": "text"}, r"made: text takes one column of type string, got `k string, v integer`"),
+    ):
+        wrong = connect.kafka(servers=client.servers, topic="made", **options).writer()
+        wrong.open(run("made"))
+        with pytest.raises(DeliveryError, match=said):
+            wrong.stage(0, rows(spark, ("a", 1)))
+        wrong.close()
+    assert len(client.require("made")) == 3
+    away = connect.kafka(servers="127.0.0.1:1", topic="t", timeout="1 second")
+    with pytest.raises(DeliveryError, match=r"out: no Kafka server answers at 127\.0\.0\.1:1"):
+        away.writer().open(run())
+
+
+def test_a_retracted_pane_can_be_a_tombstone(spark: SparkSession, client: Client, topic: Topic) -> None:
+    name = topic()
+    frame = spark.sql(
+        "select 'a' as k, 1 as n, named_struct('index', 0, 'retraction', true) as pane"
+        " union all select 'b', 2, named_struct('index', 0, 'retraction', false)"
+    )
+    sink = connect.kafka(servers=client.servers, topic=name, key="k", value="n", retractions="tombstones")
+    deliver(sink, run("tomb"), 0, frame)
+    assert {(r.key, r.value) for r in client.consume(name)} == {("a", None), ("b", '{"n":2}')}

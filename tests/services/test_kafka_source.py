@@ -1,0 +1,200 @@
+"""Reading Kafka: where it starts, what becomes columns, what is rejected, what people see of the progress."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import Pipeline, connect
+from headrace.connectors.base import ReadContext
+from headrace.connectors.kafka.client import Client
+from headrace.engine import kafka_server
+from headrace.errors import OptionError, SourceError
+
+Topic = Callable[..., str]
+CONTEXT = ReadContext("p", "tx", None, None, "")
+
+
+def read(spark: SparkSession, source: connect.kafka) -> list[tuple[str, int, str]]:
+    """All records of a source as a batch: partition, offset, value."""
+    reader = source.reader()
+    rows = reader.batch(spark, CONTEXT).collect()
+    reader.close()
+    return sorted((row["partition"], row["offset"], bytes(row["value"]).decode()) for row in rows)
+
+
+def values(spark: SparkSession, source: connect.kafka) -> list[str]:
+    return sorted(value for _, _, value in read(spark, source))
+
+
+def test_a_source_starts_at_the_earliest_at_offsets_or_at_a_time(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    name = topic("a", "b")
+    written = time.time()
+    wait_until(lambda: time.time() > written + 0.002)  # times are milliseconds
+    middle = time.time()
+    client.produce(name, [(None, "c"), (None, "d")])
+
+    def start(place: Any) -> list[str]:
+        return values(spark, connect.kafka(servers=client.servers, topic=name, start=place))
+
+    assert start("earliest") == ["a", "b", "c", "d"]
+    assert start({"offsets": {0: 3}}) == start({"offsets": {name: {"0": 3}}}) == ["d"]
+    assert start({"time": middle}) == ["c", "d"]
+    assert start({"time": "2100-01-01T00:00:00Z"}) == []
+
+
+def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    one, two = topic("a", name="many-1"), topic("b", name="many-2")
+    topic("c", name="other-many")
+    parted = topic(partitions=3)
+    for number in range(3):
+        client.produce(parted, [(None, f"p{number}")], partition=number)
+
+    def source(**which: Any) -> connect.kafka:
+        return connect.kafka(servers=client.servers, **which)
+
+    assert read(spark, source(topics=[one, two])) == [("many-1-0", 0, "a"), ("many-2-0", 0, "b")]
+    assert values(spark, source(pattern="many-.*")) == ["a", "b"]
+    assert values(spark, source(assign={parted: [0, 2]})) == ["p0", "p2"]
+    given = {"offsets": {0: 1}}  # the others are filled in
+    assert values(spark, source(topic=parted, start=given)) == ["p1", "p2"]
+    with pytest.raises(
+        OptionError, match=r"kafka: start: partition 7 of `\w+` isn't read\n  hint: read are \w+: \[0, 1, 2\]"
+    ):
+        source(topic=parted, start={"offsets": {7: 1}}).reader().batch(spark, CONTEXT)
+
+
+def test_rows_carry_what_was_asked_for_rejects_their_place_and_a_group_the_progress(
+    client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = topic(("k1", '{"v": 1}'), ("k2", "broken"), (None, '{"v": 3}'), ("k4", None))
+    rows, rejects = connect.memory(), connect.memory()
+    pipeline = Pipeline("meta")
+    source = connect.kafka(
+        servers=client.servers,
+        topic=name,
+        metadata={
+            "key": "k",
+            "partition": "partition",
+            "offset": "offset",
+            "timestamp": "at",
+            "headers": "headers",
+        },
+    )
+    tx = pipeline.read("tx", source, format="json", schema="v int")
+    tx.write("rows", rows)
+    tx.rejects.write("rejects", rejects)
+    pipeline.run(once=True, checkpoint=tmp_path)
+    found = sorted(rows.contents(), key=lambda row: row["offset"])
+    assert [(row["v"], row["k"], row["partition"], row["offset"]) for row in found] == [
+        (1, "k1", 0, 0),
+        (3, None, 0, 2),
+    ]
+    assert all(abs(row["at"].timestamp() - time.time()) < 600 for row in found)
+    places = [(row["partition"], row["position"], row["raw"]) for row in rejects.contents()]
+    assert sorted(places) == [(f"{name}-0", 1, b"broken"), (f"{name}-0", 3, b"")]
+    assert [(one.offset, one.end, one.lag) for one in client.lag("meta.tx")] == [(4, 4, 0)]
+    client.produce(name, [(None, "{}")])
+    assert [one.lag for one in client.lag("meta.tx")] == [
+        1
+    ]  # as `kafka-consumer-groups --describe` would say
+
+
+def test_the_next_run_goes_on_where_the_last_one_stopped_in_epochs_of_the_size_that_was_asked_for(
+    client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = topic(*(json.dumps({"v": n}) for n in range(5)))
+    sink = connect.memory()
+    pipeline = Pipeline("paced")
+    source = connect.kafka(servers=client.servers, topic=name, max_per_batch=2, tombstones="skip", group="g")
+    pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
+    with pipeline.start(once=True, checkpoint=tmp_path) as running:
+        running.wait()
+        assert running.status().queries[0].epoch == 2
+    client.produce(name, [(None, None), (None, '{"v": 5}')])
+    pipeline.run(once=True, checkpoint=tmp_path)
+    assert [row["v"] for row in sink.contents()] == [0, 1, 2, 3, 4, 5]
+    assert [one.lag for one in client.lag("g")] == [0]
+
+
+def test_a_server_that_is_away_and_a_topic_that_is_not_there_are_told_at_once(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    topic(name="payments")
+    away = connect.kafka(servers="127.0.0.1:1", topic="payments", timeout="1 second")
+    with pytest.raises(
+        SourceError, match=r"tx: no Kafka server answers at 127.0.0.1:1: .*\n  hint: is it running there\?"
+    ):
+        away.reader().stream(spark, CONTEXT)
+    wrong = connect.kafka(servers=client.servers, topic="paymnets")
+    with pytest.raises(
+        SourceError, match=r"tx: there is no topic `paymnets`\n  hint: did you mean `payments`\?"
+    ):
+        wrong.reader().stream(spark, CONTEXT)
+    absent = connect.kafka(servers=client.servers, assign={"payments": [0, 4]})
+    with pytest.raises(SourceError, match=r"tx: `payments` has no partition 4\n  hint: it has \[0\]"):
+        absent.reader().stream(spark, CONTEXT)
+    latest = connect.kafka(servers=client.servers, topic="payments", start="latest")
+    with pytest.raises(SourceError, match="tx: a batch that starts at the latest record is empty"):
+        latest.reader().batch(spark, CONTEXT)
+
+
+def test_records_that_retention_removed_before_they_were_read_stop_the_run_unless_it_may_go_on(
+    client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = topic('{"v": 0}', **{"retention.ms": "1"})
+    sink = connect.memory()
+
+    def run(**options: Any) -> None:
+        pipeline = Pipeline("lossy")
+        source = connect.kafka(servers=client.servers, topic=name, start={"offsets": {0: 0}}, **options)
+        pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
+        pipeline.run(once=True, checkpoint=tmp_path / str(options))
+
+    def removed() -> bool:
+        client.produce(name, [(None, '{"v": 1}')])
+        return client._bounds(name)[0][0] > 0
+
+    wait_until(removed)
+    with pytest.raises(SourceError, match=r'gone before they were read\n  hint: .*on_data_loss="continue"'):
+        run()
+    run(on_data_loss="continue")
+
+
+def test_a_broker_that_goes_and_comes_back_loses_nothing(
+    client: Client, broker: kafka_server.Cluster, topic: Topic, tmp_path: Path, spark: SparkSession
+) -> None:
+    source_topic, sink_topic = topic('{"v": 1}'), topic()
+    pipeline = Pipeline("outage")
+    source = connect.kafka(servers=client.servers, topic=source_topic)
+    sink = connect.kafka(servers=client.servers, topic=sink_topic)
+    pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
+
+    def arrived() -> list[str | None]:
+        return [record.value for record in client.consume(sink_topic)]
+
+    with pipeline.start(checkpoint=tmp_path) as running:
+        wait_until(lambda: arrived() == ['{"v":1}'], running)
+        broker.kill(1)
+        kafka_server.restart(broker, 1)
+        client.produce(source_topic, [(None, '{"v": 2}')])
+        wait_until(lambda: arrived() == ['{"v":1}', '{"v":2}'], running)
+
+
+def wait_until(holds: Callable[[], bool], running: Any = None, seconds: float = 60) -> None:
+    """Look until it holds; what the run died of is told instead, if it did."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        if running is not None:
+            running.wait(0.1)

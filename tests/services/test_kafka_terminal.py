@@ -1,0 +1,235 @@
+"""`headrace kafka` against a real broker, and what Kafka itself promises to those who use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer
+from typer.testing import CliRunner
+
+from headrace.cli.app import app
+from headrace.connectors.kafka.client import Client
+from headrace.engine import kafka_server
+from headrace.errors import HeadraceError, OptionError, SetupError, SourceError
+
+Topic = Callable[..., str]
+
+
+def call(client: Client, *arguments: str, given: str = "") -> str:
+    """What a command prints."""
+    done = CliRunner().invoke(app, ["kafka", *arguments, "--servers", client.servers], input=given)
+    if done.exception is not None:
+        raise done.exception
+    return done.stdout
+
+
+def test_topics_are_created_listed_and_deleted(client: Client) -> None:
+    call(client, "topics", "--create", "made-here", "--partitions", "2", "--config", "retention.ms=60000")
+    assert ["made-here", "2", "1", "0"] in [line.split() for line in call(client, "topics").splitlines()]
+    listed = json.loads(call(client, "topics", "--json"))
+    assert {"name": "made-here", "partitions": 2, "replication": 1, "records": 0} in listed
+    with pytest.raises(
+        OptionError, match="kafka topics: topic `made-here`: Topic 'made-here' already exists"
+    ):
+        call(client, "topics", "--create", "made-here")
+    call(client, "topics", "--delete", "made-here")
+    with pytest.raises(OptionError, match=r"kafka: there is no topic `made-here` at .*\n  hint: "):
+        call(client, "consume", "made-here")
+    with pytest.raises(OptionError, match="--config: expected KEY=VALUE, got 'x'"):
+        call(client, "topics", "--create", "t", "--config", "x")
+
+
+def test_lines_go_in_with_a_key_and_come_out_again(client: Client, topic: Topic, tmp_path: Path) -> None:
+    name = topic(partitions=3)
+    lines = [json.dumps({"card": f"c{n % 3}", "n": n}) for n in range(9)]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n")
+    assert (
+        json.loads(call(client, "produce", name, str(tmp_path / "in.jsonl"), "--key", "card", "--json"))[
+            "records"
+        ]
+        == 9
+    )
+    call(client, "produce", name, "--separator", ":", given="c1:last\nnokey\n")
+    records = [json.loads(line) for line in call(client, "consume", name, "--json").splitlines()]
+    assert sorted(r["value"] for r in records) == sorted([*lines, "last", "nokey"])
+    by_key = {key: [r for r in records if r["key"] == key] for key in ("c0", "c1", "c2")}
+    assert all(len({r["partition"] for r in found}) == 1 for found in by_key.values())
+    assert [r["value"] for r in by_key["c1"]] == [
+        lines[1],
+        lines[4],
+        lines[7],
+        "last",
+    ]  # order within a partition
+    with pytest.raises(
+        OptionError, match=r"kafka produce: line 1: expected a JSON object with the field `card`, got 'x'"
+    ):
+        call(client, "produce", name, "--key", "card", given="x\n")
+    with pytest.raises(OptionError, match=r"kafka produce: /not/there can't be read: No such file"):
+        call(client, "produce", name, "/not/there")
+
+
+def test_a_place_is_an_end_an_offset_or_a_time(client: Client, topic: Topic) -> None:
+    name = topic("a", "b", "c")
+
+    def start(place: str, *more: str) -> list[str]:
+        return call(client, "consume", name, "--from", place, *more).split()
+
+    assert (start("earliest"), start("latest"), start("1"), start("-1")) == (
+        ["a", "b", "c"],
+        [],
+        ["b", "c"],
+        ["c"],
+    )
+    assert (start("2000-01-01"), start("2100-01-01T00:00:00Z")) == (["a", "b", "c"], [])
+    assert start("earliest", "--max", "2") == ["a", "b"]
+    with pytest.raises(
+        OptionError, match="--from: expected earliest, latest, an offset or a time, got 'noon'"
+    ):
+        start("noon")
+
+
+def test_members_of_a_group_share_the_partitions_and_every_group_gets_everything(
+    client: Client, topic: Topic
+) -> None:
+    name = topic(partitions=4)
+    pair = [member(client, "sharing", name) for _ in range(2)]
+    alone = member(client, "alone", name)
+    settle(pair, lambda: all(len(one.assignment()) == 2 for one in pair))
+    for number in range(4):
+        client.produce(name, [(None, f"{number}-{n}") for n in range(3)], partition=number)
+    shares = [taken([one], 6) for one in pair]
+    assert sorted(shares[0] + shares[1]) == sorted(taken([alone], 12))
+    assert set(shares[0]).isdisjoint(shares[1])
+    for one in (*pair, alone):
+        one.commit(asynchronous=False)
+        one.close()
+    assert sum(one.lag for one in client.lag("sharing")) == 0
+
+
+def test_a_group_is_moved_by_offset_and_by_time_and_reads_again(client: Client, topic: Topic) -> None:
+    name = topic("a", "b", "c")
+    one = member(client, "again", name)
+    assert taken([one], 3) == ["a", "b", "c"]
+    one.commit(asynchronous=False)
+    with pytest.raises(
+        OptionError, match=r"kafka replay: group `again` can't be moved: .*\n  hint: stop its members first"
+    ):
+        call(client, "replay", "again", name, "--from", "1")
+    one.close()
+    assert call(client, "lag", "again").split()[-3:] == ["3", "3", "0"]
+    call(client, "replay", "again", name, "--from", "1")
+    assert [one.lag for one in client.lag("again")] == [2]
+    assert json.loads(call(client, "replay", "again", name, "--from", "2000-01-01", "--json"))[0]["lag"] == 3
+    assert call(client, "consume", name, "--group", "again").split() == ["a", "b", "c"]
+    assert call(client, "replay", "again", name, "--from", "latest").split()[-1] == "0"
+    with pytest.raises(
+        OptionError, match=r"kafka lag: there is no group `agian` at .*\n  hint: did you mean `again`"
+    ):
+        client.lag("agian")
+
+
+def test_a_server_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.connectors.kafka.client._PATIENCE", 1.0)
+    with pytest.raises(
+        SourceError,
+        match=r"kafka: no Kafka server answers at 127\.0\.0\.1:1: .*\n  hint: is it running there",
+    ):
+        Client("127.0.0.1:1")
+
+
+def test_a_broker_is_refused_a_port_that_is_taken_and_a_directory_in_use(
+    broker: kafka_server.Cluster, tmp_path: Path
+) -> None:
+    port = broker.brokers[0].port
+    with pytest.raises(
+        SetupError, match=rf"kafka up: port {port} can't be used: .*\n  hint: take another with --port"
+    ):
+        kafka_server.start(tmp_path, port=port)
+    with pytest.raises(SetupError, match=r"kafka up: a Kafka of .* runs already, at 127\.0\.0\.1:\d+"):
+        kafka_server.start(broker.directory)
+    with pytest.raises(
+        HeadraceError, match=r"kafka down: no Kafka of .* runs\n  hint: is it in another directory"
+    ):
+        call_bare("down", "--dir", str(tmp_path))
+
+
+def test_up_runs_in_the_foreground_until_ctrl_c_and_keeps_its_data(
+    broker: kafka_server.Cluster, tmp_path: Path
+) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "headrace.cli.app",
+        "kafka",
+        "up",
+        "--port",
+        "0",
+        "--dir",
+        str(tmp_path),
+        "--json",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    said = ""
+    while not said.endswith("\n}\n"):
+        said += process.stdout.readline()
+    found = json.loads(said)
+    Client(found["servers"]).create("kept", partitions=1)
+    process.send_signal(signal.SIGINT)
+    _, talk = process.communicate(timeout=60)
+    assert process.returncode == 0, talk
+    assert "Ctrl-C ends it\nending\n" in talk
+    assert kafka_server.running_cluster(tmp_path) is None
+    assert (tmp_path / "node-1" / "data" / "kept-0").is_dir()
+    with pytest.raises(ProcessLookupError):
+        os.kill(found["brokers"][0]["pid"], 0)
+
+
+def call_bare(*arguments: str) -> None:
+    done = CliRunner().invoke(app, ["kafka", *arguments])
+    if done.exception is not None:
+        raise done.exception
+
+
+def member(client: Client, group: str, topic: str) -> Any:
+    """A consumer in a group, as anybody's program would have."""
+    one = Consumer(
+        {
+            "bootstrap.servers": client.servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    one.subscribe([topic])
+    return one
+
+
+def settle(members: Iterable[Any], holds: Callable[[], bool]) -> None:
+    for _ in range(600):
+        for one in members:
+            one.poll(0.05)
+        if holds():
+            return
+    pytest.fail("the group didn't settle")
+
+
+def taken(members: Iterable[Any], count: int) -> list[str]:
+    """So many records, from whichever member gets them."""
+    found: list[str] = []
+    for _ in range(600):
+        for one in members:
+            message = one.poll(0.05)
+            if message is not None and message.error() is None:
+                found.append(message.value().decode())
+        if len(found) == count:
+            return found
+    pytest.fail(f"expected {count} records, got {found}")

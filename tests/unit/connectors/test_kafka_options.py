@@ -1,0 +1,227 @@
+"""Kafka's options without Spark or a server: what they take, what they become, and what they say."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import Pipeline, connect
+from headrace.connectors.kafka import properties
+from headrace.connectors.kafka.failures import is_fence, told
+from headrace.connectors.kafka.ledger import Entry
+from headrace.connectors.kafka.records import expressions
+from headrace.errors import DeliveryError, OptionError, PlanError
+from headrace.plan.describe import connector_phrase
+
+
+def kafka(**options: Any) -> connect.kafka:
+    return connect.kafka(**{"servers": "h:9092", "topic": "t"} | options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"topic": None}, "kafka: expected one of topic, topics, pattern, assign, topic_column"),
+        ({"pattern": "a.*"}, "kafka: expected one of topic, topics, pattern, assign, got topic and pattern"),
+        ({"topic_column": "to"}, "kafka: expected topic or topic_column, got both"),
+        (
+            {"start": "begin"},
+            "kafka: start: expected earliest, latest, {time: ...} or {offsets: {partition: offset}}",
+        ),
+        ({"start": {"time": "noon"}}, "kafka: start: expected a time such as 2026-03-01T00:00:00Z"),
+        (
+            {"start": {"offsets": {"x": 1}}},
+            "expected a partition's number and its offset, earliest or latest, got x: 1",
+        ),
+        ({"metadata": ["kee"]}, "kafka: metadata: there is no metadata `kee`: take some of key, key_bytes"),
+        ({"metadata": {"key": "a", "topic": "a"}}, "kafka: metadata: expected a different column for each"),
+        (
+            {"topic": None, "assign": {"t": 1}},
+            "kafka: assign: expected a list of partitions for `t`, such as [0, 1]",
+        ),
+        ({"topic": None, "assign": ["t"]}, "kafka: assign: expected topics with lists of partitions"),
+        (
+            {"settings": {"group.id": "g"}},
+            "kafka: settings: `group.id` is set by the connector's own options",
+        ),
+        ({"settings": "a=b"}, "kafka: settings: expected names with values, such as {client.id: fraud}"),
+        ({"format": "parquet"}, "kafka: format: parquet is a format of files: take json, csv, text or raw"),
+        ({"retractions": "tombstones"}, "kafka: a record without value says nothing without a key: say key"),
+    ],
+)
+def test_wrong_options_are_told(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        kafka(**options)
+    assert said in str(caught.value)
+
+
+def test_options_that_contradict_each_other_are_told_without_the_password() -> None:
+    with pytest.raises(OptionError) as caught:
+        kafka(pattern="x", sasl={"user": "u", "password": "geheim"})
+    assert "geheim" not in str(caught.value)
+
+
+def test_a_start_is_the_same_however_it_is_written() -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    same = {"time": "2026-03-01T12:00:00Z"}
+    for given in (
+        "2026-03-01T12:00:00Z",
+        "2026-03-01T13:00:00+01:00",
+        noon,
+        noon.replace(tzinfo=None),
+        noon.timestamp(),
+    ):
+        assert kafka(start={"time": given}).start == same
+    assert kafka(start={"offsets": {0: 5, 1: "latest"}}).start == {"offsets": {"0": 5, "1": -1}}
+
+
+def test_spark_is_told_of_every_partition_where_it_starts() -> None:
+    given = kafka(start={"offsets": {1: 5}})
+    assert json.loads(properties.starting(given, {"t": [0, 1]})["startingOffsets"]) == {
+        "t": {"0": -2, "1": 5}
+    }
+    assert properties.starting(kafka(start="latest"), {}) == {"startingOffsets": "latest"}
+    by_time = properties.starting(kafka(start={"time": 1.5}), {})
+    assert by_time == {"startingTimestamp": "1500", "startingOffsetsByTimestampStrategy": "latest"}
+    with pytest.raises(OptionError, match=r"kafka: start: several topics are read, and offsets name none"):
+        properties.starting(given, {"t": [0, 1], "u": [0]})
+
+
+def test_reading_is_for_throughput_and_of_committed_records_if_nothing_else_is_said() -> None:
+    plain = properties.reading(kafka(max_per_batch=10, metadata="headers", settings={"client.id": "me"}))
+    assert plain["kafka.max.poll.records"] == "50000"
+    assert plain["kafka.isolation.level"] == "read_committed"
+    assert (plain["maxOffsetsPerTrigger"], plain["includeHeaders"], plain["kafka.client.id"]) == (
+        "10",
+        "true",
+        "me",
+    )
+    quick = properties.reading(kafka(fetch="latency", on_data_loss="continue", isolation="uncommitted"))
+    assert "kafka.max.poll.records" not in quick
+    assert (quick["failOnDataLoss"], quick["kafka.isolation.level"]) == ("false", "read_uncommitted")
+    assert properties.subscription(kafka(topic=None, assign={"a": [1, 0]})) == {"assign": '{"a": [0, 1]}'}
+    assert properties.subscription(kafka(topic=None, topics=["a", "b"])) == {"subscribe": "a,b"}
+
+
+def test_tls_and_login_reach_the_client_and_no_one_else(tmp_path: Path) -> None:
+    for name in ("ca", "cert", "key"):
+        (tmp_path / name).write_text(f"{name} in PEM")
+    tls = {"ca": str(tmp_path / "ca"), "certificate": str(tmp_path / "cert"), "key": str(tmp_path / "key")}
+    sasl = {"user": "me", "password": 'a"b', "mechanism": "SCRAM-SHA-512"}
+    secured = kafka(tls=tls | {"key_password": "k", "verify_host": False}, sasl=sasl)
+    told_to = properties.client(secured)
+    assert told_to["security.protocol"] == "SASL_SSL"
+    assert told_to["sasl.jaas.config"].endswith('ScramLoginModule required username="me" password="a\\"b";')
+    assert told_to["ssl.truststore.certificates"] == "ca in PEM"
+    assert (told_to["ssl.keystore.key"], told_to["ssl.key.password"]) == ("key in PEM", "k")
+    assert told_to["ssl.endpoint.identification.algorithm"] == ""
+    assert 'a"b' not in repr(secured) + connector_phrase(secured)
+    assert properties.client(kafka(tls={}))["security.protocol"] == "SSL"
+    assert "security.protocol" not in properties.client(kafka())
+    with pytest.raises(OptionError, match=r"kafka: tls.ca: /not/there can't be read: No such file"):
+        properties.client(kafka(tls={"ca": "/not/there"}))
+
+
+def test_metadata_are_columns_of_the_plan() -> None:
+    pipeline = Pipeline("p")
+    source = kafka(metadata={"timestamp": "sent", "offset": "offset"})
+    tx = pipeline.read("tx", source, format="json", schema="v int")
+    tx.event_time("sent").select("v", "offset").write("out", connect.memory())
+    assert pipeline.check()
+    clash = Pipeline("p")
+    clash.read("tx", kafka(metadata=["key"]), format="json", schema="key string").write(
+        "out", connect.memory()
+    )
+    with pytest.raises(
+        PlanError, match="`key` is a column of the schema, and kafka is asked to add one of that name"
+    ):
+        clash.check()
+
+
+@pytest.mark.parametrize(
+    ("sink", "mode", "said"),
+    [
+        ({"topic_column": "tp", "topic": None}, None, r"topic_column names `tp`"),
+        ({"headers": ["x"]}, None, r"headers names `x`"),
+        (
+            {"topic": None, "topics": ["a", "b"]},
+            None,
+            "a sink writes to one topic, or to the one that a column names",
+        ),
+    ],
+)
+def test_a_sink_that_cannot_be_written_is_refused_before_anything_runs(
+    sink: dict[str, Any], mode: Any, said: str
+) -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", connect.memory(), schema="to string").write("out", kafka(**sink), mode=mode)
+    with pytest.raises(PlanError, match=said):
+        pipeline.check()
+
+
+def test_a_topic_takes_no_complete_results() -> None:
+    assert kafka().refuses("complete").startswith("a topic can't be replaced as a whole: take mode update")
+    assert kafka().refuses("append") == kafka().refuses("update") == ""
+
+
+def test_columns_become_bytes_by_their_type() -> None:
+    schema = {
+        "fields": [{"name": n, "type": t} for n, t in (("a", "string"), ("b", "binary"), ("at", "timestamp"))]
+    }
+    made = expressions(kafka(key="at", headers=["b"]), schema, where="out")
+    assert made[0] == "'t' as topic"
+    assert made[2].startswith('cast(date_format(`at`, "')
+    assert made[4] == "array(struct('b' as key, `b` as value)) as headers"
+    with pytest.raises(
+        DeliveryError,
+        match=r"out: raw takes one column of type binary, got `a string, b binary, at timestamp`",
+    ):
+        expressions(kafka(format="raw"), schema, where="out")
+
+
+def test_the_ledger_remembers_the_last_epoch_of_the_newest_checkpoints() -> None:
+    entry = Entry()
+    for number in range(20):
+        entry = entry.with_epoch(f"l{number}", number)
+    assert Entry.decoded(entry.encoded()) == entry
+    assert list(entry.epochs) == [f"l{n}" for n in range(12, 20)]
+    assert entry.with_epoch("l13", 99).epochs["l13"] == 99
+    assert Entry.decoded(None) == Entry()
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (
+            "org.apache.kafka.common.errors.TimeoutException: Topic t not present",
+            "no Kafka server answers at h:1: Topic t",
+        ),
+        ("kafka ... SaslAuthenticationException: bad", "Kafka at h:1 refuses the login: bad"),
+        (
+            "kafka SslAuthenticationException: handshake",
+            "Kafka at h:1 and this client don't agree on TLS: handshake",
+        ),
+        (
+            "kafka UnknownTopicOrPartitionException: x",
+            "Kafka at h:1 lost a topic or partition that the pipeline uses",
+        ),
+        (
+            "kafka: Some data may have been lost because",
+            "records of Kafka at h:1 were gone before they were read",
+        ),
+        ("java.lang.OutOfMemoryError", None),
+        ("kafka: something else", None),
+    ],
+)
+def test_what_kafka_says_becomes_something_to_act_on(failure: str, said: str | None) -> None:
+    problem = told(failure, "h:1")
+    assert problem is None if said is None else problem is not None and problem.what.startswith(said)
+
+
+def test_a_fence_is_known_by_what_the_server_says() -> None:
+    assert is_fence("org.apache.kafka.common.errors.ProducerFencedException: ...")
+    assert not is_fence("TimeoutException")
