@@ -23,7 +23,8 @@ def explain(
     """Show what a pipeline will do, without running it.
 
     Draws the steps from sources (top) to sinks; then the Spark queries they are cut into, the tier of each step
-    (native, kernel or python) with the reason and its state, and what is guaranteed for each sink.
+    (native, kernel, arrow or python) with the reason, what its state keeps and how much that can become, what is
+    guaranteed for each sink, and what keeps Spark's real-time mode from taking it.
 
     For example:
 

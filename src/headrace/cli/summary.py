@@ -39,6 +39,9 @@ class Summary:
         yield _fact("read", f"{status.rows_in:,} rows", per_second(status.rate) if status.rows_in else "")
         sinks = ", ".join(f"{name} {rows:,}" for name, rows in status.sinks.items())
         yield _fact("written", f"{status.rows_out:,} rows", sinks)
+        for name, balance in status.steps.items():
+            off = "" if balance.balanced else "these don't add up: please report it"
+            yield _fact(name, str(balance), off)
         for word, count in (("late", status.late), ("rejects", status.rejects)):
             if count:
                 yield _fact(word, f"{count:,} rows", self._kept(word))
@@ -53,6 +56,7 @@ class Summary:
         """As plain data."""
         facts = asdict(self.status)
         facts.pop("active")
+        facts["balanced"] = all(balance.balanced for balance in self.status.steps.values())
         return {"ending": self.ending, "directory": str(self.directory), "go_on": self.command, **facts}
 
     def _kept(self, output: str) -> str:
@@ -83,4 +87,4 @@ def moment(text: str) -> str:
 
 
 def _fact(word: str, value: str, more: str = "") -> Line:
-    return (f"  {word:<11}", "rail"), (value, "fact"), (f"  {more}" if more else "", "rail")
+    return (f"  {word:<10} ", "rail"), (value, "fact"), (f"  {more}" if more else "", "rail")

@@ -126,7 +126,9 @@ def status_text(status: Status, seconds: float) -> str:
         f"out {status.rows_out:,}",
         f"latency {status.latency_ms:,.0f} ms" if status.latency_ms is not None else "",
         f"watermark {moment(status.watermark)}" if status.watermark else "",
+        f"open {status.open:,}" if status.steps else "",
         f"late {status.late:,}",
+        f"lost {status.lost:,}" if status.lost else "",
         f"rejects {status.rejects:,}",
     ]
     return " · ".join(part for part in parts if part)

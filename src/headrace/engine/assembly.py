@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.connectors.base import Run, WriteMode, Writer
+from headrace.engine.balance import BalanceLog
 from headrace.engine.checkpoints import checkpoint_of
 from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
 from headrace.engine.handover import HandoverLog
@@ -90,6 +91,8 @@ class Assembly:
         inputs.wakes = ticks = lives_by_clock(self.graph, tip)
         frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
         delivery = Delivery(self._branches(query, inputs), [])
+        if tip.name in trunk.counts:
+            delivery.counts, delivery.balance = trunk.counts[tip.name], BalanceLog(checkpoint, tip.name)
         mode = self._output_mode(query)
         record = self._record(tip, trunk)
         built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks, record)

@@ -23,8 +23,10 @@ from headrace.plan.queries import REJECTS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from headrace.engine.balance import BalanceLog
     from headrace.engine.decode import Rejects
     from headrace.engine.lower import Lowering
+    from headrace.engine.windowing import Counts
 
 
 @dataclass
@@ -51,6 +53,9 @@ class Delivery:
     """From a micro-batch to the frames of everything after the trunk's tip."""
     outlets: list[Outlet]
     rejects: Mapping[str, Rejects] = field(default_factory=dict)
+    counts: Counts | None = None
+    """Where the kernel counts the rows of the query's stateful step."""
+    balance: BalanceLog | None = None
     failure: BaseException | None = None
     """What went wrong in Python; Spark would only pass on its text."""
     draining: bool = False
@@ -91,6 +96,8 @@ class Delivery:
                 outlet.writer.commit(epoch, staged)
                 outlet.committed, outlet.rows = epoch, outlet.rows + staged.rows
                 reach("delivery.committed")
+            if self.balance is not None and self.counts is not None:
+                self.balance.note(epoch, self.counts.take(epoch))
         finally:
             if shared is not batch:
                 shared.unpersist()

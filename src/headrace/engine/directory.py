@@ -10,7 +10,7 @@ from typing import IO
 from headrace.errors import OptionError
 
 LAYOUT = """\
-queries/<query>/     Spark's checkpoint of each query, and its lineage
+queries/<query>/     Spark's checkpoint of each query, its lineage, and where its rows went (balance.jsonl)
 handover/<output>/   rows on their way from one query to the next
 kept/<output>/       late rows and rejects that no sink takes
 logs/                Spark's log

@@ -10,12 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headrace.engine.windowing import Counts
     from headrace.plan.nodes import Distinct
 
 _NO_POSITION = "cast(null as struct<source: string, partition: string, offset: bigint>)"
 
 
-def deduplicated(spark: SparkSession, frame: DataFrame, node: Distinct) -> DataFrame:
+def deduplicated(spark: SparkSession, frame: DataFrame, node: Distinct, counts: Counts) -> DataFrame:
     """The step's tagged rows: `__main` without repeats, `__late` those it can't judge any more."""
     time = F.unix_micros("__ts") if "__ts" in frame.columns else F.lit(None).cast("bigint")
     position = F.col("__position") if "__position" in frame.columns else F.expr(_NO_POSITION)
@@ -26,4 +27,4 @@ def deduplicated(spark: SparkSession, frame: DataFrame, node: Distinct) -> DataF
         position.alias("position"),
     )
     operator = spark._jvm.org.apache.spark.sql.headrace.Distinct  # type: ignore[union-attr]
-    return DataFrame(operator.apply(packed._jdf, node.within), spark)
+    return DataFrame(operator.apply(packed._jdf, node.within, counts._kernel), spark)

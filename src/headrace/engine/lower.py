@@ -25,7 +25,7 @@ from headrace.engine.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hid
 from headrace.engine.matching import matched
 from headrace.engine.native import native_windows
 from headrace.engine.watermarks import with_floor
-from headrace.engine.windowing import Time, windowed, windowed_batch
+from headrace.engine.windowing import Counts, Time, windowed, windowed_batch
 from headrace.errors import PlanError, Problem
 from headrace.plan.facts import by_clock
 from headrace.plan.nodes import (
@@ -88,6 +88,8 @@ class Lowering:
         self.spark = spark
         self.graph = graph
         self.inputs = inputs
+        self.counts: dict[str, Counts] = {}
+        """Where the rows of each stateful step of the kernel are counted."""
         self._raw = dict(raw or {})
         self._frames = dict(frames or {})
 
@@ -242,7 +244,8 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     ready = frame.withColumns(computed)
     if not frame.isStreaming:
         return windowed_batch(ready, keys, node.window, aggregates, time=time)
-    return windowed(ready, keys, node.window, node.emission, aggregates, time=time)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return windowed(ready, keys, node.window, node.emission, aggregates, time=time, counts=counts)
 
 
 def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
@@ -257,12 +260,14 @@ def _match(node: Match, lowering: Lowering) -> DataFrame:
     computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
     keys = [name if key == name else hidden_key(name) for name, key in node.keys]
     time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
-    return matched(frame.withColumns(computed), keys, node, time=time)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return matched(frame.withColumns(computed), keys, node, time=time, counts=counts)
 
 
 @lower.register
 def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
-    return deduplicated(lowering.spark, lowering.frame(node.input), node)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return deduplicated(lowering.spark, lowering.frame(node.input), node, counts)
 
 
 def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:

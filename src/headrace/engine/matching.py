@@ -93,7 +93,9 @@ class Declared:
         return name
 
 
-def matched(frame: DataFrame, keys: Sequence[str], node: Match, *, time: Time = "event") -> DataFrame:
+def matched(
+    frame: DataFrame, keys: Sequence[str], node: Match, *, time: Time = "event", counts: Counts | None = None
+) -> DataFrame:
     """The tagged rows of a pattern: `__output` is `main`, `timeouts` or `late`.
 
     Args:
@@ -102,14 +104,15 @@ def matched(frame: DataFrame, keys: Sequence[str], node: Match, *, time: Time = 
         keys: Names of the key's columns.
         node: The pattern.
         time: `clock` for ingestion and processing time, where the clock is the watermark.
+        counts: Where rows are counted.
     """
     declared = Declared(node, keys, time=time)
     ready = declared.over(frame)
     operator = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.patterns.InOrderOperator  # type: ignore[union-attr]
     if not frame.isStreaming:
         return DataFrame(operator.matchesBatch(ready._jdf, declared.text), frame.sparkSession)
-    counts = Counts(frame.sparkSession)
-    return DataFrame(operator.matches(ready._jdf, declared.text, counts._kernel), frame.sparkSession)
+    counted = counts or Counts(frame.sparkSession)
+    return DataFrame(operator.matches(ready._jdf, declared.text, counted._kernel), frame.sparkSession)
 
 
 class MatchDriver:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from headrace.engine.balance import Balance
 from headrace.plan.queries import Query
 
 RECENT = 64
@@ -40,7 +41,7 @@ class QueryStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A run at one moment. `late` counts what Spark's own operators dropped; diverted rows are in `sinks`."""
+    """A run at one moment. `late` is the sum over all steps: rows diverted, and rows that Spark's own operators dropped."""
 
     active: bool
     rows_in: int
@@ -54,6 +55,18 @@ class Status:
     rejects: int
     queries: tuple[QueryStatus, ...] = ()
     sinks: dict[str, int] = field(default_factory=dict)
+    steps: dict[str, Balance] = field(default_factory=dict)
+    """Where the rows of each stateful step in the kernel went."""
+
+    @property
+    def open(self) -> int:
+        """Rows that are in open windows or wait for them; one that is in several windows counts for each."""
+        return sum(step.open + step.waiting for step in self.steps.values())
+
+    @property
+    def lost(self) -> int:
+        """Rows of windows that are over, which no pane has shown: only where a trigger may lose them."""
+        return sum(step.lost for step in self.steps.values())
 
 
 class ProgressLog:
@@ -93,8 +106,10 @@ class ProgressLog:
         with self._changed:
             self._changed.wait_for(lambda: self._terminated >= set(self._names), _SETTLE_SECONDS)
 
-    def status(self, sinks: dict[str, int], *, active: bool) -> Status:
-        """What is known now; `sinks` are the rows that each way out has delivered."""
+    def status(
+        self, sinks: dict[str, int], steps: Mapping[str, Balance] | None = None, *, active: bool
+    ) -> Status:
+        """What is known now; `sinks` are the rows that each way out has delivered, `steps` where those of each step went."""
         with self._changed:
             queries, recent = tuple(self._queries.values()), list(self._recent)
         marks = [query.watermark for query in queries if query.watermark]
@@ -108,11 +123,11 @@ class ProgressLog:
             rate=_rate(recent),
             latency_ms=sorted(ms for _, _, ms in recent)[len(recent) // 2] if recent else None,
             watermark=min(marks) if marks else None,
-            late=sum(query.late for query in queries)
-            + sum(n for name, n in sinks.items() if name.endswith("_late")),
+            late=sum(query.late for query in queries) + sum(step.late for step in (steps or {}).values()),
             rejects=sum(rows for name, rows in sinks.items() if name.endswith("kept_rejects")),
             queries=queries,
             sinks=written,
+            steps=dict(steps or {}),
         )
 
     def note(self, run_id: str, report: dict[str, Any]) -> None:

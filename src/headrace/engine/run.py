@@ -122,7 +122,9 @@ class Running:
     def status(self) -> Status:
         """How far the run is."""
         rows = {outlet.name: outlet.rows for built in self._assembled for outlet in built.delivery.outlets}
-        return self._progress.status(rows, active=not self._ended.is_set())
+        logs = [built.delivery.balance for built in self._assembled if built.delivery.balance is not None]
+        steps = {log.step: log.balance() for log in logs}
+        return self._progress.status(rows, steps, active=not self._ended.is_set())
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the run has ended; False if `timeout` seconds went by first.

@@ -94,7 +94,7 @@ class Counts:
     """Where a running step's rows went; reads what its tasks have added up so far.
 
     `rows = folded + late + pending`; a row in several windows is `placed` in each, and `placed = settled + lost` + what is
-    in open windows. A task that runs twice counts twice.
+    in open windows. A task that runs twice counts once.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -103,7 +103,11 @@ class Counts:
 
     def values(self) -> dict[str, int]:
         """The counts by name."""
-        return dict(self._kernel.values())
+        return dict(self._kernel.value())
+
+    def take(self, epoch: int) -> dict[str, int]:
+        """The counts of one epoch by name, once all of it has been computed; those before it are forgotten."""
+        return dict(self._kernel.take(epoch))
 
 
 def windowed(

@@ -27,6 +27,7 @@ def drawing(explanation: Explanation, *, width: int = 100) -> list[Line]:
         *_queries(explanation, width),
         *_tiers(explanation, width),
         *_delivery(explanation, width),
+        *_real_time(explanation, width),
     ]
 
 
@@ -127,7 +128,7 @@ def _tiers(explanation: Explanation, width: int) -> Iterator[Line]:
     name_width = max(len(step.name) for step in steps) + 2
     for step in steps:
         indent = 2 + name_width + 8
-        said = [step.tier.why, *([f"state: {step.tier.state}"] if step.tier.state else [])]
+        said = [step.tier.why, *_state(step)]
         lines = [line for text in said for line in textwrap.wrap(text, max(width - indent, 30))]
         head = (f"  {step.name:<{name_width}}", "name"), (f"{step.tier.name:<8}", f"mark.{step.tier.name}")
         yield (*head, (lines[0], "fact"))
@@ -135,8 +136,17 @@ def _tiers(explanation: Explanation, width: int) -> Iterator[Line]:
             yield (" " * indent, ""), (line, "fact")
 
 
+def _state(step: Step) -> Iterator[str]:
+    if step.state is not None:
+        yield f"state: {step.state.kept}"
+        if step.state.grows:
+            yield f"no bound: grows with {step.state.grows}" + (
+                f"; {step.state.hint}" if step.state.hint else ""
+            )
+
+
 def _worth_saying(step: Step) -> bool:
-    return bool(step.tier.state) or step.tier.name != "native" or step.tier.why.startswith("a Column")
+    return step.state is not None or step.tier.name != "native" or step.tier.why.startswith("a Column")
 
 
 def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
@@ -156,6 +166,34 @@ def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
         yield (*head, (lines[0], "fact"))
         for line in lines[1:]:
             yield (" " * indent, ""), (line, "fact")
+
+
+def _real_time(explanation: Explanation, width: int) -> Iterator[Line]:
+    """What keeps real-time mode from taking the pipeline; if nothing does, what would be different there."""
+    steps = [step for step in explanation.steps.values() if step.queries]
+    if not steps:
+        return
+    blocked = any(step.real_time.blocked for step in steps)
+    yield from _heading(
+        "Real time", "what blocks it" if blocked else "nothing blocks it; what would be different"
+    )
+    said = [(step, text) for step in steps for text in _said(step, blocked)]
+    name_width = max(len(_called(step)) for step, _ in said) + 2 if said else 0
+    told = ""
+    for step, text in said:
+        name = _called(step)
+        for line in textwrap.wrap(text, max(width - name_width - 2, 30), break_on_hyphens=False):
+            yield (f"  {name if name != told else '':<{name_width}}", "name"), (line, "fact")
+            told = name
+
+
+def _said(step: Step, blocked: bool) -> tuple[str, ...]:
+    return step.real_time.blocked if blocked else step.real_time.differs
+
+
+def _called(step: Step) -> str:
+    """A step that has no name of its own is called by its verb."""
+    return step.name if ":" not in step.name else step.verb
 
 
 def _words(guarantee: Guarantee) -> str:

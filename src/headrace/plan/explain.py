@@ -1,7 +1,8 @@
 """`explain`: what a plan will do, before anything runs.
 
-`explain(graph)` gathers the facts: per step the tier, the reason and the state; the cuts into Spark queries; the
-delivery guarantee. `drawing` and `mermaid` show them; `as_json` gives them to programs.
+`explain(graph)` gathers the facts: per step the tier, the reason, the bound of its state and what real-time mode would
+say; the cuts into Spark queries; the delivery guarantee. `drawing` and `mermaid` show them; `as_json` gives them to
+programs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from headrace.plan.graph import Graph
 from headrace.plan.guarantees import Promise, promises
 from headrace.plan.nodes import Node, Ref, Sink
 from headrace.plan.queries import Query, queries_of
+from headrace.plan.realtime import RealTime, real_time_of
+from headrace.plan.state_bounds import StateBound, bound_of
 from headrace.plan.tiers import Tier, tier_of
 
 
@@ -28,6 +31,9 @@ class Step:
     tier: Tier
     queries: tuple[int, ...]
     place: str
+    state: StateBound | None
+    """What it remembers between batches, and how much that can become."""
+    real_time: RealTime
 
 
 @dataclass(frozen=True)
@@ -66,17 +72,19 @@ def explain(graph: Graph) -> Explanation:
     """Gather the facts of a plan that has been checked."""
     queries = tuple(queries_of(graph))
     held = [steps_of(graph, query) for query in queries]
-    steps = {
-        node.name: Step(
+    steps = {}
+    for node in graph:
+        tier = tier_of(graph, node)
+        steps[node.name] = Step(
             node.name,
             node.verb,
             facts_of(graph, node),
-            tier_of(graph, node),
+            tier,
             tuple(number for number, names in enumerate(held, 1) if node.name in names),
             graph.places.get(node.name, ""),
+            bound_of(graph, node),
+            real_time_of(graph, node, queries, python=tier.python),
         )
-        for node in graph
-    }
     return Explanation(graph, steps, queries, tuple(promises(graph)))
 
 
@@ -116,7 +124,9 @@ def _step(explanation: Explanation, node: Node) -> dict[str, Any]:
         "facts": list(step.facts),
         "tier": step.tier.name,
         "why": step.tier.why,
-        "state": step.tier.state,
+        "state": step.state.kept if step.state else "",
+        "unbounded": step.state.grows if step.state else "",
+        "real_time": {"able": step.real_time.able, **asdict(step.real_time)},
         "queries": list(step.queries),
         "place": step.place,
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from headrace.plan.explain import Explanation, Step
 from headrace.plan.nodes import Node, Ref, Sink, Source
 
-_COLOURS = {"native": "#2f855a", "kernel": "#2b6cb0", "python": "#b7791f"}
+_COLOURS = {"native": "#2f855a", "kernel": "#2b6cb0", "arrow": "#805ad5", "python": "#b7791f"}
 
 
 def mermaid(explanation: Explanation) -> str:

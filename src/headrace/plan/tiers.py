@@ -1,4 +1,4 @@
-"""Where each step runs: on Spark's own operators, in the kernel, or in Python; and why, and what its state holds.
+"""Where each step runs: on Spark's own operators, in the kernel, or in Python; and why.
 
 `native` is generated code inside Spark. `kernel` is Headrace's Scala inside the same JVM: for what Spark lacks, at about
 the same cost. `python` sends rows to a Python process and back; only steps that hold the user's own Python do that.
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headrace.connectors.base import Connector
-from headrace.durations import text
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import (
     Aggregate,
@@ -27,18 +26,19 @@ from headrace.plan.nodes import (
     WindowAggregate,
 )
 from headrace.plan.phrases import window_phrase
-from headrace.windows import Everything, Session, Sliding, Trailing, Tumbling
+from headrace.windows import Session, Sliding, Tumbling
 
 TierName = Literal["native", "kernel", "python"]
 
 
 @dataclass(frozen=True)
 class Tier:
-    """Where a step runs, why there, and what it remembers between batches (empty: nothing)."""
+    """Where a step runs, and why there."""
 
     name: TierName
     why: str
-    state: str = ""
+    python: str = ""
+    """What of it runs in Python, if anything."""
 
 
 def tier_of(graph: Graph, node: Node) -> Tier:
@@ -80,32 +80,24 @@ def _sql(graph: Graph, node: Node) -> Tier:
     assert isinstance(node, Sql)
     if not node.groups:
         return Tier("native", "Spark SQL")
-    return Tier(
-        "native",
-        "Spark SQL; what comes too late for its state Spark drops",
-        "whatever Spark's operators keep",
-    )
+    return Tier("native", "Spark SQL; what comes too late for its state Spark drops")
 
 
 def _aggregate(graph: Graph, node: Node) -> Tier:
-    assert isinstance(node, Aggregate)
-    state = f"one row for each {_key(node)}, never forgotten" if node.keys else "one row"
-    return Tier("native", "Spark's own aggregation", state)
+    return Tier("native", "Spark's own aggregation")
 
 
 def _distinct(graph: Graph, node: Node) -> Tier:
     assert isinstance(node, Distinct)
-    kept = "never forgotten" if node.within is None else f"for {text(node.within)}"
     why = "the first in arrival order is kept" + ("" if node.within is None else "; late rows go to .late")
-    return Tier("kernel", why, f"one entry for each {', '.join(node.on)}, {kept}")
+    return Tier("kernel", why)
 
 
 def _window(graph: Graph, node: Node) -> Tier:
     assert isinstance(node, WindowAggregate)
-    state = _window_state(graph, node)
     if node.emission.late_rows == "count":
-        return Tier("native", 'Spark\'s own window: late_rows="count" lets it drop late rows', state)
-    return Tier("kernel", "; ".join(_kernel_reasons(node)), state)
+        return Tier("native", 'Spark\'s own window: late_rows="count" lets it drop late rows')
+    return Tier("kernel", "; ".join(_kernel_reasons(node)))
 
 
 def _kernel_reasons(node: WindowAggregate) -> Iterator[str]:
@@ -123,36 +115,8 @@ def _kernel_reasons(node: WindowAggregate) -> Iterator[str]:
     )
 
 
-def _window_state(graph: Graph, node: WindowAggregate) -> str:
-    each = f" of each {_key(node)}" if node.keys else ""
-    window = node.window
-    behind = (
-        sum(n.out_of_order for n in graph.upstream(node) if isinstance(n, EventTime)) + node.emission.lateness
-    )
-    if isinstance(window, Everything):
-        return f"one window{each}, never forgotten"
-    if isinstance(window, Trailing):
-        return f"the rows{each} of the last {text(window.size + behind)}"
-    if window.order_dependent:
-        return f"the open window{each}" + (f", and rows up to {text(behind)} behind" if behind else "")
-    if isinstance(window, Session):
-        return f"open sessions{each}, kept {text(window.gap + behind)} from their last row"
-    assert isinstance(window, Tumbling | Sliding)
-    return f"open windows{each}, kept {text(window.size + behind)} from their start"
-
-
 def _match(graph: Graph, node: Node) -> Tier:
-    assert isinstance(node, Match)
-    each = f" of each {_key(node)}" if node.keys else ""
-    within = node.within.whole or node.within.between
-    kept = f"kept {text(within)}" if within else "never forgotten"
-    behind = sum(n.out_of_order for n in graph.upstream(node) if isinstance(n, EventTime))
-    waits = f", and rows up to {text(behind)} behind" if behind and node.order != "arrival" else ""
-    return Tier("kernel", "Spark has no patterns", f"partial matches{each}, {kept}{waits}")
-
-
-def _key(node: Aggregate | WindowAggregate | Match) -> str:
-    return ", ".join(name for name, _ in node.keys)
+    return Tier("kernel", "Spark has no patterns")
 
 
 def _sink(graph: Graph, node: Node) -> Tier:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.memory import Memory
 from headrace.engine.assembly import Assembled, Assembly
+from headrace.engine.balance import Balance
 from headrace.engine.inputs import StreamInputs
 from headrace.engine.virtual import Clock, Feed, quick_session
 from headrace.engine.watermarks import END_OF_TIME_MS, Heartbeats
@@ -117,6 +118,9 @@ class Stage:
         if any(built.by_clock for built in self._queries):
             self._clock.advance((END_OF_TIME_MS - self._clock.millis) * 1000)
             self._settle()
+        for balance in self.balances.values():
+            if balance.open or balance.waiting:
+                raise RuntimeError(f"the input has ended, and rows are still held: {balance}")
 
     def take(self, output: str) -> list[Output]:
         """What an output gave since it was last looked at."""
@@ -130,6 +134,12 @@ class Stage:
     def dropped(self) -> int:
         """How many rows Spark's own operators dropped as late."""
         return sum(self._dropped.values())
+
+    @property
+    def balances(self) -> dict[str, Balance]:
+        """Where the rows of each step in the kernel went, since the run began or was started again."""
+        logs = [built.delivery.balance for built in self._queries if built.delivery.balance is not None]
+        return {log.step: log.balance() for log in logs}
 
     @property
     def session(self) -> SparkSession:
@@ -204,6 +214,8 @@ class Stage:
             built.running.step()
         except Exception as error:
             raise (built.delivery.failure or error) from error
+        if built.delivery.balance is not None and not (found := built.delivery.balance.balance()).balanced:
+            raise RuntimeError(f"the rows of `{built.delivery.balance.step}` don't add up: {found}")
         epoch, dropped = built.running.dropped()
         place = (built.query.name, epoch)
         self._dropped[place] = max(dropped, self._dropped.get(place, 0))  # idle steps report 0 again

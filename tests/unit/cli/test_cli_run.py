@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from headrace.cli.interrupts import Interrupts
 from headrace.cli.summary import Summary
 from headrace.cli.views import JsonView, LiveView, PlainView, View, status_text, view_for
+from headrace.engine.balance import Balance
 from headrace.engine.progress_log import QueryStatus, Status
 from headrace.plan.drawing import text_of
 
@@ -68,6 +70,32 @@ def test_the_summary_says_what_was_done_and_how_to_go_on(tmp_path: Path) -> None
         f"  position   in {tmp_path}",
         "  to go on   headrace run fraud.py",
     ]
+
+
+BALANCED = replace(
+    STATUS,
+    late=2,
+    steps={
+        "totals": Balance.of({}, {"rows": 9, "folded": 7, "late": 2, "placed": 7, "settled": 3, "lost": 1})
+    },
+)
+
+
+def test_what_is_open_and_lost_is_in_the_status_line_and_each_step_in_the_summary() -> None:
+    assert "open 3 · late 2 · lost 1 · rejects 1" in status_text(BALANCED, 0)
+    text = text_of(summary(status=BALANCED).lines())
+    assert "  totals     9 rows = 3 closed + 3 open + 1 lost + 2 late\n" in text
+    assert "don't add up" not in text
+    assert summary(status=BALANCED).data()["balanced"]
+    assert summary(status=BALANCED).data()["steps"]["totals"]["open"] == 3
+
+
+def test_rows_that_do_not_add_up_are_told() -> None:
+    off = replace(STATUS, steps={"totals": Balance.of({}, {"rows": 9})})
+    assert "  totals     9 rows = 0  these don't add up: please report it" in text_of(
+        summary(status=off).lines()
+    )
+    assert not summary(status=off).data()["balanced"]
 
 
 def test_a_finished_run_has_nothing_to_go_on_with() -> None:

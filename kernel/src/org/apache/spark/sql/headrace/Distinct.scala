@@ -8,6 +8,7 @@ import java.time.{Duration, Instant}
 
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
 import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.headrace.windows.Counts
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types._
 
@@ -19,13 +20,15 @@ import org.apache.spark.sql.types._
  * less than `within` behind the watermark, so a kept time is needed until the watermark is twice `within` past it. A row
  * further behind is late.
  */
-class Distinct(within: Option[Long], timed: Boolean) extends StatefulProcessor[Row, Row, Row] {
+class Distinct(within: Option[Long], timed: Boolean, counts: Counts) extends StatefulProcessor[Row, Row, Row] {
   import Distinct._
 
   @transient private var kept: ListState[Long] = _
 
-  override def init(mode: OutputMode, time: TimeMode): Unit =
+  override def init(mode: OutputMode, time: TimeMode): Unit = {
+    counts.begin(getHandle)
     kept = getHandle.getListState[Long]("kept", Encoders.scalaLong, TTLConfig.NONE)
+  }
 
   override def handleInputRows(key: Row, rows: Iterator[Row], timers: TimerValues): Iterator[Row] = {
     val watermark = if (timed) timers.getCurrentWatermarkInMs() * 1000 else 0L
@@ -33,10 +36,16 @@ class Distinct(within: Option[Long], timed: Boolean) extends StatefulProcessor[R
     var known = before
     val out = rows.toVector.sortBy(_.getStruct(Position))(arrival).flatMap { row =>
       val time = if (row.isNullAt(Time)) None else Some(row.getLong(Time))
+      counts.add(Counts.Rows, 1)
       lateness(time, watermark) match {
-        case Some(late) => Some(Row(LateTag, null, lateRow(row.getStruct(Data), time, watermark, late)))
-        case None if repeats(time, known) => None
+        case Some(late) =>
+          counts.add(Counts.Late, 1)
+          Some(Row(LateTag, null, lateRow(row.getStruct(Data), time, watermark, late)))
+        case None if repeats(time, known) =>
+          counts.add(Counts.Repeated, 1)
+          None
         case None =>
+          counts.add(Counts.Folded, 1)
           known :+= time.getOrElse(0L)
           Some(Row(MainTag, row.getStruct(Data), null))
       }
@@ -102,7 +111,7 @@ object Distinct {
    * The rows of `frame` without repeats, as tagged rows. Its columns: `key` and `data` structs, `time` in microseconds,
    * `position`. The row is packed in a struct so that Spark can't see, and drop, what is behind the watermark.
    */
-  def apply(frame: DataFrame, within: java.lang.Long): DataFrame = {
+  def apply(frame: DataFrame, within: java.lang.Long, counts: Counts): DataFrame = {
     val length = Option(within).map(_.longValue)
     val timed = length.isDefined && frame.isStreaming
     val data = frame.schema("data").dataType.asInstanceOf[StructType]
@@ -113,7 +122,7 @@ object Distinct {
       .select(col("data"), col("time"), col("position"), col("key"))
       .groupByKey((row: Row) => row.getStruct(3))(Encoders.row(key))
       .transformWithState[Row](
-        new Distinct(length, timed),
+        new Distinct(length, timed, counts),
         if (timed) TimeMode.EventTime() else TimeMode.None(),
         OutputMode.Append())(Encoders.row(tagged))
   }

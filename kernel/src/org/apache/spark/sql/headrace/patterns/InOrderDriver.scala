@@ -31,7 +31,7 @@ final class InOrderDriver(step: InOrderStep) {
       val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
       run.batch(rows.read(event.path("rows")), watermark, event.path("clock").asLong)
     }.map(rows.shown(_, step.columns.output)).mkString("[", ",", "]")
-    val counts = json.writeValueAsString(run.counts.values)
+    val counts = json.writeValueAsString(run.counts.value)
     s"""{"events": $events, "counts": $counts, "keys": ${run.keys}, "schema": ${step.columns.output.json}}"""
   }
 }

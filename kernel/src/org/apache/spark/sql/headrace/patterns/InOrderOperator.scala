@@ -65,6 +65,7 @@ final class InOrderProcessor(val step: InOrderStep, counts: Counts)
 
   override def init(output: OutputMode, time: TimeMode): Unit = {
     val handle = getHandle
+    counts.begin(handle)
     store = new SparkStore(
       handle,
       handle.getMapState("matches", Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE),

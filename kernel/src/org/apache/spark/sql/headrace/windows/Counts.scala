@@ -3,21 +3,86 @@
  */
 package org.apache.spark.sql.headrace.windows
 
-import org.apache.spark.SparkContext
-import org.apache.spark.util.LongAccumulator
+import java.util.concurrent.ConcurrentHashMap
+
+import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.streaming.StatefulProcessorHandle
+import org.apache.spark.util.AccumulatorV2
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+/** A part of a step's state in one epoch: what one task works on, however often it is run. */
+final case class Part(epoch: Long, number: Int)
 
 /**
- * Where every row went. `rows = folded + late`; a row folded into several windows is `placed` in each, and
- * `placed = settled + lost + what is in open windows`.
+ * Where every row went. `rows = folded + late + pending + repeated`; a row folded into several windows is `placed` in each,
+ * and `placed = settled + lost + what is in open windows`.
+ *
+ * Spark runs a task again when a machine is lost, and computes a micro-batch twice where a sink looks at it twice. So what
+ * is counted is kept by epoch and part of the state, and a part that comes again takes the place of what it said before.
  */
-final class Counts(adders: Array[LongAccumulator]) extends Serializable {
-  def add(which: Int, n: Long): Unit = if (n != 0) adders(which).add(n)
+final class Counts extends AccumulatorV2[Part, java.util.Map[String, java.lang.Long]] {
+  // Concurrent, because an executor's heartbeat looks at it while the task counts.
+  private val parts = new ConcurrentHashMap[Part, Array[Long]]
+  private var past = new Array[Long](Counts.Names.size)
+  private var current: Array[Long] = _
+
+  /** A part begins: what is added from here on is its. */
+  override def add(part: Part): Unit = {
+    current = new Array[Long](Counts.Names.size)
+    parts.put(part, current)
+  }
+
+  def add(which: Int, n: Long): Unit = current(which) += n
+
+  /** A part begins in a task; on the driver, where Spark only asks for the shape of the state, nothing does. */
+  def begin(handle: StatefulProcessorHandle): Unit =
+    if (TaskContext.get() != null) add(Part(handle.getQueryInfo().getBatchId, Counts.part(handle)))
 
   /** The counts so far, by name. */
-  def values: java.util.Map[String, java.lang.Long] =
-    Counts.Names.zip(adders).map { case (name, adder) => name -> (adder.value: java.lang.Long) }.toMap.asJava
+  override def value: java.util.Map[String, java.lang.Long] = synchronized {
+    named(parts.values.asScala.foldLeft(past)(plus))
+  }
+
+  /** The counts of an epoch, by name; it and those before it are then past. */
+  def take(epoch: Long): java.util.Map[String, java.lang.Long] = synchronized {
+    val its = parts.asScala.collect { case (part, counts) if part.epoch == epoch => counts }
+    val sum = its.foldLeft(new Array[Long](Counts.Names.size))(plus)
+    forget(epoch)
+    named(sum)
+  }
+
+  override def merge(other: AccumulatorV2[Part, java.util.Map[String, java.lang.Long]]): Unit = synchronized {
+    val counts = other.asInstanceOf[Counts]
+    counts.parts.forEach((part, its) => parts.put(part, its))
+    past = plus(past, counts.past)
+    // Where nobody takes epochs, only the sum of old ones is kept.
+    if (parts.size > Counts.Kept) forget(parts.keys.asScala.map(_.epoch).max - 1)
+  }
+
+  override def isZero: Boolean = parts.isEmpty && past.forall(_ == 0)
+  override def copyAndReset(): Counts = new Counts
+  override def copy(): Counts = {
+    val other = new Counts
+    other.merge(this)
+    other
+  }
+  override def reset(): Unit = synchronized {
+    parts.clear()
+    past = new Array[Long](Counts.Names.size)
+  }
+
+  private def forget(until: Long): Unit = {
+    val old = parts.keys.asScala.filter(_.epoch <= until).toVector
+    past = old.map(parts.remove).foldLeft(past)(plus)
+  }
+
+  private def plus(a: Array[Long], b: Array[Long]): Array[Long] = Array.tabulate(a.length)(i => a(i) + b(i))
+
+  private def named(counts: Array[Long]): java.util.Map[String, java.lang.Long] =
+    Counts.Names.zip(counts).map { case (name, n) => name -> (n: java.lang.Long) }.toMap.asJava
 }
 
 object Counts {
@@ -33,15 +98,34 @@ object Counts {
   val Expired = 9
   val Panes = 10
   val Retractions = 11
+  val Repeated = 12
 
   /** In the order of their numbers: rows in and where they went; row-window pairs and how they ended; windows; panes. */
   val Names: Seq[String] = Seq(
-    "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes", "retractions")
+    "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
+    "retractions", "repeated")
+
+  /** How many parts are told apart where nobody takes them. */
+  private val Kept = 4096
 
   /** Counts that a running query adds up, read on the driver. */
-  def registered(context: SparkContext): Counts =
-    new Counts(Names.map(name => context.longAccumulator(s"headrace.windows.$name")).toArray)
+  def registered(context: SparkContext): Counts = {
+    val counts = new Counts
+    context.register(counts)
+    counts
+  }
 
   /** Counts of this process only. */
-  def local(): Counts = new Counts(Array.fill(Names.size)(new LongAccumulator))
+  def local(): Counts = {
+    val counts = new Counts
+    counts.add(Part(0, 0))
+    counts
+  }
+
+  /** The number of the state's part. A task's own number is another one where parts are put together. */
+  private def part(handle: StatefulProcessorHandle): Int = Try {
+    val field = handle.getClass.getDeclaredField("store")
+    field.setAccessible(true)
+    field.get(handle).asInstanceOf[StateStore].id.partitionId
+  }.getOrElse(TaskContext.getPartitionId())
 }

@@ -35,7 +35,7 @@ final class WindowDriver(frame: Dataset[Row], grouped: Dataset[Row], spec: Strin
       val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
       keyed.batch(rows.read(event.path("rows")), watermark, event.path("clock").asLong)
     }.map(rows.shown(_, step.layout.output)).mkString("[", ",", "]")
-    val counts = json.writeValueAsString(keyed.counts.values)
+    val counts = json.writeValueAsString(keyed.counts.value)
     s"""{"events": $events, "counts": $counts, "open": ${keyed.open}, "schema": ${step.layout.output.json}}"""
   }
 }
@@ -104,7 +104,7 @@ final class KeyedRun(step: Step) {
 
   /** Rows in open windows, counted once for each. */
   def open: Long = {
-    val values = counts.values
+    val values = counts.value
     values.get("placed") - values.get("settled") - values.get("lost")
   }
 

@@ -19,6 +19,7 @@ final class WindowProcessor(val step: Step, counts: Counts)
 
   override def init(output: OutputMode, time: TimeMode): Unit = {
     val handle = getHandle
+    counts.begin(handle)
     store = new SparkStore(
       handle,
       handle.getMapState("windows", Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE),

@@ -1,0 +1,72 @@
+"""How much each kind of step can come to remember, as `explain` says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headrace import Pipeline, connect, windows
+from headrace.plan.explain import explain
+
+
+def said(build: Callable[[Any], Any]) -> str:
+    pipeline = Pipeline("p")
+    tx = pipeline.read("tx", connect.memory(), schema="k string, v int, ts timestamp")
+    build(tx).write("out", connect.memory())
+    [step] = [step for step in explain(pipeline.check()).steps.values() if step.state is not None]
+    return str(step.state)
+
+
+def windowed(window: windows.Window, n: str = "count(*)", **emit: Any) -> Callable[[Any], Any]:
+    def build(tx: Any) -> Any:
+        keyed = tx.event_time("ts", out_of_order="1 minute").key_by("k").window(window)
+        return keyed.emit(**emit).aggregate("w", n=n)
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (
+            windowed(windows.tumbling("10 minutes"), lateness="5 minutes"),
+            "open windows of each k, kept 16 minutes from their start",
+        ),
+        (
+            windowed(windows.session("1 minute"), n="count(distinct v)"),
+            "open sessions of each k, kept 2 minutes from their last row; distinct keeps values of every row in it",
+        ),
+        (windowed(windows.trailing("1 hour")), "the rows of each k of the last 61 minutes"),
+        (
+            windowed(windows.everything(), n="sort_array(collect_list(v))"),
+            "one window of each k, never forgotten; collect_list keeps values of every row in it; "
+            "no bound: grows with the number of k",
+        ),
+        (
+            windowed(windows.count(3)),
+            "the open window of each k, until the row that closes it comes, and rows up to 1 minute behind; "
+            "no bound: grows with the number of k",
+        ),
+        (lambda tx: tx.aggregate("all", n="count(*)"), "one row"),
+        (
+            lambda tx: tx.key_by("k").aggregate("totals", n="sum(v)"),
+            "one row for each k, never forgotten; no bound: grows with the number of k (a window forgets)",
+        ),
+        (
+            lambda tx: tx.distinct("unique", on="k"),
+            "one entry for each k, never forgotten; no bound: grows with the number of k (within= forgets)",
+        ),
+        (
+            lambda tx: tx.event_time("ts").distinct("unique", on="k", within="10 minutes"),
+            "one entry for each k, for 20 minutes",
+        ),
+        (
+            lambda tx: tx.sql("report", "select k, count(*) n from this group by k"),
+            "whatever Spark's operators keep",
+        ),
+    ],
+)
+def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], expected: str) -> None:
+    assert said(build) == expected
