@@ -207,6 +207,8 @@ class Emission:
     mode: Mode = "accumulating"
     allow_loss: bool = False
     late_rows: LateRows = "divert"
+    ttl: int | None = None
+    """How long after its last row a key is remembered; None: for ever."""
 
     @property
     def fires_once(self) -> bool:
@@ -231,6 +233,7 @@ def emission(
     mode: Mode = "accumulating",
     allow_loss: bool = False,
     late_rows: LateRows = "divert",
+    ttl: Duration | None = None,
 ) -> Emission:
     """Build an `Emission` from either form: `early` and `late`, or one `trigger`.
 
@@ -248,7 +251,16 @@ def emission(
     length = microseconds(lateness, where="emit: lateness")
     if trigger is None:
         trigger = AfterWatermark(early, late or (AfterCount(1) if length else None))
-    return Emission(trigger, length, mode, allow_loss, late_rows)
+    return Emission(trigger, length, mode, allow_loss, late_rows, _ttl(ttl))
+
+
+def _ttl(given: Duration | None) -> int | None:
+    if given is None:
+        return None
+    length = microseconds(given, where="emit: ttl")
+    if length < 1000:  # the watermark has whole milliseconds
+        raise OptionError(f"expected a millisecond or more, got {given!r}", where="emit: ttl")
+    return length
 
 
 def _several(triggers: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:

@@ -178,6 +178,7 @@ def _conserved(counts: dict[str, int], open_rows: int, script: Any, got: Any, sa
     assert counts["rows"] == counts["folded"] + counts["late"] + counts["pending"]
     assert counts["late"] == sum(row["output"] == "late" for batch in got for row in batch)
     assert counts["lost"] == said.lost
+    assert counts["forgotten"] == getattr(said, "forgotten", 0)
     assert open_rows == said.held
 
 
@@ -248,3 +249,15 @@ def test_landmark_windows_with_a_reset_do_what_the_model_says(driver, spec, scri
 @given(spec=declarations(TRAILING, st.just({"after_watermark": {}})), script=scripts())
 def test_trailing_windows_do_what_the_model_says(driver, spec, script):
     check(driver, spec, script)
+
+
+@THOROUGH
+@given(
+    spec=declarations(st.one_of(EVERYTHING, COUNT, MARKED, RESET)),
+    ttl=st.integers(1, 15).map(lambda t: t * SECOND),
+    script=scripts(),
+)
+def test_keys_without_rows_for_the_length_of_their_ttl_are_forgotten_as_the_model_says(
+    driver, spec, ttl, script
+):
+    check(driver, spec | {"ttl": ttl}, script)

@@ -493,8 +493,45 @@ class TrailingWindows:
         row.update(index=row["index"] + 1, last=pane, again=False)
 
 
-def model(spec: dict[str, Any]) -> Windows | TrailingWindows:
+class Expiring:
+    """Windows of a key that is forgotten when the watermark is `ttl` past its last row; what it completes fires before."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.ttl = spec["ttl"]
+        self.spec = {name: value for name, value in spec.items() if name != "ttl"}
+        self.inner = model(self.spec)
+        self.touched: float = NEVER
+        self.lost_before = self.forgotten = 0
+
+    @property
+    def lost(self) -> int:
+        return self.lost_before + self.inner.lost
+
+    @property
+    def held(self) -> int:
+        return self.inner.held
+
+    def batch(self, rows: Iterable[Row], watermark: float | None, clock: float) -> list[dict[str, Any]]:
+        came, out = list(rows), []
+        mark = max(self.inner.watermark, NEVER if watermark is None else watermark)
+        if self.touched > NEVER and self.touched + self.ttl <= mark < END:
+            out = self.inner.batch([], watermark, clock)
+            self._forget()
+            self.inner.watermark = mark
+        if came:
+            self.touched = max([self.touched, mark, *(time for time, _, _ in came if time is not None)])
+        return out + self.inner.batch(came, watermark, clock)
+
+    def _forget(self) -> None:
+        self.forgotten += sum(len(pane.fresh) for pane in self.inner.open)
+        self.lost_before += self.inner.lost
+        self.inner, self.touched = model(self.spec), NEVER
+
+
+def model(spec: dict[str, Any]) -> Any:
     """The model of a declaration."""
+    if spec.get("ttl"):
+        return Expiring(spec)
     kind = spec["window"]["kind"]
     if kind == "trailing":
         return TrailingWindows(spec)

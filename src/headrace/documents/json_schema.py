@@ -153,6 +153,10 @@ def _emit() -> Schema:
             "late_rows": _said(
                 "Whether late rows are an output or only counted", enum=list(get_args(LateRows))
             ),
+            "ttl": _said(
+                "How long after its last row a key is remembered, in windows without an end of their own",
+                **{"$ref": "#/$defs/length"},
+            ),
         }
     )
 

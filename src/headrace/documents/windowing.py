@@ -201,4 +201,5 @@ _EMIT: dict[str, Reader] = {
     "mode": lambda value: word(value, get_args(Mode)),
     "allow_loss": flag,
     "late_rows": lambda value: word(value, get_args(LateRows)),
+    "ttl": _length,
 }

@@ -39,6 +39,8 @@ def emit_of(emission: Emission) -> dict[str, Any]:
 
     >>> emit_of(triggers.emission(early=triggers.every("30 seconds"), lateness="5 minutes"))
     {'early': {'every': '30 seconds'}, 'lateness': '5 minutes'}
+    >>> emit_of(triggers.emission(ttl="7 days"))
+    {'ttl': '7 days'}
     """
     shown = _when(emission)
     if emission.lateness:
@@ -49,6 +51,8 @@ def emit_of(emission: Emission) -> dict[str, Any]:
         shown["allow_loss"] = True
     if emission.late_rows != "divert":
         shown["late_rows"] = emission.late_rows
+    if emission.ttl is not None:
+        shown["ttl"] = length(emission.ttl)
     return shown
 
 

@@ -1,6 +1,6 @@
 """Where every row of a step went, epoch by epoch: no row is ever just gone.
 
-    rows in + held before  =  closed + open + waiting + late + lost + repeated
+    rows in + held before  =  closed + open + waiting + late + lost + forgotten + repeated
 
 The kernel counts in its tasks. After each epoch the delivery takes the counts and writes a line of JSON to `balance.jsonl`
 beside the query's checkpoint: the epoch's own counts, and the sums since the checkpoint was made. An epoch that is run
@@ -48,6 +48,8 @@ class Balance:
     """Places in windows that are over, shown by a pane."""
     lost: int = 0
     """Places in windows that are over, shown by none: only where the trigger may lose rows."""
+    forgotten: int = 0
+    """Places in windows that were dropped for their age (`ttl`), shown by no pane."""
     open: int = 0
     """Places in windows that are open, now."""
     missed: int = 0
@@ -68,7 +70,18 @@ class Balance:
         def came(name: str) -> int:
             return now.get(name, 0) - before.get(name, 0)
 
-        names = ("rows", "folded", "late", "repeated", "placed", "lost", "missed", "panes", "retractions")
+        names = (
+            "rows",
+            "folded",
+            "late",
+            "repeated",
+            "placed",
+            "lost",
+            "forgotten",
+            "missed",
+            "panes",
+            "retractions",
+        )
         return cls(
             **{name: came(name) for name in names},
             closed=came("settled"),
@@ -90,7 +103,12 @@ class Balance:
         once = self.placed == self.folded
         held = self.waiting_before + (self.open_before if once else 0)
         came = f"{self.rows:,} rows" + (f" + {held:,} from before" if held else "")
-        places = [("closed", self.closed), ("open", self.open), ("lost", self.lost)]
+        places = [
+            ("closed", self.closed),
+            ("open", self.open),
+            ("lost", self.lost),
+            ("forgotten", self.forgotten),
+        ]
         went = [("waiting", self.waiting), ("late", self.late), ("repeated", self.repeated)]
         if once:
             return f"{came} = {_sum([*places, *went])}"
@@ -154,7 +172,12 @@ def _aside(file: Path) -> Path:
 
 
 def _open(counts: Counts) -> int:
-    return counts.get("placed", 0) - counts.get("settled", 0) - counts.get("lost", 0)
+    return (
+        counts.get("placed", 0)
+        - counts.get("settled", 0)
+        - counts.get("lost", 0)
+        - counts.get("forgotten", 0)
+    )
 
 
 def _short(counts: Counts) -> dict[str, int]:

@@ -65,8 +65,8 @@ class Status:
 
     @property
     def lost(self) -> int:
-        """Rows of windows that are over, which no pane has shown: only where a trigger may lose them."""
-        return sum(step.lost for step in self.steps.values())
+        """Rows of windows that are over, which no pane has shown: where a trigger may lose them, or `ttl` drops them."""
+        return sum(step.lost + step.forgotten for step in self.steps.values())
 
 
 class ProgressLog:

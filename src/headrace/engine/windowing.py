@@ -59,13 +59,15 @@ def declaration(window: Window, emission: Emission, *, time: Time = "event") -> 
         for name, value in asdict(window).items()
         if name not in ("when", "of") and value not in (None, 0)
     }
-    spec = {
+    spec: dict[str, Any] = {
         "window": {"kind": type(window).__name__.lower(), **given},
         "trigger": _trigger(emission.trigger),
         "lateness": emission.lateness,
         "mode": emission.mode,
         "time": time,
     }
+    if emission.ttl is not None:
+        spec["ttl"] = emission.ttl
     return json.dumps(spec)
 
 

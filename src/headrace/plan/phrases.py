@@ -85,6 +85,8 @@ def emission_phrases(emission: Emission, window: Window) -> list[str]:
         phrases.append("late rows are only counted")
     if emission.allow_loss and emission.may_lose:
         phrases.append("may leave rows unemitted")
+    if emission.ttl is not None:
+        phrases.append(f"a key is forgotten {text(emission.ttl)} after its last row")
     return phrases
 
 

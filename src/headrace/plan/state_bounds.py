@@ -49,7 +49,9 @@ def _aggregate(graph: Graph, node: Node) -> StateBound:
         return _with_rows(StateBound("one row"), node.aggregates)
     keys = _key(node)
     found = StateBound(
-        f"one row for each {keys}, never forgotten", f"the number of {keys}", "a window forgets"
+        f"one row for each {keys}, never forgotten",
+        f"the number of {keys}",
+        "a window forgets; everything() with emit(ttl=...) forgets idle ones",
     )
     return _with_rows(found, node.aggregates)
 
@@ -109,8 +111,14 @@ def _until(node: WindowAggregate) -> str:
 
 
 def _of_keys(node: WindowAggregate, kept: str) -> StateBound:
-    """What stays for every key that was ever seen, if there are keys."""
-    return StateBound(kept, f"the number of {_key(node)}") if node.keys else StateBound(kept)
+    """What stays for every key that was ever seen, if there are keys and nothing makes it forget them."""
+    if node.emission.ttl is not None:
+        return StateBound(
+            f"{kept.removesuffix(', never forgotten')}, forgotten {text(node.emission.ttl)} after its last row"
+        )
+    if not node.keys:
+        return StateBound(kept)
+    return StateBound(kept, f"the number of {_key(node)}", "emit(ttl=...) forgets idle ones")
 
 
 def _with_rows(bound: StateBound, aggregates: Named) -> StateBound:

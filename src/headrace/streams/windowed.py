@@ -39,6 +39,7 @@ class WindowedStream:
         mode: Mode = "accumulating",
         allow_loss: bool = False,
         late_rows: LateRows = "divert",
+        ttl: Duration | None = None,
     ) -> WindowedStream:
         """Say when results come and how they refine each other.
 
@@ -52,6 +53,10 @@ class WindowedStream:
             mode: `"discarding"`, `"accumulating"` or `"retracting"`.
             allow_loss: take a trigger that may leave rows unemitted.
             late_rows: `"divert"` to `.late`, or `"count"`: let Spark's native operator drop and count them.
+            ttl: how long after its last row a key is remembered, by the watermark (or the clock, where that is its time).
+                For windows that have no end of their own: everything, count, delta, punctuation and landmark. Then all of
+                the key's state is dropped; rows that no pane has shown are counted as forgotten. A key that comes back
+                starts anew, with window number 0.
         """
         emits = emission(
             early=early,
@@ -61,6 +66,7 @@ class WindowedStream:
             mode=mode,
             allow_loss=allow_loss,
             late_rows=late_rows,
+            ttl=ttl,
         )
         return WindowedStream(self._pipeline, self._ref, self._keys, self._window, emits)
 

@@ -29,6 +29,7 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         "time by the clock differs from run to run": any(isinstance(step, ClockTime) for step in before),
         "discarding panes are parts of a result": any(step.emission.mode == "discarding" for step in windows),
         "the trigger may lose rows": any(step.emission.allow_loss for step in windows),
+        "keys are forgotten": any(step.emission.ttl is not None for step in windows),
         "the keys of a SQL query with groups are not known": any(
             isinstance(step, Sql) and step.groups for step in before
         ),

@@ -68,6 +68,12 @@ def test_each_change_of_the_declaration_is_told(now: dict[str, Any], said: str) 
     assert told(windowed(), windowed(**now)).startswith(said)
 
 
+def test_a_ttl_is_told() -> None:
+    whole = windows.everything()
+    said = told(windowed(window=whole), windowed(window=whole, emit={"ttl": "7 days"}))
+    assert said.startswith("ttl was `nothing`, is `7 days`")
+
+
 def test_lateness_and_the_trigger_it_brings_are_told() -> None:
     said = told(windowed(), windowed(emit={"lateness": "1 minute"}))
     assert "lateness was `0 seconds`, is `1 minute`" in said

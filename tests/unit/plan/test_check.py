@@ -137,6 +137,11 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         "count windows take rows in order, so they have no lateness",
         "widen out_of_order",
     ),
+    "a ttl of windows that end": (
+        lambda p: timed(p).window(windows.session("1 minute")).emit(ttl="1 day").aggregate("w", n="count(*)"),
+        "session windows end by themselves, so they have no ttl",
+        "leave ttl out",
+    ),
     "native count windows": (counted(windows.count(3)), "which have no count window", "leave late_rows out"),
     "native early firings": (
         counted(windows.tumbling("1 minute"), early=triggers.after_count(1)),

@@ -42,17 +42,18 @@ def windowed(window: windows.Window, n: str = "count(*)", **emit: Any) -> Callab
         (
             windowed(windows.everything(), n="sort_array(collect_list(v))"),
             "one window of each k, never forgotten; collect_list keeps values of every row in it; "
-            "no bound: grows with the number of k",
+            "no bound: grows with the number of k (emit(ttl=...) forgets idle ones)",
         ),
         (
             windowed(windows.count(3)),
             "the open window of each k, until the row that closes it comes, and rows up to 1 minute behind; "
-            "no bound: grows with the number of k",
+            "no bound: grows with the number of k (emit(ttl=...) forgets idle ones)",
         ),
         (lambda tx: tx.aggregate("all", n="count(*)"), "one row"),
         (
             lambda tx: tx.key_by("k").aggregate("totals", n="sum(v)"),
-            "one row for each k, never forgotten; no bound: grows with the number of k (a window forgets)",
+            "one row for each k, never forgotten; no bound: grows with the number of k "
+            "(a window forgets; everything() with emit(ttl=...) forgets idle ones)",
         ),
         (
             lambda tx: tx.distinct("unique", on="k"),
@@ -70,3 +71,18 @@ def windowed(window: windows.Window, n: str = "count(*)", **emit: Any) -> Callab
 )
 def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], expected: str) -> None:
     assert said(build) == expected
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        (windows.everything(), "one window of each k, forgotten 7 days after its last row"),
+        (
+            windows.count(3),
+            "the open window of each k, until the row that closes it comes, and rows up to 1 minute behind, "
+            "forgotten 7 days after its last row",
+        ),
+    ],
+)
+def test_a_ttl_is_a_bound(window: windows.Window, expected: str) -> None:
+    assert said(windowed(window, ttl="7 days")) == expected

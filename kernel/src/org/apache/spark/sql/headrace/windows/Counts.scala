@@ -18,7 +18,7 @@ final case class Part(epoch: Long, number: Int)
 
 /**
  * Where every row went. `rows = folded + late + pending + repeated`; a row folded into several windows is `placed` in each,
- * and `placed = settled + lost + what is in open windows`.
+ * and `placed = settled + lost + forgotten + what is in open windows`.
  *
  * Spark runs a task again when a machine is lost, and computes a micro-batch twice where a sink looks at it twice. So what
  * is counted is kept by epoch and part of the state, and a part that comes again takes the place of what it said before.
@@ -99,11 +99,12 @@ object Counts {
   val Panes = 10
   val Retractions = 11
   val Repeated = 12
+  val Forgotten = 13
 
   /** In the order of their numbers: rows in and where they went; row-window pairs and how they ended; windows; panes. */
   val Names: Seq[String] = Seq(
     "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
-    "retractions", "repeated")
+    "retractions", "repeated", "forgotten")
 
   /** How many parts are told apart where nobody takes them. */
   private val Kept = 4096

@@ -26,6 +26,13 @@ trait Store {
   def append(rows: Seq[Array[Byte]]): Unit
   def replace(rows: Seq[Array[Byte]]): Unit
 
+  /** When rows last came for the key, as `Age` writes it; only where keys are forgotten. */
+  def age: Array[Byte]
+  def age_=(value: Array[Byte]): Unit
+
+  /** Drops all of the key's state, timers included. */
+  def forget(): Unit
+
   /** Asks for a visit when the step's time is at this millisecond. */
   def wake(millis: Long): Unit
 }
@@ -54,7 +61,12 @@ trait Logic {
 object Logic {
   def apply(spec: Spec, aggregates: Aggregates, counts: Counts, layout: Layout): Logic = {
     val panes = new Panes(spec, aggregates, counts)
-    spec.kind match {
+    val logic = of(panes, layout)
+    if (spec.ttl > 0) new Expiring(logic, panes, spec.ttl) else logic
+  }
+
+  private def of(panes: Panes, layout: Layout): Logic =
+    panes.spec.kind match {
       case s: Sliding => new Aligned(panes, Grid.sliding(s))
       case Everything => new Aligned(panes, Grid.Everything)
       case Session(gap) => new Sessions(panes, gap)
@@ -65,5 +77,4 @@ object Logic {
       case r: Reset => new ResetWindows(panes, r)
       case Trailing(size) => new TrailingWindows(panes, size)
     }
-  }
 }

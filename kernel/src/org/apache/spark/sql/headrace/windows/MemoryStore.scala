@@ -9,6 +9,7 @@ import scala.collection.mutable
 final class MemoryStore extends Store {
   private val slots = mutable.TreeMap.empty[Long, Array[Byte]]
   private var list = Vector.empty[Array[Byte]]
+  override var age: Array[Byte] = _
   private val timers = mutable.TreeSet.empty[Long]
 
   override def get(slot: Long): Array[Byte] = slots.getOrElse(slot, null)
@@ -18,6 +19,12 @@ final class MemoryStore extends Store {
   override def waiting: Iterator[Array[Byte]] = list.iterator
   override def append(rows: Seq[Array[Byte]]): Unit = list ++= rows
   override def replace(rows: Seq[Array[Byte]]): Unit = list = rows.toVector
+  override def forget(): Unit = {
+    slots.clear()
+    list = Vector.empty
+    timers.clear()
+    age = null
+  }
   override def wake(millis: Long): Unit = timers += millis
 
   /** Timers that have come, taken out, the first one first. */

@@ -29,6 +29,7 @@ object Mode extends Enumeration {
  *
  * @param arrival rows are taken as they come, not in event-time order (order-dependent kinds)
  * @param clockTime the clock is the watermark: ingestion and processing time
+ * @param ttl how long after its last row a key is remembered, by the watermark; 0 for ever
  * @param eager where timers run by the clock, every open window is visited in every batch: in virtual time the watermark
  *              moves while the clock stands still
  */
@@ -40,6 +41,7 @@ final case class Spec(
     arrival: Boolean,
     clockTime: Boolean,
     text: String,
+    ttl: Long = 0,
     eager: Boolean = false) {
 
   /** Whether timers run by the clock rather than by the watermark. */
@@ -64,7 +66,8 @@ object Spec {
       Mode.withName(tree.get("mode").asText.capitalize),
       arrival = tree.get("window").path("order").asText == "arrival",
       clockTime = tree.path("time").asText == "clock",
-      text)
+      text,
+      long(tree, "ttl", 0))
   }
 
   private def kind(node: JsonNode): WindowKind = node.get("kind").asText match {

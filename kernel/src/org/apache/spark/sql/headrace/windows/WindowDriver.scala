@@ -105,7 +105,7 @@ final class KeyedRun(step: Step) {
   /** Rows in open windows, counted once for each. */
   def open: Long = {
     val values = counts.value
-    values.get("placed") - values.get("settled") - values.get("lost")
+    values.get("placed") - values.get("settled") - values.get("lost") - values.get("forgotten")
   }
 
   /** Slots in use, over all keys. */

@@ -23,7 +23,8 @@ final class WindowProcessor(val step: Step, counts: Counts)
     store = new SparkStore(
       handle,
       handle.getMapState("windows", Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE),
-      if (step.spec.ordered) handle.getListState("waiting", Encoders.BINARY, TTLConfig.NONE) else null)
+      if (step.spec.ordered) handle.getListState("waiting", Encoders.BINARY, TTLConfig.NONE) else null,
+      if (step.spec.ttl > 0) handle.getValueState("age", Encoders.BINARY, TTLConfig.NONE) else null)
   }
 
   override def handleInputRows(key: Row, rows: Iterator[InternalRow], times: TimerValues): Iterator[InternalRow] = {
@@ -48,8 +49,11 @@ final class WindowProcessor(val step: Step, counts: Counts)
 }
 
 /** One key's part of Spark's state; which key, Spark knows. */
-final class SparkStore(handle: StatefulProcessorHandle, slots: MapState[Long, Array[Byte]], list: ListState[Array[Byte]])
-    extends Store {
+final class SparkStore(
+    handle: StatefulProcessorHandle,
+    slots: MapState[Long, Array[Byte]],
+    list: ListState[Array[Byte]],
+    ages: ValueState[Array[Byte]] = null) extends Store {
   override def get(slot: Long): Array[Byte] = slots.getValue(slot)
   override def put(slot: Long, value: Array[Byte]): Unit = slots.updateValue(slot, value)
   override def remove(slot: Long): Unit = slots.removeKey(slot)
@@ -57,5 +61,13 @@ final class SparkStore(handle: StatefulProcessorHandle, slots: MapState[Long, Ar
   override def waiting: Iterator[Array[Byte]] = list.get()
   override def append(rows: Seq[Array[Byte]]): Unit = if (rows.nonEmpty) list.appendList(rows.toArray)
   override def replace(rows: Seq[Array[Byte]]): Unit = if (rows.isEmpty) list.clear() else list.put(rows.toArray)
+  override def age: Array[Byte] = ages.get()
+  override def age_=(value: Array[Byte]): Unit = ages.update(value)
+  override def forget(): Unit = {
+    slots.clear()
+    if (list != null) list.clear()
+    ages.clear()
+    handle.listTimers().toVector.foreach(handle.deleteTimer)
+  }
   override def wake(millis: Long): Unit = handle.registerTimer(millis)
 }
