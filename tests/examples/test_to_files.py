@@ -14,7 +14,7 @@ from headrace.engine.frames import frame_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NAMES = ("ip_traffic", "stocks")
+NAMES = ("base_stations", "ip_traffic", "stocks")
 
 
 @pytest.mark.parametrize("language", ["py", "yaml"])

@@ -1,4 +1,4 @@
-"""`headrace draw`: a case as a time line, in SVG."""
+"""`headrace draw`: a case as a time line, or the patterns of a pipeline as state diagrams, in SVG."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from headrace.errors import LoadError
 
 
 def draw(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of cases, as `headrace test` takes.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file of cases, as `headrace test` takes, or a pipeline.")
+    ],
     *,
     output: Annotated[
         Path | None,
@@ -22,10 +24,10 @@ def draw(
         str, typer.Option("--case", metavar="NAME", help="Draw only cases whose name contains this.")
     ] = "",
     step: Annotated[
-        str, typer.Option("--step", metavar="NAME", help="Which step with windows, if there are several.")
+        str, typer.Option("--step", metavar="NAME", help="Which step, if there are several.")
     ] = "",
 ) -> None:
-    """Draw a case as a time line: what fires when.
+    """Draw a case as a time line: what fires when. Or draw the patterns of a pipeline.
 
     Event time runs to the right, the lines of the script down. Rows are dots, the watermark is a stepped line, windows
     are shaded while they are open, panes are boxes where they fire: coloured by timing, retractions struck through.
@@ -35,15 +37,44 @@ def draw(
 
     - `headrace draw late.transcript.yaml -o late.svg`
     - `headrace draw cases.yaml --case "fires again" -o again.svg`
+    - `headrace draw fraud.yaml -o patterns.svg`: a state diagram for each `match`
     """
-    from headrace.testing.drawing import draw as drawn
-
     if not file.is_file():
         raise LoadError("there is no such file", where=str(file), hint=f"it is looked for in {Path.cwd()}")
     target = output or file.with_name(
         f"{file.name.removesuffix(file.suffix).removesuffix('.transcript')}.svg"
     )
-    picture = drawn(file, case=case, step=step)
+    picture = _patterns(file, step) if _is_pipeline(file) else _cases(file, case, step)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(picture, encoding="utf-8")
     say(f"wrote {target}", "good")
+
+
+def _is_pipeline(file: Path) -> bool:
+    """Whether it holds a pipeline by itself; cases hold one inside."""
+    if file.suffix == ".py":
+        return True
+    return not any(line.startswith(("script:", "pipeline:")) for line in file.read_text().splitlines())
+
+
+def _cases(file: Path, case: str, step: str) -> str:
+    from headrace.testing.drawing import draw as drawn
+
+    return drawn(file, case=case, step=step)
+
+
+def _patterns(file: Path, step: str) -> str:
+    from headrace.cli.loading import load_one
+    from headrace.plan.nodes import Match
+    from headrace.plan.pattern_diagram import diagram_of, pattern_of
+    from headrace.plan.pattern_svg import svg_of
+
+    graph = load_one(file, None).check()
+    found = [pattern_of(graph, step)] if step else graph.of(Match)
+    if not found:
+        raise LoadError(
+            "there is nothing to draw: no step has a `match`",
+            where=str(file),
+            hint="time lines are drawn of cases, such as late.transcript.yaml",
+        )
+    return svg_of([diagram_of(node) for node in found])

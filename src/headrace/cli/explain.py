@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
+
 from headrace.cli.failures import show_cautions
 from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
 from headrace.cli.output import out, show_cropped, show_json, show_lines, width
@@ -19,6 +21,13 @@ def explain(
     ] = False,
     mermaid: Annotated[bool, flag("--mermaid", help="Print a Mermaid flowchart.")] = False,
     json: AsJson = False,
+    *,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            "--step", metavar="NAME", help="With --mermaid: this step's pattern as a state diagram."
+        ),
+    ] = None,
 ) -> None:
     """Show what a pipeline will do, without running it.
 
@@ -30,6 +39,7 @@ def explain(
 
     - `headrace explain fraud.py`
     - `headrace explain fraud.yaml --mermaid > fraud.mmd`
+    - `headrace explain fraud.yaml --mermaid --step small_then_large`
     """
     from headrace.cli.loading import load_one
     from headrace.plan.cautions import cautions_of
@@ -45,11 +55,13 @@ def explain(
             where="explain",
             hint="a flowchart holds only the steps",
         )
+    if step is not None and not mermaid:
+        raise OptionError("--step is for --mermaid", where="explain", hint="add --mermaid")
     explanation = explained(load_one(file, pipeline).check())
     show_cautions(cautions_of(explanation.graph))
     plans = _physical(explanation.graph) if physical else {}
     if mermaid:
-        out().file.write(flowchart(explanation))
+        out().file.write(flowchart(explanation) if step is None else _states(explanation.graph, step))
     elif json:
         show_json({**as_json(explanation), **({"physical": plans} if physical else {})})
     else:
@@ -57,6 +69,12 @@ def explain(
         for name, plan in plans.items():
             show_lines([(), (("Physical plan", "heading"), (f"   query {name}", "rail"))])
             show_cropped(plan)
+
+
+def _states(graph: Graph, step: str) -> str:
+    from headrace.plan.pattern_diagram import diagram_of, mermaid, pattern_of
+
+    return mermaid(diagram_of(pattern_of(graph, step)))
 
 
 def _physical(graph: Graph) -> dict[str, str]:

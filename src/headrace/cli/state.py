@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from headrace.plan.drawing import Line
     from headrace.plan.graph import Graph
 
-_WORDS = {"windows": "open windows", "waiting": "rows waiting", "kept": "kept times", "values": "results"}
+_WORDS = {
+    "windows": "open windows",
+    "waiting": "rows waiting",
+    "kept": "kept times",
+    "values": "results",
+    "matches": "partial matches",
+}
 _SOME = 5
 """Of a key, so many windows or rows are shown as text; JSON has all."""
 
@@ -112,6 +118,7 @@ def _of_key(entry: dict[str, Any]) -> Iterator[Line]:
     values = f"  {_plain(entry['values'])}" if "values" in entry else ""
     yield ((f"  {key}", "label"), (values, "fact"))
     lines = [_window(window) for window in entry.get("windows", ())]
+    lines += [_match(match) for match in entry.get("matches", ())]
     lines += [_row(row) for row in entry.get("waiting", ())]
     lines += [f"kept: {time}" for time in entry.get("kept", ())]
     for line in lines[:_SOME]:
@@ -130,6 +137,13 @@ def _window(window: dict[str, Any]) -> str:
     pane = f"  last pane {window['last_pane']}" if window.get("last_pane") is not None else ""
     values = "closed" if window["values"] is None else _plain(window["values"])
     return f"{bounds}{known}{pane}  {values}"
+
+
+def _match(match: dict[str, Any]) -> str:
+    """A complete one waits for those that began before it."""
+    taken = ", ".join(f"{step} {len(rows)}" for step, rows in match["matched"].items() if rows)
+    waits = "  complete" if match["complete"] else ""
+    return f"from {match['start']} to {match['end']}  {taken}{waits}"
 
 
 def _row(row: dict[str, Any]) -> str:

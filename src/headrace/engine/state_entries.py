@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.engine.lower import hidden_key
-from headrace.plan.nodes import Distinct
+from headrace.plan.nodes import Distinct, Match
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
     from headrace.plan.nodes import Node
 
-WINDOWS, WAITING, KEPT, VALUES = "windows", "waiting", "kept", "values"
+WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values", "matches"
 _WHOLE = {"ignoreNullFields": "false"}
 _HIDDEN_KEY = hidden_key("")
 # Our sessions are half open, so the native gap is a microsecond less; see `native`.
@@ -78,6 +78,8 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     if isinstance(node, Distinct):
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
+    if isinstance(node, Match):
+        return _matches(files, trunk)
     if (view := kernel.StateView.of(trunk._jdf)) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
         return [_native(files, kernel.NativeView.of(trunk._jdf), names)]
@@ -87,6 +89,18 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
         rows = files.frame(WAITING).select("key", "list_element.value")
         parts.append((WAITING, DataFrame(view.waiting(rows._jdf), files.spark)))
     return parts
+
+
+def _matches(files: StateFiles, trunk: DataFrame) -> list[tuple[str, DataFrame]]:
+    """Partial matches, and rows that wait for the watermark."""
+    kernel = files.spark._jvm.org.apache.spark.sql.headrace.patterns  # type: ignore[union-attr]
+    view = kernel.MatchView.of(trunk._jdf)
+    stored = files.frame(MATCHES).select("key", "user_map_value.value")
+    rows = files.frame(WAITING).select("key", "list_element.value")
+    return [
+        (MATCHES, DataFrame(view.partials(stored._jdf), files.spark)),
+        (WAITING, DataFrame(view.waiting(rows._jdf), files.spark)),
+    ]
 
 
 def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, DataFrame]:

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headrace.durations import text
+from headrace.errors import OptionError, did_you_mean
 from headrace.patterns.elements import Either, Element, Where, Within, steps_of
+from headrace.plan.graph import Graph
 from headrace.plan.nodes import Match
 from headrace.plan.pattern_phrases import quantifier_phrase
 
@@ -74,6 +76,20 @@ def diagram_of(node: Match) -> Diagram:
     ]
     states = [_state(step) for step in steps_of(node.pattern.elements) if not step.negated]
     return Diagram(node.name, tuple(states), tuple(dict.fromkeys(edges)))
+
+
+def pattern_of(graph: Graph, step: str) -> Match:
+    """The step of that name.
+
+    Raises:
+        OptionError: no step with a pattern has it.
+    """
+    found = {node.name: node for node in graph.of(Match)}
+    if step not in found:
+        raise OptionError(
+            f"there is no step `{step}` with a pattern", where=graph.name, hint=did_you_mean(step, found)
+        )
+    return found[step]
 
 
 def mermaid(diagram: Diagram) -> str:
@@ -169,4 +185,4 @@ def _joined(*said: str) -> str:
 
 
 def _escaped(said: str) -> str:
-    return " ".join(said.split()).replace('"', "#quot;").replace(";", "#59;").replace(":", "#58;")
+    return " ".join(said.split()).replace(";", "#59;").replace(":", "#58;").replace('"', "#quot;")

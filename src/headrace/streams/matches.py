@@ -67,4 +67,5 @@ def match_node(
     if select is not None and not select:
         raise OptionError("select is empty", where=where, hint="leave it out for the matched rows themselves")
     measures = None if select is None else named_expressions(dict(select))
-    return Match(name, ref, keys, pattern, within_of(within), skip_of(skip), order, measures)
+    whole = Pattern(pattern.elements)  # the stage it was left in says nothing about it
+    return Match(name, ref, keys, whole, within_of(within), skip_of(skip), order, measures)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace import Pipeline, connect, triggers, windows
+from headrace import Pipeline, connect, patterns, triggers, windows
 from headrace.engine.checkpoints import progress_of
 from headrace.engine.repartition import repartition
 from headrace.engine.state import StepState, state_of
@@ -215,3 +215,41 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
         rows = [(row["card"], row["window"]["start"].timestamp(), row["total"]) for row in out.contents()]
         assert sorted(rows) == expected
     assert sorted(row["total"] for row in outs[2].contents()) == [7, 8, 9, 31]
+
+
+def test_partial_matches_and_rows_that_wait_are_in_the_state(spark: SparkSession, tmp_path: Path) -> None:
+    feed = connect.memory(
+        rows=[payment("a", 1, 1), payment("a", 2, 5), payment("b", 1, 6), payment("a", 9, 60)]
+    )
+    pipeline = Pipeline("rises")
+    tx = pipeline.read("tx", feed, schema=SCHEMA).event_time("ts", out_of_order="10 seconds")
+    rise = patterns.step("low", "amount = 1").followed_by("high", "amount > 100 * low.amount")
+    tx.key_by("card").match("rise", rise, within="1 hour").write("out", connect.memory())
+    pipeline.run(once=True, checkpoint=tmp_path)
+    [state] = state_of(pipeline.check(), tmp_path)
+    assert state.found.counts == {"matches": 2, "waiting": 1}
+    [of_a, of_b] = state.found.entries
+    assert of_a["key"] == {"card": "a"}
+    [begun] = of_a["matches"]
+    assert (begun["start"], begun["complete"], begun["matched"]["high"]) == (time(1), False, [])
+    assert [row["row"]["amount"] for row in of_a["waiting"]] == [9]
+    assert "waiting" not in of_b
+
+
+def test_a_pattern_that_was_declared_differently_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    def run(condition: str, *, at: str = "low.ts") -> None:
+        pipeline = Pipeline("rises")
+        feed = connect.memory(rows=[payment("a", 1, 1)])
+        tx = pipeline.read("tx", feed, schema=SCHEMA).event_time("ts")
+        rise = patterns.step("low", condition).followed_by("high", "amount > 100")
+        tx.key_by("card").match("rise", rise, within="1 hour", select={"at": at}).write(
+            "out", connect.memory()
+        )
+        pipeline.run(once=True, checkpoint=tmp_path)
+
+    run("amount = 1")
+    run("amount = 1", at="high.ts")  # what a match gives is not in the state
+    with pytest.raises(
+        PlanError, match=r"another declaration: steps were `low\(amount = 1\).*are `low\(amount = 2\)"
+    ):
+        run("amount = 2")

@@ -21,7 +21,6 @@ final class InOrder(step: InOrderStep, counts: Counts) {
   private val matcher = step.matcher()
   private val arrival = step.arrival || step.clockTime
   private val bytes = new Output(256, -1)
-  private val Format = 1
 
   /** What a key remembers, besides the rows that wait. */
   private final class Key(var earliest: Long, var wake: Long, val memory: matcher.Memory)
@@ -113,7 +112,7 @@ final class InOrder(step: InOrderStep, counts: Counts) {
 
   private def write(own: Key): Array[Byte] = {
     bytes.clear()
-    bytes.writeByte(Format)
+    bytes.writeByte(InOrder.Format)
     bytes.writeInt(step.fingerprint)
     bytes.writeLong(own.earliest)
     bytes.writeLong(own.wake)
@@ -125,12 +124,29 @@ final class InOrder(step: InOrderStep, counts: Counts) {
   private def read(stored: Array[Byte]): Key =
     if (stored == null) new Key(Long.MaxValue, Long.MaxValue, matcher.empty)
     else {
-      val in = new Input(stored)
-      if (in.readByte() != Format || in.readInt() != step.fingerprint) {
-        throw new IllegalStateException(
-          "the checkpoint holds matches of another declaration of this step (its pattern or its columns have changed); " +
-            "name the step anew or delete its checkpoint")
-      }
+      val in = InOrder.opened(stored, step.fingerprint)
       new Key(in.readLong(), in.readLong(), if (in.readBoolean()) matcher.read(in) else matcher.empty)
     }
+}
+
+object InOrder {
+  private val Format = 1
+
+  /** Stored bytes, after what tells them from those of another declaration: earliest, wake, whether a memory follows. */
+  private def opened(stored: Array[Byte], fingerprint: Int): Input = {
+    val in = new Input(stored)
+    if (in.readByte() != Format || in.readInt() != fingerprint) {
+      throw new IllegalStateException(
+        "the checkpoint holds matches of another declaration of this step (its pattern or its columns have changed); " +
+          "name the step anew or delete its checkpoint")
+    }
+    in
+  }
+
+  /** Stored bytes where a matcher's memory begins, if there is one. */
+  def memory(stored: Array[Byte], fingerprint: Int): Option[Input] = {
+    val in = opened(stored, fingerprint)
+    in.skip(16L)
+    if (in.readBoolean()) Some(in) else None
+  }
 }

@@ -1,0 +1,1 @@
+"""Three alarms that rise within a minute."""

@@ -1,0 +1,97 @@
+"""What is wrong with a pattern is told when the plan is checked, all of it, in Python and in documents alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace import documents
+from headrace.errors import PlanError
+from headrace.plan.cautions import cautions_of
+
+WRONG = {
+    "[{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]": "the pattern ends with `b`, which must not follow, and nothing says for how long\n  hint: add within",
+    "[{a: v = 'a'}, {b: {not_next: v = 'b', times: 2}}, {c: {next: v = 'c'}}]": "`b` must not come, so nothing can be said of how often\n  hint: leave the quantifier out",
+    "[{a: v = 'a'}, {b: {not_next: [{c: v = 'c'}]}}, {d: {next: v = 'd'}}]": "`b` must not come, and is more than one step",
+    "[{a: v = 'a'}, {b: {not_next: true}}, {d: {next: v = 'd'}}]": "`b` must not come, and has no condition",
+    "[{a: {where: v = 'a', greedy: true}}]": "`a` is greedy and takes one row\n  hint: greedy is for a step with times",
+    "[{a: {where: v = 'a', one_or_more: true, combinations: true, greedy: true}}]": "`a` is greedy, and any of its rows may be left out",
+    "[{a: {where: v = 'a', consecutive: true}}]": "`a` is consecutive and takes one row",
+    "[{a: {where: v = 'a', times: 2, until: v = 'u'}}]": "`a` has until, and no repeats that it could end",
+    "[{a: {where: v = 'a', gap: 1 second}}]": "`a` has a gap, and takes one row",
+    "[{a: {where: v = 'a', optional: true}}, {b: {not_next: v = 'b'}}, {c: {next: v = 'c'}}]": "`b` must not come after `a`, which is optional",
+    "[{a: {where: v = 'a', one_or_more: true, greedy: true}}, {b: {next: v = 'b', optional: true}}]": "`b` is optional and follows `a`, which is greedy",
+    "[{g: {where: [{a: {where: v = 'a', optional: true}}], one_or_more: true}}]": "`g` repeats something that may be nothing, so it would never end",
+    "[{g: {where: [{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]}}, {c: {next: v = 'c'}}]": "`b` ends a group with a row that must not come",
+    "[{a: v = 'a'}, {a: {next: v = 'b'}}]": "two steps are called `a`",
+    "[{K: v = 'a'}]": "the step `K` is named like a column, so conditions can't tell them apart",
+    "[{__a: v = 'a'}]": "a step can't be called `__a`",
+    "[{small: v = 'a'}, {b: {next: v > smal.v}}]": "the condition of `b` speaks of `smal`, which is no step and no column\n  hint: did you mean `small`?",
+    "[{small: {where: v = 'a', one_or_more: true, until: v > smal.v}}]": "until of `small` speaks of `smal`",
+}
+
+
+def document(steps: str, more: str = "", key: str = "k") -> str:
+    source = '{memory: {}, schema: "k string, v string, n struct<x: int>, ts timestamp", event_time: ts}'
+    sink = "sinks: {o: {from: m, memory: {}}}"
+    return f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, key_by: {key}, match: {{steps: {steps}{more}}}}}\n{sink}\n"
+
+
+@pytest.mark.parametrize("steps", WRONG, ids=lambda steps: WRONG[steps].partition("\n")[0])
+def test_a_wrong_pattern_is_told(steps: str) -> None:
+    with pytest.raises(PlanError) as told:
+        documents.from_text(document(steps)).check()
+    assert WRONG[steps] in str(told.value)
+
+
+def test_all_that_is_wrong_is_told_at_once_and_where() -> None:
+    steps = "[{a: {where: v = 'a', greedy: true}}, {b: {not_followed_by: v = 'b'}}]"
+    with pytest.raises(PlanError) as told:
+        documents.from_text(document(steps, ", skip: {to_first: c}, select: {k: c.v}"), file="p.yaml").check()
+    said = [problem.what for problem in told.value.problems]
+    assert len(said) == 5
+    assert "skip goes to `c`, and no such step takes rows" in said
+    assert "`k` is both a key and a measure" in said
+    assert "the measure `k` speaks of `c`, which is no step and no column" in said
+    assert all(problem.where.startswith("p.yaml:4:") for problem in told.value.problems)
+
+
+def test_between_can_not_be_longer_than_the_whole() -> None:
+    with pytest.raises(
+        PlanError, match="between two rows may be 2 minutes, and the whole match takes less than 1 minute"
+    ):
+        documents.from_text(
+            document("[{a: v = 'a'}]", ", within: {whole: 1 minute, between: 2 minutes}")
+        ).check()
+
+
+def test_fields_texts_and_arguments_of_lambdas_are_no_steps() -> None:
+    steps = "[{a: \"n.x > 1 and v = 'b.c'\"}, {b: {next: 'exists(a, r -> r.v = v)'}}]"
+    documents.from_text(document(steps)).check()
+
+
+def test_rows_without_time_can_not_be_matched() -> None:
+    text = document("[{a: v = 'a'}]").replace(", event_time: ts", "")
+    with pytest.raises(PlanError, match="match needs rows with time"):
+        documents.from_text(text).check()
+
+
+@pytest.mark.parametrize(
+    ("steps", "more", "told"),
+    [
+        (
+            "[{a: v = 'a'}, {b: {followed_by: v = 'b'}}]",
+            "",
+            "a match that waits for `b` is remembered for ever",
+        ),
+        (
+            "[{a: v = 'a'}, {b: {followed_by_any: v = 'b'}}]",
+            "",
+            "every row may go into another match with `b`",
+        ),
+        ("[{a: v = 'a'}, {b: {followed_by: v = 'b'}}]", ", within: 1 minute", ""),
+        ("[{a: v = 'a'}, {b: {next: v = 'b'}}]", "", ""),
+    ],
+)
+def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: str) -> None:
+    said = [caution.what for caution in cautions_of(documents.from_text(document(steps, more)).check())]
+    assert (told in said[0]) if told else said == []
