@@ -11,7 +11,7 @@ RUN := .venv/bin
 READY := .venv/.ready
 
 # Debian packages that tests talk to, as command:package. They are installed where the command is missing.
-SERVERS :=
+SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -63,8 +63,8 @@ servers:
 	for pair in $(SERVERS); do command -v "$${pair%%:*}" >/dev/null || missing+=("$${pair##*:}"); done; \
 	if [ "$${#missing[@]}" = 0 ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ]; then echo "tests will be skipped for want of: $${missing[*]}" >&2; exit 0; fi; \
-	apt-get update -qq; \
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
+	apt-get update -qq; : "run level 1: their services are not to start"; \
+	RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
 
 clean: ## delete what was built; the download cache stays
 	rm -rf .venv .tools dist build site htmlcov .coverage* .headrace src/headrace/jars

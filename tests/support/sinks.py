@@ -12,9 +12,11 @@ from headrace.connectors.base import Connector, Run, Writer
 def deliver(connector: Connector, run: Run, epoch: int, frame: DataFrame) -> None:
     """Open, stage, commit, close: one epoch of a run that lasts no longer, as after a restart."""
     writer: Writer = connector.writer()
-    if writer.open(run) < epoch:
-        writer.commit(epoch, writer.stage(epoch, frame))
-    writer.close()
+    try:
+        if writer.open(run) < epoch:
+            writer.commit(epoch, writer.stage(epoch, frame))
+    finally:
+        writer.close()
 
 
 def rows(spark: SparkSession, *values: tuple[Any, ...], schema: str = "k string, v int") -> DataFrame:

@@ -15,6 +15,8 @@ _OURS = {
     "generator": "headrace.connectors.generator:Generator",
     "kafka": "headrace.connectors.kafka:Kafka",
     "memory": "headrace.connectors.memory:Memory",
+    "mysql": "headrace.connectors.mysql:MySQL",
+    "postgres": "headrace.connectors.postgres:Postgres",
     "socket": "headrace.connectors.socket:Socket",
     "sqlite": "headrace.connectors.sqlite:SQLite",
 }

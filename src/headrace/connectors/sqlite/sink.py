@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors import flat
 from headrace.connectors.base import Run, Staged
+from headrace.connectors.database.tables import RETRACTION
 from headrace.connectors.failpoints import reach
-from headrace.connectors.sqlite.tables import RETRACTION, Table, quoted
+from headrace.connectors.sqlite.tables import SQLiteTable, declared, quoted
 from headrace.errors import DeliveryError, FencedError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _HINTS = {
 class Collected:
     """An epoch's rows on the driver, in plain columns."""
 
-    table: Table
+    table: SQLiteTable
     content: pyarrow.Table
 
     @property
@@ -85,7 +86,9 @@ class SQLiteWriter:
 
     def stage(self, epoch: int, frame: DataFrame) -> Collected:
         schema = frame.schema.jsonValue()
-        table = Table.of(self._options.table, schema, self._options.key, where=self._running.sink)
+        table = SQLiteTable.of(
+            self._options.table, schema, self._options.key, declared, where=self._running.sink
+        )
         content = frame.selectExpr(*flat.expressions(schema, text=True)).toArrow()
         reach("sqlite.staged")
         return Collected(table, content)
@@ -182,7 +185,7 @@ def _write(database: sqlite3.Connection, staged: Collected) -> None:
 
 
 def _apply(
-    database: sqlite3.Connection, table: Table, rows: list[tuple[Any, ...]], *, retractions: bool
+    database: sqlite3.Connection, table: SQLiteTable, rows: list[tuple[Any, ...]], *, retractions: bool
 ) -> None:
     """Overwrite and delete by key, in the order the rows came: a retraction stands just before what replaces it."""
     width = len(table.columns)

@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
-from headrace.connectors import flat
-from headrace.errors import DeliveryError, did_you_mean
+from headrace.connectors.database.tables import Column, Table
+from headrace.errors import DeliveryError
 
 _TYPES = {"double": "REAL", "float": "REAL", "binary": "BLOB"}
-_INTEGERS = ("long", "integer", "short", "byte", "boolean")
-RETRACTION = "pane_retraction"
+_INTEGERS = ("bigint", "int", "smallint", "tinyint", "boolean")
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of the stream: what Spark calls its type, and what SQLite does."""
-
-    name: str
-    kind: str
-    declared: str
+def declared(kind: str, in_key: bool) -> str:
+    """SQLite's type for one of Spark's; the same in a key."""
+    if kind in _INTEGERS:
+        return "INTEGER"
+    return "NUMERIC" if kind.startswith("decimal") else _TYPES.get(kind, "TEXT")
 
 
-@dataclass(frozen=True)
-class Table:
-    """The table a sink writes: its name, columns and key."""
-
-    name: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-
-    @classmethod
-    def of(cls, name: str, schema: dict[str, Any], key: Sequence[str], *, where: str) -> Table:
-        """The table for a stream, from Spark's JSON form of its schema.
-
-        Raises:
-            DeliveryError: the key names a column that the stream lacks.
-        """
-        columns = [_column(column, kind) for column, _, kind in flat.columns(schema)]
-        names = [column.name for column in columns]
-        spread = tuple(part for word in key for part in _spread(word, names))
-        for word in spread:
-            if word not in names:
-                hint = did_you_mean(word, [c["name"] for c in schema["fields"]])
-                raise DeliveryError(f"there is no column `{word}` for the key", where=where, hint=hint)
-        return cls(name, tuple(c for c in columns if not (key and c.name == RETRACTION)), spread)
+class SQLiteTable(Table):
+    """The table a sink writes, with SQLite's statements for it."""
 
     @property
     def create(self) -> str:
@@ -127,27 +102,12 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _column(name: str, kind: Any) -> Column:
-    if not isinstance(kind, str):
-        return Column(name, kind["type"], "TEXT")
-    if kind in _INTEGERS:
-        return Column(name, {"long": "bigint", "integer": "int"}.get(kind, kind), "INTEGER")
-    return Column(name, kind, "NUMERIC" if kind.startswith("decimal") else _TYPES.get(kind, "TEXT"))
-
-
 def _fits(ours: str, declared: str) -> bool:
     theirs = affinity(declared)
     if theirs == "NUMERIC":
         timely = "DATE" in declared.upper() or "TIME" in declared.upper()
         return ours in ("INTEGER", "REAL", "NUMERIC") or (ours == "TEXT" and timely)
     return ours == theirs or not declared
-
-
-def _spread(word: str, names: Sequence[str]) -> tuple[str, ...]:
-    """`window` in a key: the number where windows are numbered (their bounds still move), else start and end."""
-    if word != "window" or word in names:
-        return (word,)
-    return ("window_number",) if "window_number" in names else ("window_start", "window_end")
 
 
 def _listed(names: Iterable[str]) -> str:

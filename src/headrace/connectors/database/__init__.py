@@ -1,0 +1,12 @@
+"""Tables of database servers, exactly once: one protocol, told once, spoken in each server's dialect.
+
+    open      one transaction: the number of this run, one more than the last; older runs' staging tables are dropped
+    stage     the executors load their rows, in parallel, into a staging table of this run and epoch
+    commit    one transaction: no newer run? epoch not there yet? then staged rows -> table, and the ledger row
+    (after)   the staging table is dropped
+
+A task that Spark runs twice loads its rows twice; each attempt marks its own, and `commit` takes only those of the
+attempts that Spark counted. A crash before the commit leaves a staging table that the next `open` drops; a crash after
+it leaves the ledger row, so the epoch is passed over. A connection that is lost in the middle of a commit is asked
+again: the ledger tells whether it was done.
+"""

@@ -1,0 +1,130 @@
+"""What the databases say differently. Everything else about a sink is in `sink.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, ClassVar, Protocol
+
+from headrace.connectors.database.lines import Spelling
+from headrace.connectors.database.tables import Table
+from headrace.errors import SetupError
+
+RUNS = "_headrace_runs"
+LEDGER = "_headrace_ledger"
+STAGING = "_headrace_stage"
+ATTEMPT, SEQUENCE = "_headrace_attempt", "_headrace_seq"
+"""Columns of a staging table beside the stream's: who loaded the row, and its place in the epoch."""
+
+
+class Database(Protocol):
+    """An open connection, outside a transaction until `BEGIN`."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """Run a statement and return how many rows it touched."""
+        ...
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        ...
+
+    def load(self, stage: str, columns: Mapping[str, str], attempt: int, lines: Iterable[bytes]) -> None:
+        """Load lines of text into a staging table, all or none, marked with the attempt.
+
+        Args:
+            stage: the table.
+            columns: the columns of a line after its number, with Spark's names of their types.
+            attempt: who loads them.
+            lines: tabs between values, a backslash and N for null.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the server; what is not committed is undone."""
+        ...
+
+
+class Dialect(Protocol):
+    """One kind of server. An instance is sent to the executors, so it holds options and no connection."""
+
+    kind: ClassVar[str]
+    spelling: ClassVar[Spelling]
+
+    @property
+    def place(self) -> str:
+        """Where the server is, without the password."""
+        ...
+
+    def connect(self) -> Database:
+        """Connect, in UTC and strict about values."""
+        ...
+
+    def declared(self, kind: str, in_key: bool) -> str:
+        """The type of a column for one of Spark's types."""
+        ...
+
+    def accepts(self, kind: str, declared: str) -> bool:
+        """Whether a column of a table that is there can take values of one of Spark's types."""
+        ...
+
+    def spark_type(self, declared: str) -> str:
+        """Spark's type for a column of a table that is there; text where there is no other."""
+        ...
+
+    def as_text(self, name: str, binary: bool) -> str:
+        """The expression of a column as text, bytes as hexadecimal digits."""
+        ...
+
+    def quoted(self, name: str) -> str:
+        """A name as the server's SQL reads it, whatever it holds."""
+        ...
+
+    def ledger(self) -> Sequence[str]:
+        """The statements that make the tables of runs and epochs, if they aren't there."""
+        ...
+
+    def columns(self, database: Database, table: str) -> dict[str, tuple[str, bool]]:
+        """The columns of a table that is there: type, and whether a value must be given."""
+        ...
+
+    def unique(self, database: Database, table: str, key: Sequence[str]) -> bool:
+        """Whether exactly these columns are unique in a table, so that an upsert finds their row."""
+        ...
+
+    def create(self, table: Table) -> str:
+        """The statement that makes the target table."""
+        ...
+
+    def create_stage(self, table: Table, stage: str) -> str:
+        """The statement that makes a staging table, whose columns have the target's types."""
+        ...
+
+    def stages(self, database: Database, prefix: str) -> list[str]:
+        """The staging tables whose names start so."""
+        ...
+
+    def fold(self, table: Table, stage: str, attempts: Sequence[int]) -> list[str]:
+        """The statements that bring staged rows into the target, the last row of each key winning."""
+        ...
+
+    def told(self, error: Exception) -> tuple[str, str] | None:
+        """What the server said and what to do about it, if the error is the server's."""
+        ...
+
+    def lost(self, error: Exception) -> bool:
+        """Whether the error is a lost connection or a server on its way down: worth another attempt."""
+        ...
+
+
+def client(module: str, *, extra: str) -> Any:
+    """The client library of a database, which is an extra of the package.
+
+    Raises:
+        SetupError: it isn't installed; the hint installs it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise SetupError(
+            f"the Python package `{module}` is missing", hint=f'pip install "headrace[{extra}]"'
+        ) from error

@@ -1,0 +1,353 @@
+"""Writes epochs to a table of a database server; the protocol is told in the package's docstring."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.connectors.base import Run, Staged
+from headrace.connectors.database.dialect import ATTEMPT, LEDGER, RUNS, STAGING, Database, Dialect
+from headrace.connectors.database.lines import content
+from headrace.connectors.database.tables import RETRACTION, Table
+from headrace.connectors.failpoints import reach
+from headrace.errors import DeliveryError, FencedError
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql import DataFrame
+
+_PAUSE = 0.25
+_LONGEST_PAUSE = 5.0
+_OWNER = "pipeline = %s AND sink = %s"
+_SAID = "the server said: "
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An epoch's rows in a staging table, and the attempts of tasks whose rows count."""
+
+    table: Table
+    stage: str
+    attempts: tuple[int, ...]
+    rows: int
+
+
+class TableWriter:
+    """Delivers the epochs of one sink to a table.
+
+    Args:
+        dialect: how to speak to the server.
+        table: the target, perhaps with its schema: `public.totals`.
+        key: the columns that tell rows apart.
+        patience: how many seconds a server that went away in the middle of a run is waited for.
+    """
+
+    def __init__(self, dialect: Dialect, table: str, key: Sequence[str], patience: float) -> None:
+        self._dialect = dialect
+        self._target = table
+        self._key = tuple(key)
+        self._patience = patience
+        self._run: Run | None = None
+        self._number = 0
+        self._database: Database | None = None
+        self._known: Table | None = None
+
+    def open(self, run: Run) -> int:
+        self._run = run
+        with self._told("can't be opened"):
+            database = self._connected()
+            for statement in self._dialect.ledger():
+                self._once(database, statement)
+            with _transaction(database):
+                self._number = self._take_over(database)
+            reach("database.fenced")
+            for stage in self._dialect.stages(database, f"{self._staging}_"):
+                database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(stage)}")
+            reach("database.swept")
+            return self._committed(database)
+
+    def stage(self, epoch: int, frame: DataFrame) -> Loaded:
+        schema = frame.schema.jsonValue()
+        table = Table.of(self._target, schema, self._key, self._dialect.declared, where=self._running.sink)
+        stage = f"{self._staging}_{self._number}_{epoch}"
+        self._patiently(f"can't take epoch {epoch}", lambda database: self._prepare(database, table, stage))
+        reach("database.prepared")
+        names = (*table.names, RETRACTION) if table.retracts else table.names
+        lines = frame.selectExpr(f"{self._dialect.spelling.line(schema, names)} as line")
+        columns = {column.name: column.kind for column in table.columns}
+        if table.retracts:
+            columns[RETRACTION] = "boolean"
+        load = _loader(self._dialect, stage, columns, self._patience)
+        with self._told(f"can't take epoch {epoch}"):
+            loaded = lines.mapInArrow(load, "attempt bigint, rows bigint").collect()
+        reach("database.staged")
+        return Loaded(table, stage, tuple(row.attempt for row in loaded), sum(row.rows for row in loaded))
+
+    def commit(self, epoch: int, staged: Staged) -> None:
+        if not isinstance(staged, Loaded):
+            raise TypeError("commit takes what stage gave")
+        self._patiently(f"can't commit epoch {epoch}", lambda database: self._settle(database, epoch, staged))
+        reach("database.committed")
+        self._patiently(
+            f"can't clear epoch {epoch}",
+            lambda database: database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(staged.stage)}"),
+        )
+        reach("database.cleared")
+
+    def close(self) -> None:
+        self._disconnect()
+        self._run = self._known = None
+
+    def _take_over(self, database: Database) -> int:
+        owner = (self._running.pipeline, self._running.sink)
+        if not database.execute(f"UPDATE {RUNS} SET run = run + 1 WHERE {_OWNER}", owner):
+            database.execute(f"INSERT INTO {RUNS} (pipeline, sink, run) VALUES (%s, %s, 1)", owner)
+        return int(database.rows(f"SELECT run FROM {RUNS} WHERE {_OWNER}", owner)[0][0])
+
+    def _prepare(self, database: Database, table: Table, stage: str) -> None:
+        """The target, made or checked once a run, and an empty staging table."""
+        if self._known != table:
+            self._ensure(database, table)
+            self._known = table
+        database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(stage)}")
+        database.execute(self._dialect.create_stage(table, stage))
+
+    def _ensure(self, database: Database, table: Table) -> None:
+        there = self._dialect.columns(database, table.name)
+        if not there:
+            self._once(database, self._dialect.create(table))
+            return
+        _check(table, there, self._dialect, self._running.sink)
+        if table.key and not self._dialect.unique(database, table.name, table.key):
+            listed = ", ".join(map(self._dialect.quoted, table.key))
+            raise DeliveryError(
+                f"the table `{table.name}` doesn't keep its key ({listed}) unique",
+                where=self._running.sink,
+                hint=f"CREATE UNIQUE INDEX ON {table.name} ({listed}), or name another key",
+            )
+
+    def _settle(self, database: Database, epoch: int, staged: Loaded) -> None:
+        with _transaction(database):
+            self._check_owner(database, epoch)
+            if epoch <= self._committed(database):
+                return
+            reach("database.begun")
+            if self._running.mode == "complete":
+                database.execute(f"DELETE FROM {_qualified(self._dialect, staged.table.name)}")
+            if staged.attempts:
+                self._check_staged(database, epoch, staged)
+                for statement in self._dialect.fold(staged.table, staged.stage, staged.attempts):
+                    database.execute(statement)
+            reach("database.rows")
+            self._enter(database, epoch)
+            reach("database.ledger")
+
+    def _check_owner(self, database: Database, epoch: int) -> None:
+        """Nobody takes over from here to the commit: the row of the run is locked."""
+        owner = (self._running.pipeline, self._running.sink)
+        newest = database.rows(f"SELECT run FROM {RUNS} WHERE {_OWNER} FOR UPDATE", owner)
+        if not newest or newest[0][0] != self._number:
+            raise FencedError(
+                f"epoch {epoch} is not written: a newer run has taken over `{self._target}` at {self._dialect.place}",
+                where=self._running.sink,
+                hint="two runs of one pipeline write here; stop one of them",
+            )
+
+    def _check_staged(self, database: Database, epoch: int, staged: Loaded) -> None:
+        """A server that crashes may lose what no transaction has made last: staged rows may be gone."""
+        attempts = ", ".join(map(str, staged.attempts))
+        query = f"SELECT count(*) FROM {self._dialect.quoted(staged.stage)} WHERE {ATTEMPT} IN ({attempts})"
+        found = int(database.rows(query)[0][0])
+        if found != staged.rows:
+            raise self._failure(
+                f"can't commit epoch {epoch}",
+                f"the server restarted and kept {found} of {staged.rows} staged rows",
+                "run again: the epoch comes again, and nothing is lost",
+            )
+
+    def _committed(self, database: Database) -> int:
+        run = self._running
+        found = database.rows(
+            f"SELECT epoch FROM {LEDGER} WHERE {_OWNER} AND lineage = %s",
+            (run.pipeline, run.sink, run.lineage),
+        )
+        return int(found[0][0]) if found else -1
+
+    def _enter(self, database: Database, epoch: int) -> None:
+        run = self._running
+        entry = (run.pipeline, run.sink, run.lineage)
+        database.execute(f"DELETE FROM {LEDGER} WHERE {_OWNER} AND lineage = %s", entry)
+        database.execute(
+            f"INSERT INTO {LEDGER} (pipeline, sink, lineage, epoch, run) VALUES (%s, %s, %s, %s, %s)",
+            (*entry, epoch, self._number),
+        )
+
+    def _patiently(self, what: str, act: Callable[[Database], _Result]) -> _Result:
+        """Do something that may be done again, and do it again while the server is away."""
+        with self._told(what):
+            return _patiently(self._dialect, self._patience, lambda: act(self._connected()), self._disconnect)
+
+    def _once(self, database: Database, statement: str) -> None:
+        """Make a table that another run may be making at the same moment."""
+        try:
+            database.execute(statement)
+        except Exception as error:
+            if self._dialect.told(error) is None or self._dialect.lost(error):
+                raise
+            database.execute(statement)
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Tell what a server or a task says as ours."""
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except (DeliveryError, FencedError):
+            raise
+        except PySparkException as error:
+            raise self._failure(what, *_from_task(str(error))) from error
+        except Exception as error:
+            told = self._dialect.told(error)
+            if told is None:
+                raise
+            raise self._failure(what, *told) from error
+
+    def _failure(self, what: str, said: str, hint: str) -> DeliveryError:
+        text = f"the table `{self._target}` at {self._dialect.place} {what}: {said}"
+        return DeliveryError(text, where=self._running.sink, hint=hint)
+
+    def _connected(self) -> Database:
+        if self._database is None:
+            self._database = self._dialect.connect()
+        return self._database
+
+    def _disconnect(self) -> None:
+        if self._database is not None:
+            with suppress(Exception):  # it may be gone already
+                self._database.close()
+        self._database = None
+
+    @property
+    def _staging(self) -> str:
+        owner = f"{self._running.pipeline}\n{self._running.sink}".encode()
+        return f"{STAGING}_{sha256(owner).hexdigest()[:12]}"
+
+    @property
+    def _running(self) -> Run:
+        if self._run is None:
+            raise DeliveryError("the sink is not open", where=self._dialect.kind)
+        return self._run
+
+
+@contextmanager
+def _transaction(database: Database) -> Iterator[None]:
+    database.execute("BEGIN")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        with suppress(Exception):  # the first failure is the one to tell
+            database.execute("ROLLBACK")
+        raise
+
+
+def _loader(
+    dialect: Dialect, stage: str, columns: dict[str, str], patience: float
+) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+    """What a task does with its lines; runs on an executor."""
+
+    def load(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+        import pyarrow
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        attempt = 0 if context is None else context.taskAttemptId()
+        rows = 0
+
+        def lines(first: RecordBatch) -> Iterator[bytes]:
+            nonlocal rows
+            for batch in chain([first], batches):
+                rows += batch.num_rows
+                yield content(batch)
+
+        first = next((batch for batch in batches if batch.num_rows), None)
+        if first is not None:
+            _load(dialect, patience, lambda database: database.load(stage, columns, attempt, lines(first)))
+            yield pyarrow.record_batch({"attempt": [attempt], "rows": [rows]})
+
+    return load
+
+
+def _load(dialect: Dialect, patience: float, act: Callable[[Database], None]) -> None:
+    """Only the connection is waited for: lines that have been taken from Spark can't be taken again."""
+    try:
+        with closing(_patiently(dialect, patience, dialect.connect, lambda: None)) as database:
+            act(database)
+    except Exception as error:
+        told = dialect.told(error)
+        if told is None:
+            raise
+        raise RuntimeError(f"{_SAID}{json.dumps(told)}") from error
+
+
+def _from_task(text: str) -> tuple[str, str]:
+    """What a task said of its server, out of the stack traces that Spark wraps it in."""
+    if _SAID not in text:
+        return text.strip().splitlines()[0], ""
+    said, hint = json.JSONDecoder().raw_decode(text, text.index(_SAID) + len(_SAID))[0]
+    return said, hint
+
+
+def _patiently(
+    dialect: Dialect, patience: float, act: Callable[[], _Result], again: Callable[[], None]
+) -> _Result:
+    deadline = time.monotonic() + patience
+    pause = _PAUSE
+    while True:
+        try:
+            return act()
+        except Exception as error:
+            again()
+            if not dialect.lost(error) or time.monotonic() + pause > deadline:
+                raise
+        time.sleep(pause * random.uniform(0.5, 1.0))
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _check(table: Table, there: dict[str, tuple[str, bool]], dialect: Dialect, where: str) -> None:
+    """Whether a table that is there can take the stream."""
+    for column in table.columns:
+        if column.name not in there:
+            add = f"ALTER TABLE {table.name} ADD COLUMN {dialect.quoted(column.name)} {column.declared}"
+            raise DeliveryError(
+                f"the table `{table.name}` has no column `{column.name}`; the stream has it as {column.kind}",
+                where=where,
+                hint=add,
+            )
+        declared, _ = there[column.name]
+        if not dialect.accepts(column.kind, declared):
+            raise DeliveryError(
+                f"column `{column.name}` is {declared} in the table `{table.name}` and {column.kind} in the stream",
+                where=where,
+                hint="cast it in a select, or write to another table",
+            )
+    for name, (_, demanded) in there.items():
+        if demanded and name not in table.names:
+            raise DeliveryError(
+                f"the table `{table.name}` demands a value in `{name}`, which the stream lacks",
+                where=where,
+                hint="add the column to the stream, or give it a default there",
+            )
+
+
+def _qualified(dialect: Dialect, name: str) -> str:
+    return ".".join(dialect.quoted(part) for part in name.split("."))

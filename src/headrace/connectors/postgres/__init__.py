@@ -1,0 +1,34 @@
+"""A table in a PostgreSQL database.
+
+*Sink*: exactly once. Executors load their rows with COPY into a staging table; one transaction brings them into the
+target together with the ledger row, fenced against older runs. *Table*: for lookups, read once when the run starts.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from headrace.connectors.database.dialect import Dialect
+from headrace.connectors.database.options import ServerTable
+
+
+class Postgres(ServerTable):
+    """A table of a PostgreSQL database; it is made if there is none, and checked against the stream if there is.
+
+    With a `key` there is one row for each key: a newer row overwrites it, a retraction deletes it; `window` in the key
+    stands for the window's columns. Without one every row is appended, retractions too (`pane_retraction` tells them).
+    Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; timestamps are `timestamptz`; arrays,
+    maps and other structs are `jsonb`. The user needs the right to create tables in its own schema: staging tables and
+    the ledger (`_headrace_*`) are kept there. Needs the extra `postgres`.
+
+    >>> Postgres(url="postgresql://ada:secret@db/shop", table="totals", key=["card", "window"]).key
+    ('card', 'window')
+    """
+
+    kind: ClassVar[str] = "postgres"
+    schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
+
+    def dialect(self) -> Dialect:
+        from headrace.connectors.postgres.dialect import PostgresDialect
+
+        return PostgresDialect(self.url)

@@ -1,0 +1,225 @@
+"""PostgreSQL's dialect: COPY, ON CONFLICT, transactional tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from headrace.connectors.database.dialect import ATTEMPT, LEDGER, RUNS, SEQUENCE, Database, client
+from headrace.connectors.database.lines import Spelling
+from headrace.connectors.database.tables import RETRACTION, Table
+
+psycopg = client("psycopg", extra="postgres")
+
+_TYPES = {
+    "bigint": "bigint",
+    "int": "integer",
+    "smallint": "smallint",
+    "tinyint": "smallint",
+    "double": "double precision",
+    "float": "real",
+    "boolean": "boolean",
+    "binary": "bytea",
+    "date": "date",
+    "timestamp": "timestamp with time zone",
+    "timestamp_ntz": "timestamp without time zone",
+    "json": "jsonb",
+}
+_NUMBERS = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
+_TEXTS = ("text", "character varying", "character")
+_TIMES = ("timestamp with time zone", "timestamp without time zone")
+_TAKEN: dict[str, tuple[str, ...]] = {
+    "double": ("double precision", "real", "numeric", *_TEXTS),
+    "float": ("double precision", "real", "numeric", *_TEXTS),
+    "boolean": ("boolean", *_TEXTS),
+    "binary": ("bytea",),
+    "date": ("date", *_TIMES, *_TEXTS),
+    "timestamp": (*_TIMES, *_TEXTS),
+    "timestamp_ntz": (*_TIMES, *_TEXTS),
+    "json": ("jsonb", "json", *_TEXTS),
+}
+_SPARK = {declared: kind for kind, declared in _TYPES.items() if kind not in ("tinyint", "json")} | {
+    "numeric": "decimal(38, 18)"
+}
+_HINTS = {
+    "08": "is the server running, and is the address right?",
+    "28": "check user and password, and the server's pg_hba.conf",
+    "3D": "create the database, or name another in the URL",
+    "42501": "grant the user the right to create tables in its schema and to write to the table",
+    "22": "the value doesn't fit the column; cast it in a select or change the column",
+    "23": "a rule of the table refuses the row; mend the data or the rule, then run again: the epoch comes again",
+    "53": "free some space on the server; the epoch comes again when the run is started again",
+    "57": "the server is going down; run again when it is back",
+}
+
+
+@dataclass(frozen=True)
+class PostgresDialect:
+    """Speaks to one PostgreSQL database."""
+
+    url: str = field(repr=False)
+    kind: ClassVar[str] = "postgres"
+    spelling: ClassVar[Spelling] = Spelling(zone="+00", hex_mark=r"\\\\x")
+
+    @property
+    def place(self) -> str:
+        parts = urlsplit(self.url)
+        return f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+
+    def connect(self) -> Database:
+        connection = psycopg.connect(
+            self.url,
+            autocommit=True,
+            connect_timeout=10,
+            application_name="headrace",
+            options="-c timezone=UTC",
+        )
+        return _Session(connection)
+
+    def declared(self, kind: str, in_key: bool) -> str:
+        return _TYPES.get(kind, f"numeric{kind.removeprefix('decimal')}" if "decimal" in kind else "text")
+
+    def accepts(self, kind: str, declared: str) -> bool:
+        if kind in _TAKEN:
+            return declared in _TAKEN[kind]
+        if kind in ("bigint", "int", "smallint", "tinyint") or kind.startswith("decimal"):
+            return declared in (*_NUMBERS, *_TEXTS)
+        # Text is parsed by the column: an enum, a uuid, an address. Numbers and times want a cast that shows intent.
+        return declared not in (*_NUMBERS, *_TIMES, "boolean", "date", "bytea")
+
+    def spark_type(self, declared: str) -> str:
+        return _SPARK.get(declared, "string")
+
+    def as_text(self, name: str, binary: bool) -> str:
+        return f"encode({self.quoted(name)}, 'hex')" if binary else f"{self.quoted(name)}::text"
+
+    def quoted(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def ledger(self) -> Sequence[str]:
+        return (
+            f"CREATE TABLE IF NOT EXISTS {RUNS} (pipeline text, sink text, run bigint NOT NULL,"
+            " PRIMARY KEY (pipeline, sink))",
+            f"CREATE TABLE IF NOT EXISTS {LEDGER} (pipeline text, sink text, lineage text, epoch bigint NOT NULL,"
+            " run bigint NOT NULL, committed_at timestamptz NOT NULL DEFAULT now(),"
+            " PRIMARY KEY (pipeline, sink, lineage))",
+        )
+
+    def columns(self, database: Database, table: str) -> dict[str, tuple[str, bool]]:
+        query = """
+            SELECT a.attname, format_type(a.atttypid, NULL),
+                   a.attnotnull AND NOT a.atthasdef AND a.attidentity = '' AND a.attgenerated = ''
+            FROM pg_attribute a
+            WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+            ORDER BY a.attnum"""
+        return {row[0]: (row[1], row[2]) for row in database.rows(query, (self._qualified(table),))}
+
+    def unique(self, database: Database, table: str, key: Sequence[str]) -> bool:
+        query = """
+            SELECT array_agg(a.attname::text)
+            FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+            WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL
+            GROUP BY i.indexrelid"""
+        return any(set(row[0]) == set(key) for row in database.rows(query, (self._qualified(table),)))
+
+    def create(self, table: Table) -> str:
+        parts = [f"{self.quoted(column.name)} {column.declared}" for column in table.columns]
+        if table.key:
+            parts.append(
+                f"UNIQUE ({self._listed(table.key)})"
+            )  # a primary key would refuse a null, which is a key
+        return f"CREATE TABLE IF NOT EXISTS {self._qualified(table.name)} ({', '.join(parts)})"
+
+    def create_stage(self, table: Table, stage: str) -> str:
+        retraction = f", NULL::boolean AS {RETRACTION}" if table.retracts else ""
+        # Unlogged: what a crash of the server empties belongs to an epoch that comes again.
+        return (
+            f"CREATE UNLOGGED TABLE {self.quoted(stage)} AS SELECT NULL::bigint AS {ATTEMPT},"
+            f" NULL::bigint AS {SEQUENCE}, {self._listed(table.names)}{retraction}"
+            f" FROM {self._qualified(table.name)} WHERE false;"
+            f" ALTER TABLE {self.quoted(stage)} ALTER {ATTEMPT}"
+            " SET DEFAULT current_setting('headrace.attempt')::bigint"
+        )
+
+    def stages(self, database: Database, prefix: str) -> list[str]:
+        query = "SELECT tablename FROM pg_tables WHERE starts_with(tablename, %s) AND schemaname = current_schema()"
+        return [row[0] for row in database.rows(query, (prefix,))]
+
+    def fold(self, table: Table, stage: str, attempts: Sequence[int]) -> list[str]:
+        target, names = self._qualified(table.name), self._listed(table.names)
+        staged = f"SELECT * FROM {self.quoted(stage)} WHERE {ATTEMPT} IN ({', '.join(map(str, attempts))})"
+        if not table.key:
+            return [f"INSERT INTO {target} ({names}) SELECT {names} FROM ({staged}) s ORDER BY {SEQUENCE}"]
+        key = self._listed(table.key)
+        last = f"SELECT DISTINCT ON ({key}) * FROM ({staged}) s ORDER BY {key}, {SEQUENCE} DESC"
+        some_null = " OR ".join(f"s.{self.quoted(name)} IS NULL" for name in table.key)
+        statements = [
+            # A unique index holds no two nulls equal: a null key is looked up, and slowly, only where there is one.
+            f"DELETE FROM {target} t USING ({staged}) s WHERE ({some_null}) AND"
+            f" {self._same(table.key, 'IS NOT DISTINCT FROM')}"
+        ]
+        if table.retracts:
+            statements.append(
+                f"DELETE FROM {target} t USING ({last}) s WHERE s.{RETRACTION} AND {self._same(table.key, '=')}"
+            )
+        updates = ", ".join(f"{self.quoted(name)} = EXCLUDED.{self.quoted(name)}" for name in table.values)
+        statements.append(
+            f"INSERT INTO {target} ({names}) SELECT {names} FROM ({last}) s"
+            f"{f' WHERE {RETRACTION} IS NOT TRUE' if table.retracts else ''}"
+            f" ON CONFLICT ({key}) DO {f'UPDATE SET {updates}' if updates else 'NOTHING'}"
+        )
+        return statements
+
+    def told(self, error: Exception) -> tuple[str, str] | None:
+        if not isinstance(error, psycopg.Error):
+            return None
+        state = error.sqlstate or ("28" if "authentication failed" in str(error) else "08")
+        hint = next((hint for code, hint in _HINTS.items() if state.startswith(code)), "")
+        said = (error.diag.message_primary or str(error)).strip().splitlines()[0]
+        detail = error.diag.message_detail
+        return (f"{said} ({detail})" if detail else said), hint
+
+    def lost(self, error: Exception) -> bool:
+        if not isinstance(error, psycopg.OperationalError):
+            return False
+        # Before there is a session the client has only the server's words.
+        refused = ("authentication", "does not exist", "no pg_hba", "permission denied", "not permitted")
+        if error.sqlstate is None:
+            return not any(word in str(error) for word in refused)
+        return bool(error.sqlstate.startswith(("08", "57P")))
+
+    def _same(self, key: Sequence[str], equals: str) -> str:
+        return " AND ".join(f"t.{self.quoted(name)} {equals} s.{self.quoted(name)}" for name in key)
+
+    def _listed(self, names: Iterable[str]) -> str:
+        return ", ".join(map(self.quoted, names))
+
+    def _qualified(self, table: str) -> str:
+        return ".".join(map(self.quoted, table.split(".")))
+
+
+class _Session:
+    """A connection, with the few verbs that a sink needs."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
+        cursor = self._connection.execute(statement, values or None)
+        return max(int(cursor.rowcount), 0)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return list(self._connection.execute(query, values or None).fetchall())
+
+    def load(self, stage: str, columns: Mapping[str, str], attempt: int, lines: Iterable[bytes]) -> None:
+        names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('headrace.attempt', %s, true)", (str(attempt),))
+            with cursor.copy(f'COPY "{stage}" ({SEQUENCE}, {names}) FROM STDIN') as copy:
+                for part in lines:
+                    copy.write(part)
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,65 @@
+"""A PostgreSQL and a MariaDB that the tests of this directory share, each test with a table of its own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import pytest
+from servers import MariaDBServer, PostgresServer, Server
+
+from headrace.connectors.base import ReadContext, Run
+from headrace.formats import Schema
+
+KINDS = {"postgres": PostgresServer, "mysql": MariaDBServer}
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Callable[[str], Server]]:
+    started: list[Server] = []
+
+    @cache
+    def start(kind: str) -> Server:
+        # Not below pytest's directory, which a server that isn't root's can't enter.
+        server = KINDS[kind](Path(tempfile.mkdtemp(prefix=f"headrace-{kind}-")))
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+@pytest.fixture(params=sorted(KINDS))
+def server(request: pytest.FixtureRequest, servers: Callable[[str], Server]) -> Server:
+    return servers(request.param)
+
+
+@pytest.fixture
+def table() -> str:
+    """A name that no other test has."""
+    return f"t{next(_numbers)}"
+
+
+@pytest.fixture
+def run(tmp_path: Path, table: str) -> Callable[..., Run]:
+    """Makes what a writer is told by the engine; the pipeline is the test's own."""
+
+    def make(mode: str = "append", lineage: str = "lineage-one", sink: str = "out") -> Run:
+        return Run(f"pipe-{table}", sink, lineage, mode, str(tmp_path / "checkpoint"))  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Callable[..., ReadContext]:
+    def make(schema: str | None = None) -> ReadContext:
+        return ReadContext("pipe", "homes", Schema.of(schema) if schema else None, None, str(tmp_path))
+
+    return make

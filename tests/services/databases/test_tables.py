@@ -1,0 +1,272 @@
+"""Sinks on database servers: one suite for all of them, against real servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from servers import Server
+from sinks import deliver, rows
+
+from headrace import connect
+from headrace.connectors import failpoints
+from headrace.connectors.base import Connector, ReadContext, Run
+from headrace.errors import DeliveryError, FencedError, OptionError, SourceError
+
+MakeRun = Callable[..., Run]
+STEPS = [
+    *("database.fenced", "database.swept", "database.prepared", "database.staged", "database.begun"),
+    *("database.rows", "database.ledger", "database.committed", "database.cleared"),
+]
+
+
+def sink(server: Server, table: str, **options: Any) -> Connector:
+    return getattr(connect, server.kind)(url=server.url, table=table, **options)  # type: ignore[no-any-return]
+
+
+def content(server: Server, table: str) -> list[tuple[Any, ...]]:
+    return sorted(server.sql(f"SELECT * FROM {table}"), key=repr)
+
+
+def panes(spark: SparkSession, *values: tuple[str | None, int, int, bool]) -> DataFrame:
+    """Panes (key, value, index, retraction) of one window, in this order."""
+    texts = [
+        f"({'null' if k is None else repr(k)},"
+        f" named_struct('start', timestamp '2026-01-01', 'end', timestamp '2026-01-02'), {v},"
+        f" named_struct('index', {index}, 'timing', 'early', 'retraction', {str(retraction).lower()}))"
+        for k, v, index, retraction in values
+    ]
+    return spark.sql(f"select * from values {', '.join(texts)} as t(k, window, v, pane)").coalesce(1)
+
+
+def test_rows_are_appended_once(spark: SparkSession, server: Server, table: str, run: MakeRun) -> None:
+    for epoch in (0, 1, 1):
+        deliver(sink(server, table), run(), epoch, rows(spark, ("a", epoch), ("b", epoch)))
+    assert content(server, table) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    found = server.sql(
+        "SELECT sink, lineage, epoch, run FROM _headrace_ledger WHERE pipeline = %s", (f"pipe-{table}",)
+    )
+    assert found == [("out", "lineage-one", 1, 2)]
+
+
+def test_values_of_every_type(spark: SparkSession, server: Server, table: str, run: MakeRun) -> None:
+    frame = spark.sql(
+        r"select 'tab\t line\n back\\ quote\' \\N ö 😀' s, '' e, 1L l, cast(2 as tinyint) b, true t, 1.5D d,"
+        " 12.50BD n, binary('raw') r, date '2026-01-02' day, timestamp '2026-01-02 03:04:05.000006' ts,"
+        " array(1, null) a, named_struct('f', 'g\"\\\\') st, interval '1' day i, cast(null as string) nothing"
+    )
+    deliver(sink(server, table), run(), 0, frame)
+    [row] = content(server, table)
+    zone = UTC if server.kind == "postgres" else None
+    moment = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=zone)
+    told = [json.loads(v) if i in (10, 11) and isinstance(v, str) else v for i, v in enumerate(row)]
+    assert told[:10] == [
+        *("tab\t line\n back\\ quote' \\N ö 😀", "", 1, 2, True, 1.5, Decimal("12.50"), b"raw"),
+        *(date(2026, 1, 2), moment),
+    ]
+    assert told[10:] == [[1, None], {"f": 'g"\\'}, "INTERVAL '1' DAY", None]
+
+
+@pytest.mark.parametrize("mode", ["append", "update"])
+def test_newer_row_of_a_key_overwrites(
+    spark: SparkSession, server: Server, table: str, run: MakeRun, mode: str
+) -> None:
+    out = sink(server, table, key="k")
+    deliver(out, run(mode), 0, rows(spark, ("a", 1), ("b", 1), (None, 1), ("A", 1), ("a ", 1)))
+    deliver(out, run(mode), 1, rows(spark, ("a", 2), (None, 2)))
+    assert content(server, table) == [("A", 1), ("a ", 1), ("a", 2), ("b", 1), (None, 2)]
+
+
+def test_of_two_rows_of_a_key_in_one_epoch_the_last_stays(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    out = sink(server, table, key="k")
+    deliver(out, run(), 0, rows(spark, *[("a", v) for v in range(50)]).coalesce(1).orderBy("v"))
+    assert content(server, table) == [("a", 49)]
+
+
+def test_complete_mode_replaces_the_table(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    out = sink(server, table)
+    deliver(out, run("complete"), 0, rows(spark, ("a", 1), ("b", 1)))
+    deliver(out, run("complete"), 1, rows(spark, ("b", 2)))
+    assert content(server, table) == [("b", 2)]
+    deliver(out, run("complete"), 2, rows(spark, ("b", 2)).where("false"))
+    assert content(server, table) == []
+
+
+def test_retraction_deletes_and_what_follows_it_stays(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    out = sink(server, table, key=["k", "window"])
+    deliver(out, run(), 0, panes(spark, ("a", 1, 0, False), ("b", 1, 0, False), (None, 1, 0, False)))
+    frame = panes(
+        spark,
+        *(("a", 1, 0, True), ("a", 5, 1, False), ("b", 1, 0, True), (None, 1, 0, True)),
+        *(("c", 1, 0, False), ("c", 1, 0, True)),
+    )
+    deliver(out, run(), 1, frame)
+    assert server.sql(f"SELECT k, v, pane_index FROM {table}") == [("a", 5, 1)]
+    assert "window_start" in [row[0] for row in server.sql(_columns(table))]
+
+
+def test_without_a_key_retractions_are_rows(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    deliver(sink(server, table), run(), 0, panes(spark, ("a", 1, 0, False), ("a", 1, 0, True)))
+    assert server.sql(f"SELECT k, v, pane_retraction FROM {table} ORDER BY 3") == [("a", 1, 0), ("a", 1, 1)]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_crash_after_each_step_loses_and_repeats_nothing(
+    spark: SparkSession, server: Server, table: str, run: MakeRun, step: str
+) -> None:
+    out = sink(server, table, key="k")
+    deliver(out, run(), 0, rows(spark, ("a", 0)))
+    with failpoints.armed(step), pytest.raises(failpoints.Crash, match=step):
+        deliver(out, run(), 1, rows(spark, ("b", 1), ("c", 2)))
+    seen = 3 if step in ("database.committed", "database.cleared") else 1
+    assert len(content(server, table)) == seen
+    deliver(out, run(), 1, rows(spark, ("b", 1), ("c", 2)))
+    assert content(server, table) == [("a", 0), ("b", 1), ("c", 2)]
+    assert _stages(server) == []
+
+
+def test_every_step_has_a_fail_point(spark: SparkSession, server: Server, table: str, run: MakeRun) -> None:
+    reached: list[str] = []
+    with failpoints.watched(reached.append):
+        deliver(sink(server, table), run(), 0, rows(spark, ("a", 1)))
+    assert reached == STEPS
+
+
+def test_rows_of_an_attempt_that_spark_did_not_count_stay_out(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    writer = sink(server, table).writer()
+    writer.open(run())
+    staged: Any = writer.stage(0, rows(spark, ("a", 1)))
+    with closing(writer._dialect.connect()) as database:  # type: ignore[attr-defined]
+        database.load(staged.stage, {"k": "string", "v": "int"}, 999_999, [b"0\tghost\t1\n"])
+    writer.commit(0, staged)
+    writer.close()
+    assert content(server, table) == [("a", 1)]
+
+
+def test_older_run_is_fenced(spark: SparkSession, server: Server, table: str, run: MakeRun) -> None:
+    out = sink(server, table)
+    old, new = out.writer(), out.writer()
+    old.open(run())
+    staged = old.stage(0, rows(spark, ("a", 1)))
+    assert new.open(run()) == -1
+    with pytest.raises(FencedError, match="out: epoch 0 is not written: a newer run has taken over"):
+        old.commit(0, staged)
+    new.commit(0, new.stage(0, rows(spark, ("a", 1))))
+    old.close()
+    new.close()
+    assert content(server, table) == [("a", 1)]
+
+
+def test_two_sinks_and_two_lineages_have_their_own_ledger(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    out = sink(server, table)
+    for given in (run(), run(sink="other"), run(lineage="two")):
+        deliver(out, given, 0, rows(spark, ("a", 1)))
+    assert content(server, table) == [("a", 1)] * 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "message", "hint"),
+    [
+        ("k varchar(9), v date", "column `v` is date in the table `T` and int in the stream", "cast it"),
+        ("k varchar(9)", "the table `T` has no column `v`; the stream has it as int", "ALTER TABLE T ADD"),
+        ("k varchar(9), v int, w int NOT NULL", "the table `T` demands a value in `w`", "add the column"),
+    ],
+)
+def test_table_that_does_not_fit_is_told(
+    spark: SparkSession, server: Server, table: str, run: MakeRun, columns: str, message: str, hint: str
+) -> None:
+    server.sql(f"CREATE TABLE {table} ({columns})")
+    with pytest.raises(DeliveryError) as caught:
+        deliver(sink(server, table), run(), 0, rows(spark, ("a", 1)))
+    assert message.replace("`T`", f"`{table}`") in str(caught.value)
+    assert f"hint: {hint.replace(' T ', f' {table} ')}" in str(caught.value)
+
+
+def test_table_without_the_unique_key_is_told(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    server.sql(f"CREATE TABLE {table} (k varchar(9), v int)")
+    with pytest.raises(DeliveryError, match=r"doesn't keep its key .* unique\n  hint: CREATE UNIQUE INDEX"):
+        deliver(sink(server, table, key="k"), run(), 0, rows(spark, ("a", 1)))
+    server.sql(f"CREATE UNIQUE INDEX {table}_k ON {table} (k)")
+    deliver(sink(server, table, key="k"), run(), 0, rows(spark, ("a", 1)))
+    assert content(server, table) == [("a", 1)]
+
+
+def test_a_value_that_does_not_fit_is_told_and_keeps_the_epoch_out(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    server.sql(f"CREATE TABLE {table} (k varchar(3), v int)")
+    with pytest.raises(DeliveryError, match=r"(?is)can't take epoch 0: .*(too long|truncated)") as caught:
+        deliver(sink(server, table), run(), 0, rows(spark, ("abc", 1), ("abcd", 2)))
+    assert "Traceback" not in str(caught.value)
+    assert content(server, table) == []
+
+
+def test_refused_login_is_told(run: MakeRun, server: Server, table: str) -> None:
+    url = server.url.replace("let%20me%20in", "wrong")
+    with pytest.raises(DeliveryError, match="hint: check user and password") as caught:
+        getattr(connect, server.kind)(url=url, table=table).writer().open(run())
+    assert "wrong" not in str(caught.value)
+
+
+def test_server_that_is_away_at_the_start_is_told(run: MakeRun, server: Server, table: str) -> None:
+    url = server.url.replace(f":{server.port}/", ":1/")
+    with pytest.raises(
+        DeliveryError, match=r"at 127.0.0.1:1/streams can't be opened.*\n  hint: is the server"
+    ):
+        getattr(connect, server.kind)(url=url, table=table).writer().open(run())
+
+
+def test_wrong_url_is_refused(server: Server, table: str) -> None:
+    with pytest.raises(OptionError, match=rf"{server.scheme}://user:password@host:port/database"):
+        getattr(connect, server.kind)(url="http://127.0.0.1/x", table=table)
+
+
+def test_lookup_reads_the_declared_types(
+    spark: SparkSession, server: Server, table: str, context: Callable[..., ReadContext]
+) -> None:
+    moment, raw = ("timestamptz", "bytea") if server.kind == "postgres" else ("datetime", "blob")
+    server.sql(
+        f"CREATE TABLE {table} (card varchar(9), n bigint, share numeric(6, 2), since {moment}, raw {raw})"
+    )
+    values = ("a", 1, Decimal("0.50"), "2026-01-01 00:00:00", b"\0\1")
+    server.sql(f"INSERT INTO {table} VALUES (%s, %s, %s, %s, %s), (null, null, null, null, null)", values)
+    frame = sink(server, table).reader().batch(spark, context())
+    assert dict(frame.dtypes)["since"] == "timestamp"
+    shown = frame.selectExpr("card", "n", "share", "unix_seconds(since)", "raw").orderBy("n").collect()
+    assert shown == [(None,) * 5, ("a", 1, Decimal("0.50"), 1767225600, bytearray(b"\0\1"))]
+    chosen = sink(server, table).reader().batch(spark, context("n int, card string"))
+    assert chosen.dtypes == [("n", "int"), ("card", "string")]
+    with pytest.raises(SourceError, match="has no column `crd`\n  hint: did you mean `card`"):
+        sink(server, table).reader().batch(spark, context("crd string"))
+    with pytest.raises(SourceError, match="there is no table `nothing`"):
+        sink(server, "nothing").reader().batch(spark, context())
+
+
+def _columns(table: str) -> str:
+    return f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}'"
+
+
+def _stages(server: Server) -> list[Any]:
+    return server.sql(
+        "SELECT table_name FROM information_schema.tables WHERE table_name LIKE '\\_headrace\\_stage%'"
+    )

@@ -1,0 +1,215 @@
+"""Database servers of the tests' own: started on a free port, in a directory that goes when they end."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+USER, PASSWORD = "headrace", "let me in: @/?"
+QUOTED = "let%20me%20in%3A%20%40%2F%3F"
+DATABASE = "streams"
+WAIT = 60.0
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def program(name: str, package: str, *places: str) -> str:
+    """The path of a server's program, or a skip that says what to install."""
+    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", *places]))
+    if found is None:
+        pytest.skip(f"{name} isn't installed: apt-get install {package}")
+    return found
+
+
+def unprivileged(user: str) -> tuple[list[str], int | None]:
+    """How to run a server that refuses to run as root: the words before its command, and the owner of its files."""
+    if os.geteuid() != 0:
+        return [], None
+    return ["runuser", "-u", user, "--"], pwd.getpwnam(user).pw_uid
+
+
+@dataclass
+class Server:
+    """A server in a directory; `start` and `stop` may be called again and again."""
+
+    directory: Path
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    kind: str = ""
+    scheme: str = ""
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{USER}:{QUOTED}@127.0.0.1:{self.port}/{DATABASE}"
+
+    def start(self) -> None:
+        with (self.directory / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + WAIT
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError((self.directory / "server.log").read_text()[-3000:])
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """At once, as when somebody pulls the plug."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.process = None
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def connect(self) -> Any:
+        raise NotImplementedError
+
+    def answers(self) -> bool:
+        try:
+            self.connect().close()
+        except Exception:  # whatever it says, it isn't ready
+            return False
+        return True
+
+    def sql(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(text, values or None)
+            return list(cursor.fetchall()) if cursor.description else []
+
+
+@dataclass
+class PostgresServer(Server):
+    kind: str = "postgres"
+    scheme: str = "postgresql"
+
+    def __post_init__(self) -> None:
+        self.bin = str(Path(program("postgres", "postgresql", *_postgres_places())).parent)
+        self.words, owner = unprivileged("postgres")
+        secret = self.directory / "secret"
+        secret.write_text(PASSWORD)
+        data = self.directory / "data"
+        data.mkdir()
+        if owner is not None:
+            for path in (self.directory, secret, data):
+                os.chown(path, owner, -1)
+        _run(
+            [
+                *(*self.words, f"{self.bin}/initdb", "-D", str(data), "-U", USER, "-A", "scram-sha-256"),
+                *("--pwfile", str(secret), "-E", "UTF8", "--no-sync"),
+            ]
+        )
+        self.start()
+        with closing(self.connect("postgres")) as connection:
+            connection.execute(f"CREATE DATABASE {DATABASE}")
+
+    def command(self) -> list[str]:
+        (self.directory / "data" / "postmaster.pid").unlink(missing_ok=True)
+        settings = {"unix_socket_directories": "", "listen_addresses": "127.0.0.1", "fsync": "off"}
+        pairs = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        return [
+            *self.words,
+            f"{self.bin}/postgres",
+            *("-D", str(self.directory / "data"), "-p", str(self.port)),
+            *pairs,
+        ]
+
+    def connect(self, database: str = DATABASE) -> Any:
+        import psycopg
+
+        url = urlsplit(self.url)._replace(path=f"/{database}").geturl()
+        return psycopg.connect(url, autocommit=True, connect_timeout=5)
+
+    def answers(self) -> bool:
+        import psycopg
+
+        try:
+            self.connect("postgres").close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+@dataclass
+class MariaDBServer(Server):
+    kind: str = "mysql"
+    scheme: str = "mysql"
+
+    def __post_init__(self) -> None:
+        self.daemon = program("mariadbd", "mariadb-server")
+        self.words, owner = unprivileged("mysql")
+        data = self.directory / "data"
+        data.mkdir()
+        if owner is not None:
+            for path in (self.directory, data):
+                os.chown(path, owner, -1)
+        install = program("mariadb-install-db", "mariadb-server")
+        _run(
+            [
+                *self.words,
+                install,
+                "--no-defaults",
+                f"--datadir={data}",
+                "--skip-test-db",
+                "--auth-root-authentication-method=normal",
+            ]
+        )
+        self.start()
+        import pymysql
+
+        with closing(pymysql.connect(host="127.0.0.1", port=self.port, user="root", autocommit=True)) as root:
+            cursor = root.cursor()
+            cursor.execute(f"CREATE DATABASE {DATABASE}")
+            cursor.execute(f"CREATE USER {USER}@'%%' IDENTIFIED BY %s", (PASSWORD,))
+            cursor.execute(f"GRANT ALL ON {DATABASE}.* TO {USER}@'%'")
+
+    def command(self) -> list[str]:
+        return [
+            *self.words,
+            self.daemon,
+            "--no-defaults",
+            *(f"--datadir={self.directory / 'data'}", f"--port={self.port}", "--bind-address=127.0.0.1"),
+            *(f"--socket={self.directory / 'socket'}", f"--pid-file={self.directory / 'pid'}"),
+            *("--innodb-flush-log-at-trx-commit=0", "--skip-name-resolve", "--innodb-buffer-pool-size=64M"),
+        ]
+
+    def connect(self) -> Any:
+        import pymysql
+
+        return pymysql.connect(
+            host="127.0.0.1", port=self.port, user=USER, password=PASSWORD, database=DATABASE, autocommit=True
+        )
+
+    def answers(self) -> bool:
+        import pymysql
+
+        try:
+            pymysql.connect(host="127.0.0.1", port=self.port, user="root").close()
+        except pymysql.OperationalError:
+            return False
+        return True
+
+
+def _postgres_places() -> list[str]:
+    return sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True, cwd="/")
