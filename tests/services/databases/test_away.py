@@ -33,15 +33,21 @@ def test_server_gone_in_the_middle_and_back_loses_nothing(
 
     deliver(out, run(), 0, rows(spark, ("a", 0)))
     with failpoints.watched(bounce):
-        if step == "database.committed":
-            deliver(out, run(), 1, rows(spark, ("b", 1)))
-        else:
-            # What was staged is gone with the server; PostgreSQL empties unlogged tables, for one.
-            with pytest.raises(DeliveryError, match="hint: run again: the epoch comes again"):
-                deliver(out, run(), 1, rows(spark, ("b", 1)))
+        told = _failure(lambda: deliver(out, run(), 1, rows(spark, ("b", 1))))
+    # What was staged may be gone with the server (PostgreSQL empties unlogged tables): then the epoch comes again.
+    assert told == "" or "hint: run again: the epoch comes again" in told
+    assert told == "" or step != "database.committed"
     deliver(out, run(), 1, rows(spark, ("b", 1)))
     assert bounced == [step]
     assert sorted(server.sql(f"SELECT * FROM {table}")) == [("a", 0), ("b", 1)]
+
+
+def _failure(act: Callable[[], None]) -> str:
+    try:
+        act()
+    except DeliveryError as error:
+        return str(error)
+    return ""
 
 
 def test_server_that_stays_away_is_told(
