@@ -1,4 +1,4 @@
-"""The contract's connectors, installed as a third party's package would be."""
+"""Connectors installed as a third party's package would be."""
 
 from __future__ import annotations
 

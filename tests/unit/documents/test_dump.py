@@ -304,7 +304,7 @@ def grown(
         case "drop":
             return [stream.drop(*draw(columns))]
         case "lookup":
-            table = connector("postgres")(url="u", table="t")
+            table = connector("shelf")(url="u", table="t")
             return [
                 stream.lookup(name, table, on=draw(columns), how=draw(st.sampled_from(["left", "inner"])))
             ]

@@ -15,7 +15,7 @@ from headrace.documents import document_schema, from_text
 from headrace.documents.json_schema import SHIPPED, shipped_text
 from headrace.errors import DocumentError
 
-KINDS = ("feed", "files", "kafka", "memory", "postgres")
+KINDS = ("feed", "files", "kafka", "memory", "postgres", "shelf")
 SOURCE = "name: p\nsources: {tx: {feed: {}, schema: ts timestamp, event_time: ts}}\n"
 
 

@@ -304,18 +304,18 @@ def test_lists_of_a_round_trip_mapping_keep_their_lines() -> None:
 
 def test_numbers_inside_lists_serve_as_text_options() -> None:
     found = graph(
-        "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, postgres: {url: u, table: 5, key: [1, b]}}}"
+        "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, shelf: {url: u, table: 5, key: [1, b]}}}"
     )
-    assert repr(found["o"].connector) == "Postgres(url='u', table='5', key=('1', 'b'))"  # type: ignore[attr-defined]
+    assert repr(found["o"].connector) == "Shelf(url='u', table='5', key=('1', 'b'))"  # type: ignore[attr-defined]
 
 
 def test_a_wrong_option_inside_a_list_has_its_own_column() -> None:
     with pytest.raises(DocumentError) as raised:
         graph(
-            "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, postgres: {url: u, table: t, key: [b, [c]]}}}"
+            "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, shelf: {url: u, table: t, key: [b, [c]]}}}"
         )
     assert str(raised.value).startswith(
-        "p.yaml:2:61: postgres: key.1: input should be a valid string, got ['c']"
+        "p.yaml:2:58: shelf: key.1: input should be a valid string, got ['c']"
     )
 
 

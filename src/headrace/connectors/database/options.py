@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from headrace import durations
-from headrace.connectors.base import Connector, Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.base import Carries, Connector, Guarantee, Reader, Role, WriteMode, Writer
 from headrace.connectors.database.dialect import Dialect
 from headrace.connectors.options import DurationOption, NamesOption
 
@@ -20,6 +20,8 @@ class ServerTable(Connector):
     delivers: ClassVar[Guarantee] = "exactly_once"
     schemes: ClassVar[tuple[str, ...]]
     """How its URLs start, the usual way first."""
+    other_addresses: ClassVar[bool] = False
+    """Whether its client knows other ways to say where a server is."""
 
     url: str = Field(description="Where it is: `<kind>://user:password@host:port/database`")
     table: str = Field(min_length=1, description="The table's name, perhaps with its schema: `shop.totals`")
@@ -35,6 +37,8 @@ class ServerTable(Connector):
     @classmethod
     def _known_scheme(cls, url: str) -> str:
         parts = urlsplit(url)
+        if url and "://" not in url and cls.other_addresses:
+            return url
         if parts.scheme not in cls.schemes or not parts.path.strip("/"):
             raise ValueError(f"expected {cls.schemes[0]}://user:password@host:port/database")
         return url
@@ -45,6 +49,10 @@ class ServerTable(Connector):
         if table.rpartition(".")[2].lower().startswith("_headrace"):
             raise ValueError("names that start with `_headrace` are taken")
         return table
+
+    @property
+    def carries(self) -> Carries:
+        return "rows"
 
     def refuses(self, mode: WriteMode) -> str:
         if mode == "update" and not self.key:

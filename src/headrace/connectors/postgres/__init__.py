@@ -19,7 +19,8 @@ class Postgres(ServerTable):
     stands for the window's columns. Without one every row is appended, retractions too (`pane_retraction` tells them).
     Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; timestamps are `timestamptz`; arrays,
     maps and other structs are `jsonb`. The user needs the right to create tables in its own schema: staging tables and
-    the ledger (`_headrace_*`) are kept there. Needs the extra `postgres`.
+    the ledger (`_headrace_*`) are kept there. The URL may also be in the client library's own form, `host=db
+    dbname=shop`. Needs the extra `postgres`.
 
     >>> Postgres(url="postgresql://ada:secret@db/shop", table="totals", key=["card", "window"]).key
     ('card', 'window')
@@ -27,6 +28,7 @@ class Postgres(ServerTable):
 
     kind: ClassVar[str] = "postgres"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
+    other_addresses: ClassVar[bool] = True
 
     def dialect(self) -> Dialect:
         from headrace.connectors.postgres.dialect import PostgresDialect

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from headrace.connectors.database.dialect import ATTEMPT, LEDGER, RUNS, SEQUENCE, Database, client
 from headrace.connectors.database.lines import Spelling
@@ -65,8 +64,11 @@ class PostgresDialect:
 
     @property
     def place(self) -> str:
-        parts = urlsplit(self.url)
-        return f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+        try:
+            said = psycopg.conninfo.conninfo_to_dict(self.url)
+        except psycopg.ProgrammingError:
+            return "an address that can't be read"
+        return f"{said.get('host', 'localhost')}:{said.get('port', 5432)}/{said.get('dbname', '')}"
 
     def connect(self) -> Database:
         connection = psycopg.connect(

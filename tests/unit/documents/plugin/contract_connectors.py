@@ -1,4 +1,4 @@
-"""Option models of connectors that the contract's example names, found as any third-party connector is."""
+"""Option models of connectors of somebody else's, found as any third-party connector is."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Feed(Connector):
         return "rows"
 
 
-class Postgres(Connector):
-    """Tables of PostgreSQL."""
+class Shelf(Connector):
+    """Tables of nothing."""
 
-    kind: ClassVar[str] = "postgres"
+    kind: ClassVar[str] = "shelf"
     roles: ClassVar[frozenset[Role]] = frozenset({"sink", "table"})
 
     url: str = Field(description="Where the server is")
