@@ -30,6 +30,7 @@ from headrace.plan.nodes import (
     Node,
     Opaque,
     Route,
+    RowPattern,
     Select,
     Sink,
     Sql,
@@ -115,14 +116,15 @@ def _step(step: FoldedStep, folded: Folded) -> Keys:
 def _inputs(node: Node, folded: Folded) -> Keys:
     if isinstance(node, Union):
         return {"union": [folded.text(ref) for ref in node.streams]}
-    if not isinstance(node, Sql):
+    if not isinstance(node, Sql | RowPattern):
         return {"from": folded.text(node.inputs[0])}
-    for table, ref in node.tables:
+    tables = node.tables if isinstance(node, Sql) else ((node.table, node.input),)
+    for table, ref in tables:
         if table not in ("this", folded.text(ref)):
             raise _UnprintableError(
                 f"its query calls `{folded.text(ref)}` by the name `{table}`", "name the stream so"
             )
-    this = dict(node.tables).get("this")
+    this = dict(tables).get("this")
     return {"from": folded.text(this)} if this else {}
 
 
@@ -207,6 +209,7 @@ _KEYS: dict[type[Node], Callable[[Any], Keys]] = {
     Distinct: _distinct,
     Lookup: _lookup,
     Sql: lambda node: {"sql": node.query},
+    RowPattern: lambda node: {"sql": node.query},
     Aggregate: _aggregate,
     WindowAggregate: _window,
     Match: _match,

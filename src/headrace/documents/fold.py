@@ -24,6 +24,7 @@ from headrace.plan.nodes import (
     Node,
     Ref,
     Route,
+    RowPattern,
     Select,
     Sink,
     Source,
@@ -34,7 +35,7 @@ from headrace.plan.nodes import (
     WithColumns,
 )
 
-_MIDDLE = (Aggregate, WindowAggregate, Match, Lookup, Distinct, Route, Sql)
+_MIDDLE = (Aggregate, WindowAggregate, Match, Lookup, Distinct, Route, Sql, RowPattern)
 _SLOTS: dict[type[Node], int] = {
     Union: 0,
     Where: 1,
@@ -147,4 +148,6 @@ def _reads(node: Node) -> Ref | None:
     """What `from` of a node's step stands for; None where a step has no `from`."""
     if isinstance(node, Sql):
         return dict(node.tables).get("this")
+    if isinstance(node, RowPattern) and node.table != "this":
+        return None
     return None if isinstance(node, Union | Sink) else node.inputs[0]

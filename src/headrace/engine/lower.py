@@ -24,6 +24,7 @@ from headrace.engine.distinct import deduplicated
 from headrace.engine.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
 from headrace.engine.matching import matched
 from headrace.engine.native import native_windows
+from headrace.engine.row_patterns import recognized
 from headrace.engine.watermarks import with_floor
 from headrace.engine.windowing import Counts, Time, windowed, windowed_batch
 from headrace.errors import PlanError, Problem
@@ -41,6 +42,7 @@ from headrace.plan.nodes import (
     Node,
     Ref,
     Route,
+    RowPattern,
     Select,
     Source,
     Sql,
@@ -152,7 +154,9 @@ def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) ->
     """The frame with its watermark; a floor over it, unless what follows at once is a step that has no condition."""
     marked = lowering.inputs.watermarked(frame, node)
     followed = lowering.graph.consumers[Ref(node.name)]
-    unconditional = all(isinstance(step, Aggregate | WindowAggregate | Distinct | Match) for step in followed)
+    unconditional = all(
+        isinstance(step, Aggregate | WindowAggregate | Distinct | Match | RowPattern) for step in followed
+    )
     return marked if unconditional or not marked.isStreaming else with_floor(marked)
 
 
@@ -212,15 +216,19 @@ def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _sql(node: Sql, lowering: Lowering) -> DataFrame:
-    """Run the text over views whose names nobody else can have: several pipelines may share a session."""
-    views = {table: f"__headrace_{next(_view_numbers)}" for table, _ in node.tables}
     frames = {table: shown(lowering.frame(ref)) for table, ref in node.tables}
+    return queried(node.query, frames, lowering.spark)
+
+
+def queried(query: str, frames: Mapping[str, DataFrame], otherwise: SparkSession) -> DataFrame:
+    """Run a text over views whose names nobody else can have: several pipelines may share a session."""
+    views = {table: f"__headrace_{next(_view_numbers)}" for table in frames}
     # A micro-batch has a session of its own, which alone knows the views made of its frames.
-    spark = next((frame.sparkSession for frame in frames.values()), lowering.spark)
+    spark = next((frame.sparkSession for frame in frames.values()), otherwise)
     for table, frame in frames.items():
         frame.createOrReplaceTempView(views[table])
     try:
-        return spark.sql(_over_views(node.query, views))
+        return spark.sql(_over_views(query, views))
     finally:
         for view in views.values():
             spark.catalog.dropTempView(view)
@@ -265,6 +273,13 @@ def _match(node: Match, lowering: Lowering) -> DataFrame:
 
 
 @lower.register
+def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
+    time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return recognized(lowering.frame(node.input), node, time=time, counts=counts)
+
+
+@lower.register
 def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
     counts = lowering.counts[node.name] = Counts(lowering.spark)
     return deduplicated(lowering.spark, lowering.frame(node.input), node, counts)
@@ -277,6 +292,8 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
         rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
+        if isinstance(node, RowPattern) and ref.output == MAIN:
+            return queried(node.rest, {node.table: rows}, raw.sparkSession)
         keys = node.keys if isinstance(node, WindowAggregate | Match) else ()
         return rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
     if ref.output != MAIN:

@@ -26,6 +26,7 @@ from headrace.plan.nodes import (
     Named,
     Node,
     Opaque,
+    RowPattern,
     Sql,
     WindowAggregate,
 )
@@ -64,6 +65,8 @@ def record_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False)
             looked_at = _mentioned(columns, _expressions(node.keys, node.aggregates))
         case Sql():
             record, looked_at = {"query": _one_line(node.query)}, _mentioned(columns, [node.query])
+        case RowPattern():
+            record, looked_at = _row_pattern(node), list(columns)
         case _:
             return dict(STATELESS)
     typed = ", ".join(f"{name} {columns[name]}" for name in looked_at if name in columns)
@@ -124,6 +127,22 @@ def _match(node: Match, by_clock: bool) -> Record:
     """What a match gives is computed from its rows when it is found: it is not in the state."""
     said = {name: _plain(value) for name, value in match_of(node, _text).items() if name != "select"}
     return {"keys": _named(node.keys), **said, "time": "clock" if by_clock else "event"}
+
+
+def _row_pattern(node: RowPattern) -> Record:
+    """What decides which rows are kept and how far the search has come; measures say which of their columns are."""
+    clause = node.clause
+    within = length(clause.within) if clause.within is not None else "for ever"
+    return {
+        "keys": ", ".join(clause.partition_by),
+        "pattern": json.dumps(clause.pattern.plain()),
+        "conditions": ", ".join(f"{name} as {_one_line(text.text)}" for name, text in clause.define),
+        "measures": ", ".join(_one_line(text.text) for _, text in clause.measures),
+        "subsets": ", ".join(f"{name} = {' '.join(members)}" for name, members in clause.subsets),
+        "skip": " ".join((clause.skip, *clause.skip_to)),
+        "rows": clause.rows,
+        "within": within,
+    }
 
 
 def _looked_at_by_window(node: WindowAggregate, columns: Mapping[str, str]) -> list[str]:

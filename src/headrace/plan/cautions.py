@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 from headrace.errors import Problem
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Match, Node, Ref, Sink, Sql, WindowAggregate
+from headrace.plan.nodes import Match, Node, Ref, RowPattern, Sink, Sql, WindowAggregate
 from headrace.plan.pattern_rules import grows
+from headrace.sql.pattern import endless
 from headrace.windows import Session
 
 Caution = Callable[[Graph, Node], Iterator[tuple[str, str]]]
@@ -43,6 +44,14 @@ def _dropping_sql(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         )
 
 
+def _endless_match(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, RowPattern) and node.clause.within is None and endless(node.clause.pattern):
+        yield (
+            "a match may go on for ever, and its rows are kept until it ends",
+            "add WITHIN INTERVAL '1' HOUR behind PATTERN, or give the repeats a most: A{1,100}",
+        )
+
+
 def _swallowed_sessions(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     if not isinstance(node, WindowAggregate) or not isinstance(node.window, Session):
         return
@@ -65,4 +74,10 @@ def _growing_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield found
 
 
-_CAUTIONS: tuple[Caution, ...] = (_unread, _dropping_sql, _swallowed_sessions, _growing_pattern)
+_CAUTIONS: tuple[Caution, ...] = (
+    _unread,
+    _dropping_sql,
+    _endless_match,
+    _swallowed_sessions,
+    _growing_pattern,
+)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 from headrace.connectors.base import Connector
 from headrace.durations import text
-from headrace.errors import Problem, did_you_mean
-from headrace.plan.facts import change_of, columns_of, is_timed, plain_column
+from headrace.errors import OptionError, Problem, did_you_mean
+from headrace.plan.facts import change_of, columns_of, is_timed, plain_column, time_column
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import (
     Aggregate,
@@ -21,12 +21,14 @@ from headrace.plan.nodes import (
     Match,
     Node,
     Ref,
+    RowPattern,
     Sink,
     Source,
     Union,
     WindowAggregate,
 )
 from headrace.plan.pattern_rules import pattern_problems
+from headrace.sql.tokens import place_of
 from headrace.windows import Session, Sliding, Trailing, Tumbling
 
 Rule = Callable[[Graph, Node], Iterator[tuple[str, str]]]
@@ -140,7 +142,7 @@ def _known(
 
 
 def _time(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
-    windowed = isinstance(node, WindowAggregate | Match)
+    windowed = isinstance(node, WindowAggregate | Match | RowPattern)
     wants = windowed or (isinstance(node, Distinct) and node.within is not None)
     if wants and not is_timed(graph, node.inputs[0]):
         yield (
@@ -184,6 +186,46 @@ def _window(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         )
     if isinstance(window, Trailing) and emission.trigger.__class__.__name__ != "AfterWatermark":
         yield "a trailing window gives one result per row and takes no trigger", "leave trigger out"
+
+
+def _row_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, RowPattern):
+        return
+    clause = node.clause
+    yield from _known(graph, node, clause.partition_by, node.input, "PARTITION BY")
+    yield from _order_by(graph, node)
+    columns = columns_of(graph, node.input)
+    if columns is None:
+        return
+    taken = columns if clause.rows != "one" else clause.partition_by
+    for name, _ in clause.measures:
+        if name.lower() in {column.lower() for column in taken}:
+            yield f"the measure `{name}` has the name of a column", "rename the measure"
+    reads = [(clause.condition, written) for _, written in clause.define]
+    reads += [(clause.measure, written) for _, written in clause.measures]
+    for read, written in reads:
+        try:
+            read(written, columns)
+        except OptionError as error:
+            yield error.what, error.hint
+
+
+def _order_by(graph: Graph, node: RowPattern) -> Iterator[tuple[str, str]]:
+    time = time_column(graph, node.input)
+    for key in node.clause.order_by if is_timed(graph, node.input) else ():
+        at = place_of(node.query, key.at)
+        if time is None:
+            yield (
+                f"ORDER BY at {at}: the time of these rows is not a column",
+                "leave ORDER BY out: they come in its order",
+            )
+        elif (plain_column(key.text) or "").lower() != time.lower():
+            yield (
+                f"ORDER BY {key.text} at {at}: rows are matched in the order of their event time, `{time}`",
+                f"write ORDER BY {time}; rows of equal time keep the order they came in",
+            )
+        elif key.descending and key is node.clause.order_by[0]:
+            yield f"ORDER BY {key.text} DESC at {at}: a stream goes on in time", f"write ORDER BY {time}"
 
 
 def _changelog(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
@@ -259,9 +301,10 @@ _RULES: tuple[tuple[Rule, *tuple[str, ...]], ...] = (
     (_event_time, "event_time"),
     (_columns, "key_by", "on", "distinct", "drop"),
     (_twice, "aggregate"),
-    (_time, "window", "distinct", "match"),
+    (_time, "window", "distinct", "match", "sql"),
     (_window, "emit", "window"),
     (pattern_problems, "match"),
+    (_row_pattern, "sql"),
     (_changelog, "from"),
     (_sink, "mode"),
     (_sink_key, "key"),

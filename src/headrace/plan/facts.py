@@ -20,6 +20,7 @@ from headrace.plan.nodes import (
     Node,
     Ref,
     Route,
+    RowPattern,
     Select,
     Source,
     Sql,
@@ -55,7 +56,9 @@ def columns_of(graph: Graph, ref: Ref) -> Columns:
 def is_timed(graph: Graph, ref: Ref) -> bool:
     """Whether rows of this output have a time: event, ingestion or processing."""
     node = graph[ref.step]
-    if ref.output in ("rejects", "late") or isinstance(node, Source | FrameSource | Aggregate | Sql):
+    if ref.output in ("rejects", "late") or isinstance(
+        node, Source | FrameSource | Aggregate | Sql | RowPattern
+    ):
         return False
     if isinstance(node, EventTime | ClockTime | WindowAggregate | Match):
         return True
@@ -65,14 +68,14 @@ def is_timed(graph: Graph, ref: Ref) -> bool:
 def by_clock(graph: Graph, ref: Ref) -> bool:
     """Whether the time of these rows is a clock's, so that the clock is their watermark."""
     node = graph[ref.step]
-    if isinstance(node, EventTime | WindowAggregate | Match):
+    if isinstance(node, EventTime | WindowAggregate | Match | RowPattern):
         return False
     return isinstance(node, ClockTime) or any(by_clock(graph, before) for before in node.inputs)
 
 
 def lives_by_clock(graph: Graph, node: Node) -> bool:
     """Whether a step fires by processing time: its rows' time is a clock's, or a trigger of it is."""
-    if isinstance(node, Match):
+    if isinstance(node, Match | RowPattern):
         return by_clock(graph, node.input)
     if not isinstance(node, WindowAggregate) or node.emission.late_rows == "count":
         return False
@@ -99,6 +102,26 @@ def hold_of(graph: Graph, ref: Ref) -> int:
         waits = node.skip.kind != "none" or node.pattern.elements[-1].negated
         return (node.within.whole or node.within.between or 0) if waits else 0
     return max((hold_of(graph, before) for before in node.inputs), default=0) if not node.stateful else 0
+
+
+def time_column(graph: Graph, ref: Ref) -> str | None:
+    """The column that holds the time of these rows under their present names, or None if none does."""
+    node = graph[ref.step]
+    if isinstance(node, EventTime | ClockTime):
+        return node.column
+    if ref.output in ("late", "rejects") or isinstance(node, WindowAggregate) or not node.inputs:
+        return None
+    before = {time_column(graph, given) for given in node.inputs}
+    column = before.pop() if len(before) == 1 else None
+    if isinstance(node, Select) and column is not None:
+        return next((name or _named(item) for name, item in node.columns if _source_of(item) == column), None)
+    return column
+
+
+def _source_of(item: object) -> str | None:
+    """The column that an item of a select takes over, whatever it calls it."""
+    text = item if isinstance(item, str) else ""
+    return plain_column(re.sub(r"\sas\s+\S+\s*$", "", text, flags=re.IGNORECASE))
 
 
 def change_of(graph: Graph, ref: Ref) -> Change:

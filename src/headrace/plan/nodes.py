@@ -14,6 +14,7 @@ from headrace.formats import Format
 from headrace.formats.schemas import Schema
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within
+from headrace.sql.clause import MatchRecognize
 from headrace.triggers import Emission
 from headrace.windows import Window
 
@@ -231,6 +232,27 @@ class Sql(Node):
     @property
     def inputs(self) -> tuple[Ref, ...]:
         return tuple(ref for _, ref in self.tables)
+
+
+@dataclass(frozen=True)
+class RowPattern(Node):
+    """A query with `MATCH_RECOGNIZE`: the clause over a stream, and the rest of the query over its matches."""
+
+    input: Ref
+    table: str
+    """What the query calls the stream, and `rest` the matches."""
+    query: str
+    rest: str
+    clause: MatchRecognize
+    verb: ClassVar[str] = "match_recognize"
+
+    @property
+    def stateful(self) -> bool:
+        return True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, "late")
 
 
 @dataclass(frozen=True)

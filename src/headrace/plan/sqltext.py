@@ -6,27 +6,44 @@ import re
 from dataclasses import dataclass
 
 from headrace.errors import OptionError
+from headrace.sql.statement import Cut, cut
 
 _TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
 
 
 @dataclass(frozen=True)
 class SqlFacts:
-    """The tables a query reads, in order, and whether it groups, joins or de-duplicates."""
+    """The tables a query reads, in order, and whether it groups, joins or de-duplicates; its row pattern, cut out."""
 
     tables: tuple[str, ...]
     groups: bool
+    cut: Cut | None = None
 
 
 def read(query: str, *, where: str) -> SqlFacts:
     """Read the facts off a query.
 
     >>> read("select country, count(*) n from tx group by country", where="report")
-    SqlFacts(tables=('tx',), groups=True)
+    SqlFacts(tables=('tx',), groups=True, cut=None)
 
     Raises:
         OptionError: the text isn't one query; says line and column.
     """
+    found = cut(query, where=where)
+    facts = _read(found.rest if found else query, where)
+    if found is None:
+        return facts
+    if facts.groups or facts.tables != (found.table,):
+        what = "groups, joins or counts them" if facts.groups else "reads another table too"
+        raise OptionError(
+            f"around MATCH_RECOGNIZE the query may choose columns and rows of the matches; this one {what}",
+            where=where,
+            hint="let this step give the matches, and go on in the next",
+        )
+    return SqlFacts(facts.tables, groups=False, cut=found)
+
+
+def _read(query: str, where: str) -> SqlFacts:
     import sqlglot  # half of the start-up time of a command, and most pipelines hold no SQL
     from sqlglot import expressions as exp
     from sqlglot.errors import SqlglotError

@@ -12,7 +12,18 @@ from dataclasses import dataclass, replace
 
 from headrace.durations import text
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Aggregate, Distinct, EventTime, Match, Named, Node, Sql, WindowAggregate
+from headrace.plan.nodes import (
+    Aggregate,
+    Distinct,
+    EventTime,
+    Match,
+    Named,
+    Node,
+    RowPattern,
+    Sql,
+    WindowAggregate,
+)
+from headrace.sql.pattern import endless
 from headrace.windows import Everything, Landmark, Session, Sliding, Trailing, Tumbling
 
 _GROWING = re.compile(
@@ -79,6 +90,19 @@ def _match(graph: Graph, node: Node) -> StateBound:
     )
 
 
+def _row_pattern(graph: Graph, node: Node) -> StateBound:
+    assert isinstance(node, RowPattern)
+    clause, behind = node.clause, _out_of_order(graph, node)
+    each = f" of each {', '.join(clause.partition_by)}" if clause.partition_by else ""
+    waits = f", and rows up to {text(behind)} behind" if behind else ""
+    kept = f"the rows{each} of the match that is open"
+    if clause.within is not None:
+        return StateBound(f"{kept}, for {text(clause.within)}{waits}")
+    if endless(clause.pattern):
+        return StateBound(kept + waits, "the rows of a match that doesn't end", "WITHIN ends it")
+    return StateBound(kept + waits)
+
+
 def _sql(graph: Graph, node: Node) -> StateBound:
     return StateBound("whatever Spark's operators keep")
 
@@ -142,6 +166,7 @@ _BOUNDS: dict[type[Node], Callable[[Graph, Node], StateBound]] = {
     Aggregate: _aggregate,
     Distinct: _distinct,
     Match: _match,
+    RowPattern: _row_pattern,
     Sql: _sql,
     WindowAggregate: _window,
 }

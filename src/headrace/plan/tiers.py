@@ -20,6 +20,7 @@ from headrace.plan.nodes import (
     Match,
     Node,
     Opaque,
+    RowPattern,
     Sink,
     Source,
     Sql,
@@ -119,6 +120,10 @@ def _match(graph: Graph, node: Node) -> Tier:
     return Tier("kernel", "Spark has no patterns")
 
 
+def _row_pattern(graph: Graph, node: Node) -> Tier:
+    return Tier("kernel", "Spark has no MATCH_RECOGNIZE; late rows go to .late")
+
+
 def _sink(graph: Graph, node: Node) -> Tier:
     assert isinstance(node, Sink)
     return Tier("native", f"{node.connector.kind}'s writer, once for each epoch")
@@ -130,6 +135,7 @@ _TIERS: dict[type[Node], Callable[[Graph, Node], Tier]] = {
     Lookup: _lookup,
     Sql: _sql,
     Aggregate: _aggregate,
+    RowPattern: _row_pattern,
     Distinct: _distinct,
     WindowAggregate: _window,
     Match: _match,

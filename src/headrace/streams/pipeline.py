@@ -19,11 +19,22 @@ from headrace.formats.schemas import Schema
 from headrace.plan import sqltext
 from headrace.plan.check import problems_of
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import FrameSource, Node, OnError, Ref, Source, Sql
+from headrace.plan.nodes import (
+    ClockTime,
+    EventTime,
+    FrameSource,
+    Node,
+    OnError,
+    Ref,
+    RowPattern,
+    Source,
+    Sql,
+)
 from headrace.streams.rows import require_connector
 
 if TYPE_CHECKING:
     from headrace.engine.run import Running
+    from headrace.streams.queried import Queried
     from headrace.streams.stream import SourceStream, Stream
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -86,16 +97,35 @@ class Pipeline:
 
         return Stream(self, self.add(FrameSource(name, frame)))
 
-    def sql(self, name: str, query: str, /) -> Stream:
-        """A step written in Spark SQL over the pipeline's named streams.
+    def sql(self, name: str, query: str, /) -> Queried:
+        """A step written in Spark SQL over the pipeline's named streams, or with `MATCH_RECOGNIZE` over one that has time.
 
         A query that groups or joins keeps state inside Spark, which drops late rows without counting them one by one:
-        `window(...).aggregate(...)` does not.
+        `window(...).aggregate(...)` does not, and neither does `MATCH_RECOGNIZE`, whose late rows are in `.late`.
+
+        >>> from headrace import Pipeline, connect
+        >>> stocks = Pipeline("stocks")
+        >>> ticks = stocks.read("ticks", connect.memory(), schema="symbol string, price double, ts timestamp")
+        >>> _ = ticks.event_time("ts")
+        >>> stocks.sql("falls", '''
+        ...     select * from ticks match_recognize (
+        ...         partition by symbol order by ts
+        ...         measures first(down.ts) as since, last(down.price) as price
+        ...         pattern (down{3,}) define down as down.price < prev(down.price))''')
+        <falls of stocks>
         """
-        from headrace.streams.stream import Stream
+        from headrace.streams.queried import Queried
 
         names = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
-        return Stream(self, self.add(sql_node(name, query, names)))
+        return Queried(self, self.add(sql_node(name, query, names, timed=self.timed_tables())))
+
+    def timed_tables(self) -> dict[str, Ref]:
+        """What `MATCH_RECOGNIZE` means by a stream's name, where that stream was given time in one way: its timed rows."""
+        times: dict[str, list[Ref]] = {}
+        for node in self._nodes.values():
+            if isinstance(node, EventTime | ClockTime) and node.anonymous:
+                times.setdefault(str(node.input), []).append(Ref(node.name))
+        return {name: refs[0] for name, refs in times.items() if len(refs) == 1}
 
     @property
     def graph(self) -> Graph:
@@ -257,7 +287,14 @@ def source_node(
     return Source(name, connector.with_format(decoded), decoded, columns, on_error)
 
 
-def sql_node(name: str, query: str, known: Mapping[str, Ref], *, where: str = "") -> Sql:
+def sql_node(
+    name: str,
+    query: str,
+    known: Mapping[str, Ref],
+    *,
+    timed: Mapping[str, Ref] | None = None,
+    where: str = "",
+) -> Sql | RowPattern:
     """A node for a query, its tables looked up among the known streams."""
     facts = sqltext.read(query, where=where or f"`{name}`")
     missing = [table for table in facts.tables if table not in known]
@@ -267,6 +304,10 @@ def sql_node(name: str, query: str, known: Mapping[str, Ref], *, where: str = ""
             where=where or f"`{name}`",
             hint=did_you_mean(missing[0], known),
         )
+    if facts.cut is not None:
+        found = facts.cut
+        ref = (timed or {}).get(found.table, known[found.table])
+        return RowPattern(name, ref, found.table, query, found.rest, found.clause)
     return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups)
 
 

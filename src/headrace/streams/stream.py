@@ -13,6 +13,7 @@ from headrace.streams.rows import Rows, expression, named_expressions
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from headrace.streams.queried import Queried
     from headrace.streams.timed import TimedStream
 
 S = TypeVar("S", bound=Rows)
@@ -108,13 +109,15 @@ class Stream(Rows):
         length = None if within is None else microseconds(within, where="distinct: within")
         return self._then(Distinct(name or self._unnamed("distinct"), self._ref, columns, length))
 
-    def sql(self, name: str, query: str, /) -> Stream:
+    def sql(self, name: str, query: str, /) -> Queried:
         """Go on in Spark SQL; this stream is the table `this`, the pipeline's named streams have their names."""
         from headrace.streams.pipeline import sql_node
+        from headrace.streams.queried import Queried
 
         known = {node.name: Ref(node.name) for node in self._pipeline.graph if not node.anonymous}
-        node = sql_node(name, query, {**known, "this": self._ref})
-        return Stream(self._pipeline, self._pipeline.add(node))
+        timed = self._pipeline.timed_tables()
+        node = sql_node(name, query, {**known, "this": self._ref}, timed=timed)
+        return Queried(self._pipeline, self._pipeline.add(node))
 
     def key_by(self, *columns: str, **named: str | Column) -> KeyedStream:
         """Group by columns or expressions. A null key is a key."""

@@ -7,17 +7,28 @@ through Spark, and so does any case that says `through: spark`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.engine.matching import MatchDriver
+from headrace.engine.row_patterns import Expressions
 from headrace.engine.watermarks import END_OF_TIME_MS
 from headrace.engine.windowing import WindowDriver, declaration
 from headrace.formats.datatypes import Array, DataType, Map, Struct
 from headrace.patterns.elements import Element, Where
 from headrace.plan.facts import plain_column
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import EventTime, Match, Named, Opaque, Sink, Source, WindowAggregate
+from headrace.plan.nodes import (
+    EventTime,
+    Match,
+    Named,
+    Opaque,
+    RowPattern,
+    Sink,
+    Source,
+    WindowAggregate,
+)
 from headrace.testing.outputs import Output, rows_of
 from headrace.testing.script import Restart, decodes, output_of, schema_of
 from headrace.testing.transcript import Case
@@ -40,6 +51,8 @@ def drivable(case: Case) -> bool:
             return not decodes(source) and _plain_time(time) and _plain_window(window)
         case [Source() as source, EventTime() as time, Match() as pattern]:
             return not decodes(source) and _plain_time(time) and _plain_match(pattern)
+        case [Source() as source, EventTime() as time, RowPattern() as query]:
+            return not decodes(source) and _plain_time(time) and _all_of_it(query)
     return False
 
 
@@ -57,6 +70,11 @@ def _plain_match(node: Match) -> bool:
     return _columns(node.keys) and all(
         isinstance(said, str) for said in (*_said(node.pattern.elements), *measures)
     )
+
+
+def _all_of_it(node: RowPattern) -> bool:
+    """Whether the query gives the matches as they are: only Spark can choose among them."""
+    return re.fullmatch(r"\s*select\s+\*\s+from\s+\w+\s*", node.rest, re.IGNORECASE) is not None
 
 
 def _columns(keys: Named) -> bool:
@@ -155,6 +173,10 @@ def _runner(graph: Graph, frame: DataFrame) -> Callable[[Sequence[Mapping[str, A
     if graph.of(Match):
         node = _only(graph, Match)
         return MatchDriver(frame, [name for name, _ in node.keys], node).run
+    if graph.of(RowPattern):
+        query = _only(graph, RowPattern)
+        expressions = Expressions(frame, query)
+        return lambda batches: expressions.run(query.clause, batches)
     window = _only(graph, WindowAggregate)
     aggregates = {
         name: given.column if isinstance(given, Opaque) else given for name, given in window.aggregates

@@ -1,0 +1,209 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.rowpatterns
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.unsafe.types.UTF8String
+
+import scala.collection.mutable
+
+/** Which rows of matches are shown. */
+sealed trait Shown extends Serializable
+case object OneRow extends Shown
+case object AllRows extends Shown
+case object AllButEmpty extends Shown
+case object AllAndUnmatched extends Shown
+
+/** Where the search goes on after a match. */
+sealed trait Skip extends Serializable
+case object PastLast extends Skip
+case object ToNext extends Skip
+final case class ToFirst(of: Variables, name: String) extends Skip
+final case class ToLast(of: Variables, name: String) extends Skip
+
+/**
+ * A row pattern, ready to run.
+ *
+ * @param conditions for each variable, its condition, or null: any row
+ * @param within how long a match may be, in microseconds: its last row comes less than that after its first
+ * @param slots the number of aggregates
+ */
+final case class RowPattern(
+    program: Program,
+    variables: IndexedSeq[String],
+    conditions: IndexedSeq[Formula],
+    measures: IndexedSeq[Formula],
+    shown: Shown,
+    skip: Skip,
+    within: Option[Long],
+    slots: Int) {
+
+  /** How many rows before the place of the search conditions and measures may look at. */
+  @transient lazy val back: Int = (conditions ++ measures).filter(_ != null).map(_.back).foldLeft(0)(math.max)
+
+  @transient lazy val chains: Chains = new Chains(observed)
+  @transient lazy val names: Array[UTF8String] = variables.map(UTF8String.fromString).toArray
+
+  /** The variables whose rows some condition looks back at: only in those do two ways of matching differ for it. */
+  private def observed: Array[Boolean] = {
+    val seen = Array.fill(variables.size)(false)
+    def see(of: Variables, all: Boolean): Unit =
+      seen.indices.foreach(i => if (all || (of.of.nonEmpty && of.has(i))) seen(i) = true)
+    for ((formula, own) <- conditions.zipWithIndex if formula != null; value <- formula.values) value match {
+      case v: OfRow =>
+        val itself = v.last && v.skip == 0 && v.of.has(own)
+        if (!itself) see(v.of, v.asksVariable)
+        else if (v.asksVariable && v.shift != 0) see(v.of, all = true)
+      case v: OfRows => see(v.of, v.asksVariable)
+      case OfMatch =>
+    }
+    seen
+  }
+}
+
+/** Where results go. */
+trait Results {
+  /** A row of a match, or a whole one; `row` is what its columns are taken from, `measures` is null for an unmatched row. */
+  def add(row: InternalRow, measures: Array[Any]): Unit
+}
+
+/** One partition's rows that are still needed, and how far the search has come. Mutable. */
+final class Search extends Partition {
+  /** The number of the first row that is kept, and where the next match may begin. */
+  var first: Long = 0
+  var at: Long = 0
+  /** The number of the next match. */
+  var number: Long = 1
+  /** The number of the row behind the last one that was in a match. */
+  var matchedTo: Long = 0
+  var ended: Boolean = false
+  /** No row with a time before this will come. */
+  var time: Long = Long.MinValue
+  val rows: mutable.ArrayDeque[InternalRow] = mutable.ArrayDeque.empty
+  val times: mutable.ArrayDeque[Long] = mutable.ArrayDeque.empty
+  /** The attempt at `at`, once it has begun; not part of the state. */
+  var attempt: Attempt = _
+
+  override def count: Long = first + rows.size
+  override def row(number: Long): InternalRow =
+    if (number < first || number >= count) null else rows((number - first).toInt)
+  def timeOf(number: Long): Long = times((number - first).toInt)
+
+  def drop(before: Long): Unit = while (first < before && rows.nonEmpty) {
+    rows.removeHead()
+    times.removeHead()
+    first += 1
+  }
+}
+
+/** Searches partitions for matches: one at a time, each the preferred one from where it begins. */
+final class Searcher(pattern: RowPattern) {
+  private val evaluator = new Evaluator(pattern.names, pattern.slots)
+
+  /** Goes as far as the rows that are there allow. */
+  def search(search: Search, out: Results): Unit = {
+    while (search.at < search.count && found(search, out)) search.attempt = null
+    search.drop(search.at - pattern.back)
+  }
+
+  /** The time from which on the match that is open can take no more rows. */
+  def due(search: Search): Long =
+    if (search.at >= search.count) Long.MaxValue
+    else pattern.within.fold(Long.MaxValue)(w => search.timeOf(search.at) + w)
+
+  /** Decides what begins at the search's place and moves it on; false if that must wait. */
+  private def found(search: Search, out: Results): Boolean = decided(search) match {
+    case Undecided => false
+    case NoMatch =>
+      if (pattern.shown == AllAndUnmatched && search.at >= search.matchedTo) out.add(search.row(search.at), null)
+      search.at += 1
+      true
+    case Matched(null, _) => empty(search, out)
+    case Matched(taken, marks) => matched(search, taken, marks, out)
+  }
+
+  private def decided(search: Search): Verdict = {
+    val start = search.at
+    if (search.attempt == null) {
+      search.attempt = new Attempt(pattern.program, pattern.chains, new Asked {
+        override def holds(taken: Taken): Answer = {
+          val condition = pattern.conditions(taken.variable)
+          if (condition == null) Yes
+          else {
+            evaluator.waits = false
+            val answer = evaluator.holds(condition, search, start, search.number, taken)
+            if (evaluator.waits) Later else if (answer) Yes else No
+          }
+        }
+      }, start == 0)
+    }
+    val attempt = search.attempt
+    val limit = pattern.within.map(search.timeOf(start) + _)
+    def next: Long = start + attempt.looked
+    def takes: Boolean = next < search.count && limit.forall(search.timeOf(next) < _)
+    var waits = false
+    while (!waits && !attempt.settled && takes) waits = !attempt.take()
+    if (waits) Undecided
+    else if (attempt.settled) attempt.verdict(Unknown)
+    else attempt.verdict(
+      if (next < search.count) Others
+      else if (search.ended) Nothing
+      else if (limit.exists(_ <= search.time)) Over
+      else Unknown)
+  }
+
+  private def empty(search: Search, out: Results): Boolean = {
+    if (pattern.shown != AllButEmpty) {
+      val measured = measures(search, null, null)
+      out.add(search.row(search.at), measured)
+    }
+    search.number += 1
+    search.at += 1
+    true
+  }
+
+  private def matched(search: Search, taken: Taken, marks: List[Int], out: Results): Boolean = {
+    val start = search.at
+    evaluator.waits = false
+    val shown = if (pattern.shown == OneRow) Seq(taken) else chain(taken).filterNot(t => left(t.size - 1, marks))
+    val results = shown.map(now => (search.row(start + now.size - 1), measures(search, now, taken)))
+    if (evaluator.waits) return false
+    results.foreach { case (row, measured) => out.add(row, measured) }
+    search.matchedTo = math.max(search.matchedTo, start + taken.size)
+    search.number += 1
+    search.at = next(start, taken)
+    true
+  }
+
+  private def chain(taken: Taken): Seq[Taken] =
+    Iterator.iterate(taken)(_.before).takeWhile(_ != null).toVector.reverse
+
+  /** Whether a place lies between two marks, the last of which come first. */
+  private def left(place: Int, marks: List[Int]): Boolean = marks match {
+    case until :: from :: rest => (place >= from && place < until) || left(place, rest)
+    case _ => false
+  }
+
+  private def measures(search: Search, now: Taken, whole: Taken): Array[Any] =
+    pattern.measures.map(evaluator.value(_, search, search.at, search.number, now, whole)).toArray
+
+  private def next(start: Long, taken: Taken): Long = pattern.skip match {
+    case PastLast => start + taken.size
+    case ToNext => start + 1
+    case ToFirst(of, name) => to(start, of.first(taken, 0), name)
+    case ToLast(of, name) => to(start, of.last(taken, 0), name)
+  }
+
+  private def to(start: Long, place: Int, name: String): Long = {
+    if (place < 0) {
+      throw new IllegalStateException(
+        s"AFTER MATCH SKIP TO $name: a match has no row of $name; skip to a variable that every match has, or PAST LAST ROW")
+    }
+    if (place == 0) {
+      throw new IllegalStateException(
+        s"AFTER MATCH SKIP TO $name: a match begins with $name, so the search would never go on; skip TO NEXT ROW")
+    }
+    start + place
+  }
+}

@@ -1,0 +1,78 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.rowpatterns
+
+import com.esotericsoftware.kryo.io.{Input, Output => Bytes}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.patterns.{Found, Matcher}
+import org.apache.spark.sql.headrace.windows.Time
+
+/**
+ * Finds the matches of a `MATCH_RECOGNIZE` among the rows of one key. A match is given when no later row can change it. The
+ * state is the rows that may still be needed; the attempt that is under way is made again from them.
+ */
+final class RowPatternMatcher(pattern: RowPattern, output: Output, kept: UnsafeProjection) extends Matcher {
+  override type Memory = Search
+
+  private val searcher = new Searcher(pattern)
+
+  /** Whether a partition without rows is like one that never had any. */
+  private val forgets = !pattern.program.code.contains(AtStart) && pattern.back == 0 &&
+    !(pattern.conditions ++ pattern.measures).filter(_ != null).exists(_.asksNumber)
+
+  override def empty: Search = new Search
+
+  override def isEmpty(search: Search): Boolean = search.rows.isEmpty && (search.first == 0 || forgets)
+
+  override def take(key: InternalRow, search: Search, row: InternalRow, time: Long, out: Found): Unit = {
+    search.rows += kept(row).copy()
+    search.times += time
+    find(search, out)
+  }
+
+  override def advance(key: InternalRow, search: Search, time: Long, out: Found): Unit = {
+    search.time = math.max(search.time, time)
+    if (searcher.due(search) <= search.time) find(search, out)
+  }
+
+  override def finish(key: InternalRow, search: Search, out: Found): Unit = {
+    search.ended = true
+    find(search, out)
+  }
+
+  override def due(search: Search): Long =
+    if (search.at < search.count) math.min(searcher.due(search), Time.End) else Long.MaxValue
+
+  private def find(search: Search, out: Found): Unit =
+    searcher.search(search, (row, measures) => out.emit(0, output.row(row, measures)))
+
+  override def write(search: Search, out: Bytes): Unit = {
+    Seq(search.first, search.at, search.number, search.matchedTo).foreach(out.writeLong)
+    out.writeVarInt(search.rows.size, true)
+    search.rows.iterator.zip(search.times.iterator).foreach { case (row: UnsafeRow, time) =>
+      out.writeLong(time)
+      out.writeVarInt(row.numFields, true)
+      out.writeVarInt(row.getSizeInBytes, true)
+      out.writeBytes(row.getBytes)
+    }
+  }
+
+  override def read(in: Input): Search = {
+    val search = new Search
+    search.first = in.readLong()
+    search.at = in.readLong()
+    search.number = in.readLong()
+    search.matchedTo = in.readLong()
+    (0 until in.readVarInt(true)).foreach { _ =>
+      search.times += in.readLong()
+      val row = new UnsafeRow(in.readVarInt(true))
+      val bytes = in.readBytes(in.readVarInt(true))
+      row.pointTo(bytes, bytes.length)
+      search.rows += row
+    }
+    search
+  }
+}

@@ -1,0 +1,465 @@
+"""What a condition or a measure asks of a match: Spark SQL with holes, and how each hole is filled.
+
+`B.price < PREV(B.price)` becomes `__v0 < __v1` and two values: the price of the last row of B, and of the row before it.
+Around the holes the text stays Spark's own. A value is a `Navigation` (a row is found, and an expression computed on it), an
+`Aggregation` (over rows of the match) or the number of the match. An expression on one row may also ask for `__classifier`
+(the variable the row was matched to) and `__match_number`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NoReturn
+
+from headrace.errors import did_you_mean
+from headrace.sql.aggregates import NAMES, OTHER_NAMES
+from headrace.sql.pattern import canonical
+from headrace.sql.tokens import Token, refuse, tokens_of
+
+CLASSIFIER = "__classifier"
+NUMBER = "__match_number"
+
+Place = Literal["DEFINE", "MEASURES"]
+_QUERY = ("SELECT", "WITH", "VALUES")
+Labels = tuple[str, ...]
+"""Variables; none stands for all rows of the match."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """An expression as it was written, and where it stands in the statement."""
+
+    text: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Navigation:
+    """An expression on one row: the first or last of some variables, `skip` further in, then `shift` rows on."""
+
+    text: str
+    labels: Labels = ()
+    last: bool = True
+    skip: int = 0
+    final: bool = False
+    shift: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "kind": "row",
+            "labels": list(self.labels),
+            "last": self.last,
+            "skip": self.skip,
+            "final": self.final,
+            "shift": self.shift,
+        }
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """An aggregate over the rows of some variables, up to this row or, final, of the whole match."""
+
+    text: str
+    labels: Labels = ()
+    final: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        return {"kind": "aggregate", "labels": list(self.labels), "final": self.final}
+
+
+@dataclass(frozen=True)
+class MatchNumber:
+    """The ordinal of the match in its partition, from 1."""
+
+    def plain(self) -> dict[str, Any]:
+        return {"kind": "number"}
+
+
+Value = Navigation | Aggregation | MatchNumber
+
+
+@dataclass(frozen=True)
+class Subquery:
+    """A query inside an expression, which may not depend on the row: `scalar`, `in` or `exists`."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Holed:
+    """An expression over `__v0, __v1, ...` and the values of those; constant subqueries stand as `__q0, ...`."""
+
+    text: str
+    values: tuple[Value, ...]
+    subqueries: tuple[Subquery, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What names mean: the variables (and what subsets stand for), and the input's columns where they are known."""
+
+    statement: str
+    variables: Mapping[str, Labels]
+    place: Place
+    columns: Collection[str] | None = None
+    where: str = ""
+
+    def refuse(self, token: Token, what: str, hint: str = "") -> NoReturn:
+        refuse(self.statement, token.at, what, where=self.where, hint=hint)
+
+
+def holes(written: Text, scope: Scope) -> Holed:
+    """Read an expression of DEFINE or MEASURES.
+
+    Raises:
+        OptionError: it asks for something that a match doesn't have; says line and column.
+    """
+    tokens = tokens_of(scope.statement, written.at, written.at + len(written.text))
+    scanner = _Scanner(scope, tokens)
+    text = scanner.outer(len(tokens) - 1)
+    return Holed(text, tuple(scanner.values), tuple(scanner.subqueries))
+
+
+@dataclass
+class _Row:
+    """An expression on one row, while it is read: its text and the variables it names."""
+
+    pieces: list[str] = field(default_factory=list)
+    labels: Labels | None = None
+    asks: bool = False
+    """Whether it names a column or the classifier."""
+
+
+class _Scanner:
+    def __init__(self, scope: Scope, tokens: list[Token]) -> None:
+        self.scope = scope
+        self.tokens = tokens
+        self.columns = {name.lower() for name in scope.columns or ()}
+        self.i = 0
+        self.values: list[Value] = []
+        self.subqueries: list[Subquery] = []
+        self.brackets: list[str] = []
+        self.lambdas = _lambdas(tokens)
+
+    def outer(self, stop: int) -> str:
+        """Expressions outside every navigation and aggregate."""
+        pieces: list[str] = []
+        while self.i < stop:
+            pieces.append(self._outer_piece())
+        return " ".join(pieces)
+
+    def _outer_piece(self) -> str:
+        token = self._now()
+        mode = self._mode()
+        called = self._called(mode) if self._calls(0) else None
+        if called is not None:
+            return self._hole(called)
+        if mode:
+            self.scope.refuse(
+                token, f"{mode} is for FIRST, LAST and aggregates", f"write {mode} LAST(A.price)"
+            )
+        label = self._label_here()
+        if label is not None:
+            return self._hole(Navigation(self._path(2), self._variables(label)))
+        if self._column_here():
+            return self._hole(Navigation(self._path(0)))
+        return self._verbatim()
+
+    def _called(self, mode: str) -> Value | None:
+        """The value that a call stands for; None if it is a function of Spark's on values."""
+        name = self._now().name.lower()
+        if name in ("prev", "next", "first", "last"):
+            return self._navigation(mode)
+        if name == "match_number":
+            self._empty_call()
+            return MatchNumber()
+        if name == "classifier":
+            return Navigation(CLASSIFIER, self._classifier(), final=mode == "FINAL")
+        return self._aggregation(mode) if self._aggregates(name) else None
+
+    def _navigation(self, mode: str) -> Navigation:
+        """PREV, NEXT, FIRST or LAST; a physical one may hold a logical one, and nothing else may be nested."""
+        call = self._take()
+        name = call.name.upper()
+        if name in ("FIRST", "LAST"):
+            return self._logical(call, mode)
+        if mode:
+            self.scope.refuse(call, f"{mode} can't be said of {name}", f"write {name}({mode} LAST(...))")
+        self._take()
+        inner = self._mode_ahead()
+        if self._calls(1 if inner else 0) and self._ahead(1 if inner else 0).name.lower() in (
+            "first",
+            "last",
+        ):
+            mode = self._mode()
+            found = self._logical(self._take(), mode)
+        else:
+            found = self._on_row(call)
+        steps = self._offset(call, default=1)
+        self._close(call)
+        return replace(found, shift=-steps if name == "PREV" else steps)
+
+    def _logical(self, call: Token, mode: str) -> Navigation:
+        if mode == "FINAL" and self.scope.place == "DEFINE":
+            self.scope.refuse(
+                call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
+            )
+        self._take()
+        found = self._on_row(call)
+        skip = self._offset(call, default=0)
+        self._close(call)
+        return replace(found, last=call.says("LAST"), skip=skip, final=mode == "FINAL")
+
+    def _on_row(self, call: Token) -> Navigation:
+        row = _Row()
+        self._row(row, call, stop=(",", ")"))
+        if not row.asks and self.scope.columns is not None:
+            self.scope.refuse(
+                call, f"{call.name.upper()} holds no column", "name one: LAST(A.price), LAST(CLASSIFIER())"
+            )
+        return Navigation(" ".join(row.pieces), row.labels or ())
+
+    def _offset(self, call: Token, default: int) -> int:
+        if not self._now().says(","):
+            return default
+        self._take()
+        token = self._take()
+        if token.kind != "number" or not token.text.isdecimal():
+            self.scope.refuse(
+                token, f"expected a number of rows as the second argument of {call.name.upper()}, got {token}"
+            )
+        return int(token.text)
+
+    def _close(self, call: Token) -> None:
+        if not self._now().says(")"):
+            self.scope.refuse(
+                self._now(), f"expected `)` after the arguments of {call.name.upper()}, got {self._now()}"
+            )
+        self._take()
+
+    def _aggregation(self, mode: str) -> Aggregation:
+        call = self._take()
+        name = OTHER_NAMES.get(call.name.lower(), call.name)
+        if mode == "FINAL" and self.scope.place == "DEFINE":
+            self.scope.refuse(
+                call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
+            )
+        row = _Row()
+        self._arguments(row, call)
+        text = f"{name}{' '.join(row.pieces)}"
+        while self._now().says("FILTER", "WITHIN"):
+            row.pieces = []
+            words = [self._take().text]
+            if self._now().says("GROUP"):
+                words.append(self._take().text)
+            self._arguments(row, call)
+            text += f" {' '.join(words)} {' '.join(row.pieces)}"
+        if self._now().says("OVER"):
+            self.scope.refuse(
+                self._now(), f"OVER can't follow {name} here", "an aggregate is over rows of the match"
+            )
+        return Aggregation(text, row.labels or (), mode == "FINAL")
+
+    def _arguments(self, row: _Row, call: Token) -> None:
+        """The bracket after a function's name, with all in it."""
+        self._take()
+        row.pieces.append("(")
+        if self._now().says(")") and call.name.lower() == "count":
+            row.pieces.append("*")
+        label = self._label_here()
+        if label is not None and self._ahead(2).says("*"):
+            row.labels = self._variables(label)
+            self.i += 3
+            row.pieces.append("*")
+        self._row(row, call, stop=(")",))
+        self._close(call)
+        row.pieces.append(")")
+
+    def _row(self, row: _Row, call: Token, stop: tuple[str, ...]) -> None:
+        """An expression on one row, up to a sign that ends it."""
+        depth = 0
+        while depth or not self._now().says(*stop):
+            token = self._now()
+            if token.kind == "end":
+                self.scope.refuse(call, f"`(` after {call.name} is never closed", "add `)`")
+            row.pieces.append(self._row_piece(row, call))
+            if self.tokens[self.i - 1] is token:
+                depth += 1 if token.says("(") else -1 if token.says(")") else 0
+
+    def _row_piece(self, row: _Row, call: Token) -> str:
+        token = self._now()
+        if self._mode_ahead() or (self._calls(0) and self._refused_inside(token.name.lower())):
+            outer = call.name.upper()
+            self.scope.refuse(
+                token,
+                f"{token.name.upper()} can't stand inside {outer}",
+                "only PREV(LAST(...)) and its like are nested, PREV or NEXT outside, FIRST or LAST directly in it",
+            )
+        if self._calls(0) and token.name.lower() == "classifier":
+            row.asks = True
+            self._same(row, self._classifier(), token, call)
+            return CLASSIFIER
+        if self._calls(0) and token.name.lower() == "match_number":
+            row.asks = True
+            self._empty_call()
+            return NUMBER
+        label = self._label_here()
+        if label is not None:
+            row.asks = True
+            self._same(row, self._variables(label), token, call)
+            return self._path(2)
+        if self._column_here():
+            row.asks = True
+            self._same(row, (), token, call)
+            return self._path(0)
+        return self._verbatim()
+
+    def _refused_inside(self, name: str) -> bool:
+        return name in ("prev", "next", "first", "last") or self._aggregates(name)
+
+    def _same(self, row: _Row, labels: Labels, token: Token, call: Token) -> None:
+        if row.labels is not None and row.labels != labels:
+            self.scope.refuse(
+                token,
+                f"{call.name.upper()} speaks of rows of {_named(row.labels)} and of {_named(labels)}",
+                "all columns in it must be of one variable; take one call for each",
+            )
+        row.labels = labels
+
+    def _classifier(self) -> Labels:
+        call = self._take()
+        self._take()
+        if self._now().says(")"):
+            self._take()
+            return ()
+        labels = self._variables(self._take())
+        self._close(call)
+        return labels
+
+    def _empty_call(self) -> None:
+        call = self._take()
+        self._take()
+        if not self._now().says(")"):
+            self.scope.refuse(self._now(), f"{call.name.upper()}() has no arguments, got {self._now()}")
+        self._take()
+
+    def _hole(self, value: Value) -> str:
+        if value not in self.values:
+            self.values.append(value)
+        return f"__v{self.values.index(value)}"
+
+    def _mode_ahead(self) -> bool:
+        return self._now().says("RUNNING", "FINAL") and self._ahead(1).names and self._ahead(2).says("(")
+
+    def _mode(self) -> str:
+        return self._take().text.upper() if self._mode_ahead() else ""
+
+    def _calls(self, n: int) -> bool:
+        return self._ahead(n).names and self._ahead(n + 1).says("(")
+
+    def _aggregates(self, name: str) -> bool:
+        return name in NAMES or name in OTHER_NAMES
+
+    def _label_here(self) -> Token | None:
+        """The variable that qualifies what follows, if there is one."""
+        token, after = self._now(), self._ahead(2)
+        if not self._ahead(1).says(".") or not (after.names or after.says("*")):
+            return None
+        if self.i and self.tokens[self.i - 1].says("."):
+            return None
+        quoted = token.text.startswith('"')
+        if (not token.names and not quoted) or token.text in self.lambdas:
+            return None
+        if canonical(token) in self.scope.variables:
+            return token
+        if quoted or (self.scope.columns is not None and token.name.lower() not in self.columns):
+            self._variables(token)
+        return None
+
+    def _variables(self, token: Token) -> Labels:
+        name = canonical(token)
+        if name not in self.scope.variables:
+            known = {*self.scope.variables, *(self.scope.columns or ())}
+            self.scope.refuse(token, f"there is no pattern variable `{name}`", did_you_mean(name, known))
+        return self.scope.variables[name]
+
+    def _column_here(self) -> bool:
+        token = self._now()
+        if not token.names or token.name.lower() not in self.columns or self._ahead(1).says("("):
+            return False
+        before = self.tokens[self.i - 1] if self.i else None
+        if before is not None and before.says(".", "AS"):
+            return False
+        follows = self._ahead(1)
+        literal = token.kind == "word" and follows.kind == "text"  # date '2026-01-01'
+        unit = token.kind == "word" and before is not None and before.kind in ("number", "text")
+        return not literal and not unit and token.text not in self.lambdas
+
+    def _path(self, skip: int) -> str:
+        """A column and the fields picked out of it, as they stand; `skip` tokens of qualification are left out."""
+        self.i += skip
+        begin = self._take()
+        while self._now().says(".") and self._ahead(1).names:
+            self.i += 2
+        return self.scope.statement[begin.at : self.tokens[self.i - 1].end]
+
+    def _verbatim(self) -> str:
+        """A token that is Spark's. Subqueries become constants, and ARRAY[...] becomes array(...)."""
+        token = self._take()
+        if token.says("EXISTS") and self._now().says("(") and self._ahead(1).says(*_QUERY):
+            return self._subquery(self._take(), "exists")
+        if token.says("(") and self._now().says(*_QUERY):
+            lists = self.i > 1 and self.tokens[self.i - 2].says("IN")
+            return self._subquery(token, "in" if lists else "scalar")
+        if token.says("ARRAY") and self._now().says("["):
+            self._take()
+            self.brackets.append(")")
+            return "array ("
+        if token.says("["):
+            self.brackets.append("]")
+        if token.says("]") and self.brackets:
+            return self.brackets.pop()
+        if token.says("VARCHAR") and not self._now().says("("):
+            return "string"
+        return token.text
+
+    def _subquery(self, opened: Token, kind: str) -> str:
+        depth = 1
+        while depth:
+            token = self._take()
+            if token.kind == "end":
+                self.scope.refuse(opened, "`(` is never closed", "add `)`")
+            depth += 1 if token.says("(") else -1 if token.says(")") else 0
+        inner = self.scope.statement[opened.end : self.tokens[self.i - 1].at]
+        self.subqueries.append(Subquery(kind, inner))
+        return f"(__q{len(self.subqueries) - 1})"
+
+    def _now(self) -> Token:
+        return self.tokens[self.i]
+
+    def _ahead(self, n: int) -> Token:
+        return self.tokens[min(self.i + n, len(self.tokens) - 1)]
+
+    def _take(self) -> Token:
+        token = self.tokens[self.i]
+        self.i = min(self.i + 1, len(self.tokens) - 1)
+        return token
+
+
+def _lambdas(tokens: list[Token]) -> set[str]:
+    """The arguments of lambda functions, which are no columns: `x -> x.price`, `(a, b) -> a + b`."""
+    found: set[str] = set()
+    for i, token in enumerate(tokens):
+        if token.says("->") and i:
+            at = i - 1
+            found.add(tokens[at].text)
+            while tokens[i - 1].says(")") and at and not tokens[at].says("("):
+                at -= 1
+                found.add(tokens[at].text)
+    return found
+
+
+def _named(labels: Labels) -> str:
+    return " and ".join(labels) if labels else "any variable"

@@ -1,0 +1,133 @@
+"""What a plan says about a query with `MATCH_RECOGNIZE` before Spark sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace import Pipeline, connect, windows
+from headrace.documents import dump, from_text
+from headrace.errors import OptionError, PlanError
+from headrace.plan.cautions import cautions_of
+from headrace.plan.nodes import Ref, RowPattern
+from headrace.plan.queries import queries_of
+
+SCHEMA = "symbol string, price double, ts timestamp"
+FALLS = """select m.symbol, m.low from ticks match_recognize (
+  partition by symbol order by ts measures last(down.price) as low
+  pattern (down{3,}) define down as down.price < prev(down.price)) as m"""
+
+
+def stocks(query: str, *, timed: bool = True) -> Pipeline:
+    pipeline = Pipeline("stocks")
+    ticks = pipeline.read("ticks", connect.memory(), schema=SCHEMA)
+    if timed:
+        ticks.event_time("ts")
+    pipeline.sql("falls", query).write("out", connect.memory())
+    return pipeline
+
+
+def problem(query: str, *, timed: bool = True) -> str:
+    with pytest.raises(PlanError) as caught:
+        stocks(query, timed=timed).check()
+    return str(caught.value)
+
+
+def test_the_source_is_matched_with_the_time_it_was_given() -> None:
+    plan = stocks(FALLS).check()
+    falls = plan["falls"]
+    assert isinstance(falls, RowPattern)
+    assert (falls.input, falls.outputs) == (Ref("ticks:event_time"), ("", "late"))
+    assert [query.name for query in queries_of(plan)] == ["falls"]
+
+
+def test_a_stream_is_matched_under_the_name_this() -> None:
+    pipeline = Pipeline("p")
+    timed = pipeline.read("ticks", connect.memory(), schema=SCHEMA).event_time("ts").where("price > 0")
+    matches = timed.sql("falls", FALLS.replace("from ticks", "from this"))
+    assert str(matches.late) == "<falls.late of p>"
+    matches.write("out", connect.memory())
+    assert pipeline.check()["falls"].inputs == (Ref("ticks:where"),)
+
+
+def test_only_a_row_pattern_has_late_rows() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("ticks", connect.memory(), schema=SCHEMA)
+    with pytest.raises(OptionError, match="only of a query with MATCH_RECOGNIZE"):
+        _ = pipeline.sql("high", "select * from ticks where price > 3").late
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "hint"),
+    [
+        (FALLS.replace("order by ts", "order by price"),
+         "ORDER BY price at line 2, column 32: rows are matched in the order of their event time, `ts`", "write ORDER BY ts"),
+        (FALLS.replace("order by ts", "order by ts desc"), "a stream goes on in time", "write ORDER BY ts"),
+        (FALLS.replace("order by ts", "order by ts, price"), "ORDER BY price at", "keep the order they came in"),
+        (FALLS.replace("by symbol", "by symbl"), "PARTITION BY `symbl`, and there is no such column", "`symbol`"),
+        (FALLS.replace("as low", "as symbol"), "the measure `symbol` has the name of a column", "rename"),
+        (FALLS.replace("prev(down.price)", "prev(dwn.price)"),
+         "at line 3, column 55: there is no pattern variable `DWN`", "did you mean `DOWN`?"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, said: str, hint: str) -> None:
+    text = problem(query)
+    assert said in text
+    assert hint in text
+
+
+def test_rows_need_time() -> None:
+    assert "match_recognize needs rows with time" in problem(FALLS, timed=False)
+
+
+def test_panes_are_matched_in_their_own_order() -> None:
+    pipeline = Pipeline("p")
+    ticks = pipeline.read("ticks", connect.memory(), schema=SCHEMA).event_time("ts")
+    panes = ticks.key_by("symbol").window(windows.tumbling("1 minute")).aggregate("low", low="min(price)")
+    query = "select * from low match_recognize (partition by symbol {} measures last(low) as l pattern (A))"
+    panes.sql("ordered", query.format("")).write("out", connect.memory())
+    pipeline.check()
+    panes.sql("other", query.format("order by window")).write("more", connect.memory())
+    with pytest.raises(PlanError, match="the time of these rows is not a column"):
+        pipeline.check()
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (FALLS.replace("m.symbol, m.low", "count(*)"), "this one groups, joins or counts them"),
+        (FALLS + ", other", "this one groups, joins or counts them"),
+        (FALLS + " where m.low in (select x from other)", "this one reads another table too"),
+    ],
+)
+def test_around_the_clause_nothing_needs_state(query: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said) as caught:
+        stocks(query)
+    assert "go on in the next" in str(caught.value)
+
+
+def test_a_match_without_an_end_is_cautioned_against() -> None:
+    said = [str(caution) for caution in cautions_of(stocks(FALLS).check())]
+    assert any("a match may go on for ever" in text and "WITHIN INTERVAL" in text for text in said)
+    bounded = FALLS.replace("(down{3,})", "(down{3,}) within interval '1' hour")
+    assert cautions_of(stocks(bounded).check()) == []
+
+
+def test_explain_says_what_is_kept() -> None:
+    shown = stocks(FALLS).explain(width=160)
+    assert "the rows of each symbol of the match that is open" in shown
+    assert "Spark has no MATCH_RECOGNIZE" in shown
+
+
+def test_a_document_has_the_same_plan() -> None:
+    pipeline = stocks(FALLS)
+    text = dump(pipeline)
+    assert "match_recognize" in text
+    assert from_text(text).graph == pipeline.graph
+
+
+def test_a_document_tells_the_place_in_the_query() -> None:
+    text = dump(stocks(FALLS)).replace("pattern (down", "patern (down")
+    with pytest.raises(
+        Exception, match=r"line 3, column 3: expected a part of MATCH_RECOGNIZE, got `patern`"
+    ):
+        from_text(text)

@@ -1,0 +1,259 @@
+"""`MATCH_RECOGNIZE` is read as it is written, and what can't be read is told with its line and column."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.errors import OptionError
+from headrace.sql.clause import MatchRecognize
+from headrace.sql.expressions import Aggregation, MatchNumber, Navigation
+from headrace.sql.pattern import (
+    Alternatives,
+    Anchor,
+    Exclusion,
+    Pattern,
+    Permutation,
+    Repeat,
+    Sequence,
+    Variable,
+)
+from headrace.sql.statement import cut
+
+A, B, C = map(Variable, "ABC")
+COLUMNS = ("symbol", "price", "ts")
+
+
+def read(inside: str) -> MatchRecognize:
+    found = cut(f"select * from ticks match_recognize ({inside})", where="hits")
+    assert found is not None
+    return found.clause
+
+
+def pattern(text: str) -> Pattern:
+    return read(f"pattern ({text})").pattern
+
+
+def refusal(statement: str) -> str:
+    with pytest.raises(OptionError) as caught:
+        cut(statement, where="hits")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("A B+", Sequence((A, Repeat(B, 1, None)))),
+        ("a", A),
+        ('"a" `b c`', Sequence((Variable("a"), Variable("b c")))),
+        ("A | B C", Alternatives((A, Sequence((B, C))))),
+        ("(A | B)*?", Repeat(Alternatives((A, B)), 0, None, greedy=False)),
+        ("A? B?? C+?", Sequence((Repeat(A, 0, 1), Repeat(B, 0, 1, False), Repeat(C, 1, None, False)))),
+        ("A{2} B{2,} C{,5}", Sequence((Repeat(A, 2, 2), Repeat(B, 2, None), Repeat(C, 0, 5)))),
+        ("A{2,5}? B{,}", Sequence((Repeat(A, 2, 5, False), Repeat(B, 0, None)))),
+        ("()", Sequence(())),
+        ("() | A", Alternatives((Sequence(()), A))),
+        ("^ A $", Sequence((Anchor("start"), A, Anchor("end")))),
+        ("A {- B+ -} C", Sequence((A, Exclusion(Repeat(B, 1, None)), C))),
+        ("{- A -}* B", Sequence((Repeat(Exclusion(A), 0, None), B))),
+        ("permute(A, B C)", Permutation((A, Sequence((B, C))))),
+        ("A /* then */ B -- end\n", Sequence((A, B))),
+    ],
+)
+def test_patterns_are_read_as_trees(text: str, tree: Pattern) -> None:
+    assert pattern(text) == tree
+
+
+def test_every_part_of_a_clause_is_read() -> None:
+    clause = read(
+        """partition by symbol order by ts asc nulls last
+           measures first(A.price) as start, classifier() as label
+           all rows per match with unmatched rows
+           after match skip to first B
+           pattern (A B+ C?) within interval '10' minutes
+           subset U = (A, B), W = (B, C)
+           define B as B.price < prev(B.price), C as sum(U.price) > 10"""
+    )
+    assert clause.partition_by == ("symbol",)
+    assert [(key.text, key.descending) for key in clause.order_by] == [("ts", False)]
+    assert [(name, text.text) for name, text in clause.measures] == [
+        ("start", "first(A.price)"),
+        ("label", "classifier()"),
+    ]
+    assert (clause.rows, clause.skip, clause.skip_to) == ("with_unmatched", "to_first", ("B",))
+    assert clause.within == 600_000_000
+    assert clause.subsets == (("U", ("A", "B")), ("W", ("B", "C")))
+    assert [name for name, _ in clause.define] == ["B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("text", "skip", "to"),
+    [
+        ("past last row", "past_last", ()),
+        ("to next row", "to_next", ()),
+        ("to first B", "to_first", ("B",)),
+        ("to last B", "to_last", ("B",)),
+        ("to B", "to_last", ("B",)),
+        ("to last U", "to_last", ("A", "B")),
+    ],
+)
+def test_every_skip_is_read(text: str, skip: str, to: tuple[str, ...]) -> None:
+    clause = read(f"after match skip {text} pattern (A B) subset U = (A, B)")
+    assert (clause.skip, clause.skip_to) == (skip, to)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("one row per match", "one"),
+        ("", "one"),
+        ("all rows per match", "show_empty"),
+        ("all rows per match show empty matches", "show_empty"),
+        ("all rows per match omit empty matches", "omit_empty"),
+        ("all rows per match with unmatched rows", "with_unmatched"),
+    ],
+)
+def test_every_way_to_show_rows_is_read(text: str, rows: str) -> None:
+    assert read(f"{text} pattern (A)").rows == rows
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "values"),
+    [
+        ("B.price < prev(B.price)", "__v0 < __v1", (Navigation("price", ("B",)), Navigation("price", ("B",), shift=-1))),
+        ("price > 3", "__v0 > 3", (Navigation("price"),)),
+        ("next(last(A.price + 1, 2), 3) > 1", "__v0 > 1", (Navigation("price + 1", ("A",), skip=2, shift=3),)),
+        ("first(price, 1) > 1", "__v0 > 1", (Navigation("price", last=False, skip=1),)),
+        ("sum(U.price) / count(*) > avg(price)", "__v0 / __v1 > __v2",
+         (Aggregation("sum( price )", ("A", "B")), Aggregation("count( * )"), Aggregation("avg( price )"))),
+        ("count(A.*) = count()", "__v0 = __v1", (Aggregation("count( * )", ("A",)), Aggregation("count( * )"))),
+        ("classifier() = classifier(A)", "__v0 = __v1", (Navigation("__classifier"), Navigation("__classifier", ("A",)))),
+        ("match_number() = 1", "__v0 = 1", (MatchNumber(),)),
+        ("max(lower(classifier()) || match_number()) > 'a'", "__v0 > 'a'",
+         (Aggregation("max( lower ( __classifier ) || __match_number )"),)),
+        ("count(distinct A.price) filter (where A.price > 1) > 1", "__v0 > 1",
+         (Aggregation("count( distinct price ) filter ( where price > 1 )", ("A",)),)),
+        ("exists(array(price), x -> x > A.price)", "exists ( array ( __v0 ) , x -> x > __v1 )",
+         (Navigation("price"), Navigation("price", ("A",)))),
+        ("array_contains(ARRAY[price, 2], 1)", "array_contains ( array ( __v0 , 2 ) , 1 )", (Navigation("price"),)),
+        ("cast(price as varchar) = 'x'", "cast ( __v0 as string ) = 'x'", (Navigation("price"),)),
+        ("ts > timestamp '2026-01-01' and `price` > 1", "__v0 > timestamp '2026-01-01' and __v1 > 1",
+         (Navigation("ts"), Navigation("`price`"))),
+    ],
+)  # fmt: skip
+def test_expressions_become_formulas_over_values(written: str, text: str, values: tuple[object, ...]) -> None:
+    clause = read(f"pattern (A B) subset U = (A, B) define B as {written}")
+    holed = clause.condition(clause.define[0][1], COLUMNS)
+    assert (holed.text, holed.values) == (text, values)
+
+
+def test_measures_are_running_unless_they_say_final() -> None:
+    clause = read(
+        "measures final last(A.price) as a, running sum(price) as b, final count(*) as c pattern (A)"
+    )
+    made = [clause.measure(text, COLUMNS).values[0] for _, text in clause.measures]
+    assert [value.final for value in made if not isinstance(value, MatchNumber)] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said", "hint"),
+    [
+        ("select * from t match_recognize (patern (A))",
+         "at line 1, column 34: expected a part of MATCH_RECOGNIZE, got `patern`", "did you mean `PATTERN`?"),
+        ("select *\nfrom t match_recognize (\n  pattern (A B) define D as true)",
+         "at line 3, column 24: DEFINE of `D`, which is not in PATTERN", "Known: A, B"),
+        ("select * from t match_recognize (order by ts)", "column 45: PATTERN is missing", "add PATTERN"),
+        ("select * from t match_recognize (pattern (A", "column 33: `(` is never closed", "add `)`"),
+        ("select * from t match_recognize (pattern (A))) x match_recognize (pattern (B))",
+         "a second MATCH_RECOGNIZE in one query", "make a step of each"),
+        ("select * from (values 1) match_recognize (pattern (A))",
+         "column 24: MATCH_RECOGNIZE is over a stream by its name, got `)`", "a step of its own"),
+        ("select * from t match_recognize (pattern (A) pattern (B))", "PATTERN is there already", "once"),
+        ("select * from t match_recognize (define A as true pattern (A))", "column 51: DEFINE comes last", "PATTERN (...) DEFINE"),
+        ("select * from t match_recognize (pattern (A*+))", "column 45: a second quantifier `+`", "( )"),
+        ("select * from t match_recognize (pattern (A{3,2}))", "column 44: expected {least,most}, got {3,2}", "{2,3}"),
+        ("select * from t match_recognize (pattern (A{}))", "column 44: expected a number in `{}`", "{2,5}"),
+        ("select * from t match_recognize (pattern (A{0,0}))", "a most of 1 or more, got 0", "leave the part out"),
+        ("select * from t match_recognize (pattern (A{1.5}))", "expected a whole number, got `1.5`", ""),
+        ("select * from t match_recognize (pattern (A || B))", "expected one `|`", "A | B"),
+        ("select * from t match_recognize (pattern ((A B))", "is never closed", ""),
+        ("select * from t match_recognize (pattern (* A))", "column 43: expected a pattern variable", ""),
+        ("select * from t match_recognize (pattern ({- A }))", "expected `-`, got `}`", "{- A B -}"),
+        ("select * from t match_recognize (pattern (permute(A,B,C,D,E,F,G)))",
+         "PERMUTE of 7 parts has 5,040 orders", "at most 6"),
+        ("select * from t match_recognize (pattern ((A{1,999} B){1,999}))", "the pattern is too large", "smaller counts"),
+        ("select * from t match_recognize (partition by lower(k) pattern (A))",
+         "PARTITION BY takes columns, got an expression", "with_columns"),
+        ("select * from t match_recognize (order by pattern (A))", "expected a column to order by, got `pattern`", ""),
+        ("select * from t match_recognize (measures last(x) pattern (A))", "expected `AS` and a name", "AS price"),
+        ("select * from t match_recognize (measures 1 as a, 2 as A pattern (A))",
+         "there is a measure `A` already", "rename one"),
+        ("select * from t match_recognize (one row per match all rows per match pattern (A))",
+         "ROWS PER MATCH is said already", "ONE ROW or ALL ROWS"),
+        ("select * from t match_recognize (all rows per match with unmatched rows pattern ({- A -}))",
+         "WITH UNMATCHED ROWS can't be combined with an exclusion", "leave one of them out"),
+        ("select * from t match_recognize (after match skip two next row pattern (A))",
+         "expected PAST LAST ROW or TO ..., got `two`", "SKIP PAST LAST ROW"),
+        ("select * from t match_recognize (after match skip to D pattern (A B))",
+         "there is no pattern variable `D`", "Known: A, B"),
+        ("select * from t match_recognize (initial pattern (A))", "INITIAL is for window functions", "^ A B"),
+        ("select * from t match_recognize (pattern (A) within interval '3' moons)",
+         "WITHIN: expected a length of time, got '3 moons'", "such as"),
+        ("select * from t match_recognize (pattern (A B) subset A = (B))", "`A` has the name of a variable", "rename"),
+        ("select * from t match_recognize (pattern (A B) subset U = (A, D))", "column 63: there is no pattern variable `D`", ""),
+        ("select * from t match_recognize (pattern (A) define A as)", "expected a condition", ""),
+        ("select * from t match_recognize (pattern (A) define A as true, a as false)", "`A` is defined already", "AND"),
+        ("select * from t match_recognize (pattern (A) define A = true)", "expected `AS`, got `=`", "DEFINE A AS"),
+        ("select * from t match_recognize (pattern (A) define A as final last(A.x) > 1)",
+         "column 64: FINAL can't be said in DEFINE", "leave FINAL out"),
+        ("select * from t match_recognize (pattern (A) define A as final sum(A.x) > 1)", "FINAL can't be said in DEFINE", ""),
+        ("select * from t match_recognize (pattern (A) define A as running prev(A.x) > 1)",
+         "RUNNING can't be said of PREV", "PREV(RUNNING LAST(...))"),
+        ("select * from t match_recognize (pattern (A) define A as running abs(A.x) > 1)",
+         "RUNNING is for FIRST, LAST and aggregates", "RUNNING LAST"),
+        ("select * from t match_recognize (pattern (A) define A as first(prev(A.x)) > 1)",
+         "PREV can't stand inside FIRST", "PREV or NEXT outside"),
+        ("select * from t match_recognize (pattern (A) define A as sum(last(A.x)) > 1)", "LAST can't stand inside SUM", ""),
+        ("select * from t match_recognize (pattern (A) define A as prev(1 + last(A.x)) > 1)", "LAST can't stand inside PREV", ""),
+        ("select * from t match_recognize (pattern (A B) define A as sum(A.x + B.x) > 1)",
+         "SUM speaks of rows of A and of B", "one variable"),
+        ("select * from t match_recognize (pattern (A) define A as prev(A.x, n) > 1)",
+         "expected a number of rows as the second argument of PREV, got `n`", ""),
+        ("select * from t match_recognize (pattern (A) define A as prev(A.x, 1, 2) > 1)", "expected `)` after the arguments of PREV", ""),
+        ("select * from t match_recognize (pattern (A) define A as match_number(1) > 1)", "MATCH_NUMBER() has no arguments", ""),
+        ("select * from t match_recognize (pattern (A) define A as classifier(D) = 'A')", "there is no pattern variable `D`", ""),
+        ("select * from t match_recognize (pattern (A) define A as sum(A.x) over () > 1)", "OVER can't follow sum here", ""),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_told_with_its_place(statement: str, said: str, hint: str) -> None:
+    text = refusal(statement)
+    assert said in text
+    assert hint in text
+
+
+def test_names_are_checked_once_the_columns_are_known() -> None:
+    clause = read("pattern (A B) define B as D.price > 1, A as last(1) > 0")
+    with pytest.raises(OptionError, match="there is no pattern variable `D`"):
+        clause.condition(clause.define[0][1], COLUMNS)
+    with pytest.raises(OptionError, match="LAST holds no column"):
+        clause.condition(clause.define[1][1], COLUMNS)
+
+
+def test_the_rest_of_the_query_keeps_its_places() -> None:
+    query = "select m.price\nfrom ticks match_recognize (\n  pattern (A)\n) as m where m.price > 1"
+    found = cut(query, where="hits")
+    assert found is not None
+    assert (found.table, len(found.rest), found.rest.index("where")) == (
+        "ticks",
+        len(query),
+        query.index("where"),
+    )
+    assert cut("select 1 from t", where="hits") is None
+    assert cut("select 'match_recognize (' from t -- match_recognize (", where="hits") is None
+
+
+@pytest.mark.parametrize("table", ["ticks t", "ticks as t", "ticks"])
+def test_a_table_may_have_another_name(table: str) -> None:
+    found = cut(f"select * from {table} match_recognize (pattern (A)) m", where="hits")
+    assert found is not None
+    assert found.table == "ticks"
+    assert found.rest.split() == ["select", "*", "from", "ticks", "m"]
