@@ -84,7 +84,7 @@ CONDITIONS: dict[str, Condition] = {
 }
 
 variables = st.sampled_from("AABBCDEF").map(Variable)
-anchors = st.sampled_from(["start", "end"]).map(Anchor)
+anchors = st.sampled_from([Anchor("start"), Anchor("end")])
 
 
 def larger(inner: st.SearchStrategy[Pattern]) -> st.SearchStrategy[Pattern]:
@@ -94,7 +94,7 @@ def larger(inner: st.SearchStrategy[Pattern]) -> st.SearchStrategy[Pattern]:
         several.map(Sequence),
         several.map(Alternatives),
         st.lists(inner, min_size=2, max_size=3).map(tuple).map(Permutation),
-        st.builds(lambda of, n, greedy: Repeat(of, *n, greedy), inner, counts, st.booleans()),
+        st.builds(lambda of, n, greedy: Repeat(of, n[0], n[1], greedy), inner, counts, st.booleans()),
         st.builds(Exclusion, inner),
     )
 

@@ -7,6 +7,10 @@ from headrace.plan.nodes import Ref
 from headrace.streams.stream import Stream
 
 
+class _NoLateRowsError(OptionError, AttributeError):
+    """An option that isn't there, to a reader; an attribute that isn't there, to Python."""
+
+
 class Queried(Stream):
     """Rows of a SQL query. They have no time of their own: `event_time` gives them one."""
 
@@ -20,7 +24,7 @@ class Queried(Stream):
             OptionError: the query has none, so Spark alone knows what was late.
         """
         if "late" not in self._pipeline.graph[self._ref.step].outputs:
-            raise OptionError(
+            raise _NoLateRowsError(
                 "there are late rows only of a query with MATCH_RECOGNIZE",
                 where=f"`{self._ref.step}`",
                 hint="window(...).aggregate(...) has them too",
