@@ -83,11 +83,10 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     if (view := kernel.StateView.of(trunk._jdf)) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
         return [_native(files, kernel.NativeView.of(trunk._jdf), names)]
-    stored = files.frame(WINDOWS).select("key", "user_map_value.value")
+    stored = files.frame(WINDOWS).select("key", "user_map_key.value", "user_map_value.value")
     parts = [(WINDOWS, DataFrame(view.windows(stored._jdf), files.spark))]
     if view.ordered():
-        rows = files.frame(WAITING).select("key", "list_element.value")
-        parts.append((WAITING, DataFrame(view.waiting(rows._jdf), files.spark)))
+        parts.append((WAITING, DataFrame(view.waiting(stored._jdf), files.spark)))
     return parts
 
 

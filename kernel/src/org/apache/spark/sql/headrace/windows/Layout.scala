@@ -4,7 +4,7 @@
 package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Literal, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.types._
 
 /**
@@ -66,7 +66,11 @@ final class Layout(
   /** Rows of a batch, in arrival order where that matters. Takes copies: Spark reuses its rows. */
   def arrived(rows: Iterator[InternalRow], matters: Boolean): Iterator[InternalRow] =
     if (position < 0 || !matters) rows
-    else rows.map(_.copy()).toArray.sortWith((a, b) => before(a, b)).iterator
+    else Arrival.sorted(rows, position)
+
+  /** A row as it waits in state: without what it is not asked for again, its position above all. Reuses its result. */
+  @transient lazy val waiting: UnsafeProjection = UnsafeProjection.create(
+    input.map(a => if (a.name == "__position" || a.name == "__ts") Literal(null, a.dataType) else a), input)
 
   /** The key of a row, as the columns of `keys`. */
   @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
@@ -78,17 +82,6 @@ final class Layout(
     row
   }
 
-  private def before(a: InternalRow, b: InternalRow): Boolean = {
-    val (p, q) = (a.getStruct(position, 3), b.getStruct(position, 3))
-    if (p == null || q == null) p != null && q == null
-    else {
-      val source = text(p, 0).compareTo(text(q, 0))
-      val partition = if (source != 0) source else text(p, 1).compareTo(text(q, 1))
-      if (partition != 0) partition < 0 else p.getLong(2) < q.getLong(2)
-    }
-  }
-
-  private def text(row: InternalRow, i: Int): String = if (row.isNullAt(i)) "" else row.getString(i)
   private def ordinal(name: String): Int = input.indexWhere(_.name == name)
   private def fields(of: Seq[Attribute]): StructType = StructType(of.map(a => StructField(a.name, a.dataType)))
   private def fields(names: Seq[String], types: Seq[DataType]): Seq[StructField] =

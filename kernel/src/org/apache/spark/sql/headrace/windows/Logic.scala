@@ -70,11 +70,11 @@ object Logic {
       case s: Sliding => new Aligned(panes, Grid.sliding(s))
       case Everything => new Aligned(panes, Grid.Everything)
       case Session(gap) => new Sessions(panes, gap)
-      case c: Count => new CountWindows(panes, c)
+      case c: Count => new CountWindows(panes, c, layout)
       case d: Delta => new DeltaWindows(panes, d, layout)
       case Punctuation => new PunctuatedWindows(panes, layout)
       case Landmark => new LandmarkWindows(panes, layout)
-      case r: Reset => new ResetWindows(panes, r)
-      case Trailing(size) => new TrailingWindows(panes, size)
+      case r: Reset => new ResetWindows(panes, r, layout)
+      case Trailing(size) => new TrailingWindows(panes, size, layout)
     }
 }

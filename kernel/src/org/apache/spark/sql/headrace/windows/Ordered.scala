@@ -6,36 +6,38 @@ package org.apache.spark.sql.headrace.windows
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
 import scala.collection.mutable
 
-/** What a key with windows that depend on order remembers, besides the rows that wait. */
+/** What a key with windows that depend on order remembers. */
 final class OrderedState {
   /** Rows taken so far, and the number of the next window. */
   var taken: Long = 0
   var number: Long = 0
-  /** The event time of the earliest row that waits. */
-  var earliest: Long = Long.MaxValue
   /** When a timer comes, in milliseconds. */
   var wake: Long = Long.MaxValue
   /** Open windows, the oldest first. */
   val open: mutable.ArrayBuffer[Cell] = mutable.ArrayBuffer.empty
+  /** Rows that wait for the watermark. */
+  val backlog = new Backlog
 }
 
-/** The state as bytes. */
+/** The state as bytes, in slot 0 of its key; rows that wait may be in slots after it. */
 final class OrderedCodec(panes: Panes) {
-  private val out = new Output(256, -1)
+  private val out = new Output(1024, -1)
 
-  def write(state: OrderedState): Array[Byte] = {
+  def write(state: OrderedState, store: Store): Array[Byte] = {
     out.clear()
-    Seq(state.taken, state.number, state.earliest, state.wake).foreach(out.writeLong)
+    out.writeVarLong(state.taken, true)
+    out.writeVarLong(state.number, true)
+    out.writeLong(state.wake)
     out.writeVarInt(state.open.size, true)
     state.open.foreach { cell =>
       val bytes = panes.write(cell)
       out.writeVarInt(bytes.length, true)
       out.writeBytes(bytes)
     }
+    state.backlog.write(out, store)
     out.toBytes
   }
 
@@ -43,36 +45,13 @@ final class OrderedCodec(panes: Panes) {
     val state = new OrderedState
     if (bytes != null) {
       val in = new Input(bytes)
-      state.taken = in.readLong()
-      state.number = in.readLong()
-      state.earliest = in.readLong()
+      state.taken = in.readVarLong(true)
+      state.number = in.readVarLong(true)
       state.wake = in.readLong()
       (0 until in.readVarInt(true)).foreach(_ => state.open += panes.read(in.readBytes(in.readVarInt(true))))
+      state.backlog.read(in, bytes)
     }
     state
-  }
-}
-
-/** A row that waits for the watermark, as bytes: its time and itself. */
-object Waiting {
-  def write(time: Long, row: InternalRow): Array[Byte] = {
-    val unsafe = row.asInstanceOf[UnsafeRow]
-    val out = new Output(16 + unsafe.getSizeInBytes)
-    out.writeLong(time)
-    out.writeInt(unsafe.numFields)
-    out.writeBytes(unsafe.getBytes)
-    out.toBytes
-  }
-
-  def time(bytes: Array[Byte]): Long = new Input(bytes).readLong()
-
-  def read(bytes: Array[Byte]): Event = {
-    val in = new Input(bytes)
-    val time = in.readLong()
-    val row = new UnsafeRow(in.readInt())
-    val own = in.readBytes(bytes.length - 12)
-    row.pointTo(own, own.length)
-    Event(row, Some(time))
   }
 }
 
@@ -81,10 +60,12 @@ object Waiting {
  * behind the watermark is late; in arrival order rows are taken as they come. Closing is the on-time pane, and at the
  * end of the input what is open closes.
  */
-abstract class Ordered(panes: Panes) extends Logic {
+abstract class Ordered(panes: Panes, layout: Layout) extends Logic {
   protected val spec: Spec = panes.spec
   private val codec = new OrderedCodec(panes)
   private val arrival = spec.arrival || spec.clockTime
+  /** Rows of this call that went into windows. */
+  private var folded = 0L
 
   /** One row, in order: opens, fills and closes windows. */
   protected def take(key: InternalRow, state: OrderedState, event: Event, now: Now, out: Emitter): Unit
@@ -98,20 +79,23 @@ abstract class Ordered(panes: Panes) extends Logic {
   override def rows(key: InternalRow, store: Store, events: Iterator[Event], now: Now, out: Emitter): Unit = {
     val state = codec.read(store.get(0))
     release(key, store, state, now, out)
-    val waits = mutable.ArrayBuffer.empty[Array[Byte]]
-    events.foreach { event =>
-      panes.counts.add(Counts.Rows, 1)
-      event.time match {
-        case None => late(event, None, now, Reason.NoEventTime, out)
-        case Some(time) if time < 0 || (!arrival && time < now.watermark) => late(event, None, now, Reason.TooLate, out)
-        case Some(_) if arrival => take(key, state, event, now, out)
-        case Some(time) =>
-          waits += Waiting.write(time, event.row)
-          state.earliest = math.min(state.earliest, time)
-          panes.counts.add(Counts.Pending, 1)
+    var came, waits = 0L
+    while (events.hasNext) {
+      val event = events.next()
+      came += 1
+      if (event.time.isEmpty) late(event, None, now, Reason.NoEventTime, out)
+      else {
+        val time = event.time.get
+        if (time < 0 || (!arrival && time < now.watermark)) late(event, None, now, Reason.TooLate, out)
+        else if (arrival) take(key, state, event, now, out)
+        else {
+          state.backlog.add(time, layout.waiting(event.row))
+          waits += 1
+        }
       }
     }
-    store.append(waits.toSeq)
+    panes.counts.add(Counts.Rows, came)
+    panes.counts.add(Counts.Pending, waits)
     settle(key, store, state, now, panes.unvisited(now), out)
   }
 
@@ -123,18 +107,23 @@ abstract class Ordered(panes: Panes) extends Logic {
     settle(key, store, state, now, due, out)
   }
 
-  /** Takes a row into these windows; one whose trigger has finished takes no more. */
-  protected def place(event: Event, cells: Iterable[Cell], now: Now, out: Emitter): Unit = {
-    val takers = cells.filterNot(_.closed)
-    takers.foreach { cell =>
-      panes.fold(cell, event)
-      event.time.foreach { time =>
-        cell.start = math.min(cell.start, time)
-        cell.end = math.max(cell.end, time)
+  /** Takes a row into the open windows; one whose trigger has finished takes no more. */
+  protected def place(event: Event, state: OrderedState, now: Now, out: Emitter): Unit = {
+    val (cells, time) = (state.open, event.time.get)
+    var taken = false
+    var i = 0
+    while (i < cells.size) {
+      val cell = cells(i)
+      if (!cell.closed) {
+        panes.fold(cell, event)
+        if (time < cell.start) cell.start = time
+        if (time > cell.end) cell.end = time
+        taken = true
       }
+      i += 1
     }
-    if (takers.isEmpty && cells.nonEmpty) late(event, Some((cells.last.start, cells.last.end)), now, Reason.Closed, out)
-    else panes.counts.add(Counts.Folded, 1)
+    if (taken || cells.isEmpty) folded += 1
+    else late(event, Some((cells.last.start, cells.last.end)), now, Reason.Closed, out)
   }
 
   protected def open(state: OrderedState, number: Long, event: Event, now: Now): Cell = {
@@ -159,14 +148,10 @@ abstract class Ordered(panes: Panes) extends Logic {
   }
 
   private def release(key: InternalRow, store: Store, state: OrderedState, now: Now, out: Emitter): Unit = {
-    if (state.earliest < now.watermark) {
-      val (ready, rest) = store.waiting.toVector.partition(Waiting.time(_) < now.watermark)
-      ready.sortBy(Waiting.time).foreach { bytes =>
-        panes.counts.add(Counts.Pending, -1)
-        take(key, state, Waiting.read(bytes), now, out)
-      }
-      store.replace(rest)
-      state.earliest = if (rest.isEmpty) Long.MaxValue else rest.map(Waiting.time).min
+    if (state.backlog.earliest < now.watermark) {
+      val ready = state.backlog.release(now.watermark, store)
+      panes.counts.add(Counts.Pending, -ready.length)
+      ready.foreach(held => take(key, state, held.event, now, out))
     }
     advance(key, state, now, out)
     if (now.ended) state.open.toVector.foreach(close(key, state, _, now, out))
@@ -175,12 +160,15 @@ abstract class Ordered(panes: Panes) extends Logic {
   private def settle(
       key: InternalRow, store: Store, state: OrderedState, now: Now, visited: Long, out: Emitter): Unit = {
     state.open.foreach(panes.settle(key, _, now, out))
+    panes.counts.add(Counts.Folded, folded)
+    folded = 0
     arm(store, state, now, visited)
-    store.put(0, codec.write(state))
+    store.put(0, codec.write(state, store))
   }
 
   private def arm(store: Store, state: OrderedState, now: Now, visited: Long): Unit = {
-    val first = if (state.earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(state.earliest, 1000L) + 1
+    val earliest = state.backlog.earliest
+    val first = if (earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(earliest, 1000L) + 1
     val end = if (state.open.isEmpty) Long.MaxValue else Time.millis(Time.End)
     val byTime = Seq(first, end, Time.millis(due(state))).min
     val at =

@@ -6,53 +6,55 @@ package org.apache.spark.sql.headrace.windows
 import org.apache.spark.sql.catalyst.InternalRow
 
 /** Window i holds the rows `i * every` to `i * every + size - 1` of its key, and closes with its last one. */
-final class CountWindows(panes: Panes, kind: Count) extends Ordered(panes) {
+final class CountWindows(panes: Panes, kind: Count, layout: Layout) extends Ordered(panes, layout) {
   override protected def take(key: InternalRow, state: OrderedState, event: Event, now: Now, out: Emitter): Unit = {
     val ordinal = state.taken
     state.taken += 1
     if (ordinal % kind.every == 0) open(state, ordinal / kind.every, event, now)
-    place(event, state.open, now, out)
-    state.open.headOption.filter(_.number * kind.every + kind.size - 1 == ordinal)
-      .foreach(close(key, state, _, now, out))
+    place(event, state, now, out)
+    if (state.open.nonEmpty && state.open.head.number * kind.every + kind.size - 1 == ordinal) {
+      close(key, state, state.open.head, now, out)
+    }
   }
 }
 
 /** A row whose value is further than `by` from the window's first opens a new one; a null value never does. */
-final class DeltaWindows(panes: Panes, kind: Delta, layout: Layout) extends Ordered(panes) {
+final class DeltaWindows(panes: Panes, kind: Delta, layout: Layout) extends Ordered(panes, layout) {
   override protected def take(key: InternalRow, state: OrderedState, event: Event, now: Now, out: Emitter): Unit = {
     val value = if (event.row.isNullAt(layout.of)) Double.NaN else event.row.getDouble(layout.of)
-    state.open.headOption.filter(cell => math.abs(value - cell.base) > kind.by)
-      .foreach(close(key, state, _, now, out))
+    if (state.open.nonEmpty && math.abs(value - state.open.head.base) > kind.by) {
+      close(key, state, state.open.head, now, out)
+    }
     if (state.open.isEmpty) {
       open(state, state.number, event, now)
       state.number += 1
     }
     if (state.open.head.base.isNaN) state.open.head.base = value
-    place(event, state.open, now, out)
+    place(event, state, now, out)
   }
 }
 
 /** The row that satisfies the condition closes the window, and is in it. */
-final class PunctuatedWindows(panes: Panes, layout: Layout) extends Ordered(panes) {
+final class PunctuatedWindows(panes: Panes, layout: Layout) extends Ordered(panes, layout) {
   override protected def take(key: InternalRow, state: OrderedState, event: Event, now: Now, out: Emitter): Unit = {
     if (state.open.isEmpty) {
       open(state, state.number, event, now)
       state.number += 1
     }
-    place(event, state.open, now, out)
+    place(event, state, now, out)
     if (layout.satisfied(event.row)) close(key, state, state.open.head, now, out)
   }
 }
 
 /** The row that satisfies the condition opens a window and closes the last; rows before the first are window 0. */
-final class LandmarkWindows(panes: Panes, layout: Layout) extends Ordered(panes) {
+final class LandmarkWindows(panes: Panes, layout: Layout) extends Ordered(panes, layout) {
   override protected def take(key: InternalRow, state: OrderedState, event: Event, now: Now, out: Emitter): Unit = {
     if (layout.satisfied(event.row)) {
       state.open.headOption.foreach(close(key, state, _, now, out))
       state.number += 1
     }
     if (state.open.isEmpty) open(state, state.number, event, now)
-    place(event, state.open, now, out)
+    place(event, state, now, out)
   }
 }
 
@@ -60,7 +62,7 @@ final class LandmarkWindows(panes: Panes, layout: Layout) extends Ordered(panes)
  * Windows that start anew with every reset of event time and fire at the end of each step, changed or not, once they
  * have had rows. Each step's window `[reset, end of the step)` is a window of its own that takes over the content.
  */
-final class ResetWindows(panes: Panes, kind: Reset) extends Ordered(panes) {
+final class ResetWindows(panes: Panes, kind: Reset, layout: Layout) extends Ordered(panes, layout) {
   override protected def take(key: InternalRow, state: OrderedState, event: Event, now: Now, out: Emitter): Unit = {
     val time = event.time.get
     state.open.headOption.foreach(roll(key, state, _, time, now, out))
@@ -72,7 +74,7 @@ final class ResetWindows(panes: Panes, kind: Reset) extends Ordered(panes) {
     }
     val cell = state.open.head
     val (start, end) = (cell.start, cell.end)
-    place(event, state.open, now, out)
+    place(event, state, now, out)
     cell.start = start
     cell.end = end
   }

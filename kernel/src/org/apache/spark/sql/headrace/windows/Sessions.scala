@@ -3,104 +3,148 @@
  */
 package org.apache.spark.sql.headrace.windows
 
+import com.esotericsoftware.kryo.io.{Input, Output}
+
 import org.apache.spark.sql.catalyst.InternalRow
 
 import scala.collection.mutable
 
+/** The open sessions of a key as bytes, in slot 0: there are few, and a row may touch any of them. */
+final class SessionCodec(panes: Panes) {
+  private val out = new Output(512, -1)
+
+  def write(open: Iterable[Cell]): Array[Byte] = {
+    out.clear()
+    out.writeVarInt(open.size, true)
+    open.foreach { cell =>
+      val bytes = panes.write(cell)
+      out.writeVarInt(bytes.length, true)
+      out.writeBytes(bytes)
+    }
+    out.toBytes
+  }
+
+  /** The sessions, the earliest first. */
+  def read(bytes: Array[Byte]): mutable.ArrayBuffer[Cell] = {
+    val open = mutable.ArrayBuffer.empty[Cell]
+    if (bytes != null) {
+      val in = new Input(bytes)
+      (0 until in.readVarInt(true)).foreach(_ => open += panes.read(in.readBytes(in.readVarInt(true))))
+    }
+    open
+  }
+}
+
 /** Sessions: a row's own window is `[t, t + gap)`, and windows that overlap are one. */
 final class Sessions(panes: Panes, gap: Long) extends Logic {
   private val spec = panes.spec
+  private val codec = new SessionCodec(panes)
+
+  /** The open sessions of the key at hand, the earliest first, and those among them that this call has changed. */
+  private var open = mutable.ArrayBuffer.empty[Cell]
+  private val touched = mutable.Set.empty[Cell]
+  private var latest: Cell = _
 
   override def rows(key: InternalRow, store: Store, events: Iterator[Event], now: Now, out: Emitter): Unit = {
-    val open = load(store)
-    val before = open.keys.toVector
-    val touched = mutable.LongMap.empty[Unit]
-    open.values.toVector.foreach(overtake(key, open, touched, _, now, out))
-    events.foreach { event =>
-      panes.counts.add(Counts.Rows, 1)
-      event.time match {
-        case None => late(event, None, now, Reason.NoEventTime, out)
-        case Some(time) => place(open, touched, event, time, now, out)
+    open = codec.read(store.get(0))
+    touched.clear()
+    latest = null
+    open.filterInPlace(cell => !overtaken(key, cell, now, out))
+    var came, folded = 0L
+    while (events.hasNext) {
+      val event = events.next()
+      came += 1
+      if (event.time.isEmpty) late(event, None, now, Reason.NoEventTime, out)
+      else if (place(event, event.time.get, now, out)) folded += 1
+    }
+    panes.counts.add(Counts.Rows, came)
+    panes.counts.add(Counts.Folded, folded)
+    open.foreach { cell =>
+      if (touched(cell)) {
+        panes.settle(key, cell, now, out)
+        panes.arm(cell, store, now, panes.unvisited(now))
       }
     }
-    touched.keys.toArray.sorted.flatMap(open.get).foreach { cell =>
-      panes.settle(key, cell, now, out)
-      panes.arm(cell, store, now, panes.unvisited(now))
-      store.put(cell.start, panes.write(cell))
-    }
-    before.filterNot(open.contains).foreach(store.remove)
+    keep(store)
   }
 
   override def visit(key: InternalRow, store: Store, due: Long, now: Now, out: Emitter): Unit = {
-    val open = load(store)
-    open.values.toVector.foreach { cell =>
+    open = codec.read(store.get(0))
+    open.filterInPlace { cell =>
       if (cell.wake <= due) cell.wake = Long.MaxValue
       panes.visit(key, cell, now, out)
-      if (panes.expired(cell, now)) {
-        panes.expire(cell)
-        store.remove(cell.start)
-      } else {
-        panes.arm(cell, store, now, due)
-        store.put(cell.start, panes.write(cell))
-      }
+      val over = panes.expired(cell, now)
+      if (over) panes.expire(cell) else panes.arm(cell, store, now, due)
+      !over
     }
+    keep(store)
   }
 
-  private def load(store: Store): mutable.TreeMap[Long, Cell] =
-    mutable.TreeMap.from(store.all.map { case (start, bytes) => start -> panes.read(bytes) })
+  private def keep(store: Store): Unit =
+    if (open.isEmpty) store.remove(0) else store.put(0, codec.write(open))
 
   /** The watermark acts first: it completes sessions, and ends those whose lateness is over. */
-  private def overtake(
-      key: InternalRow, open: mutable.TreeMap[Long, Cell], touched: mutable.LongMap[Unit], cell: Cell, now: Now,
-      out: Emitter): Unit = if (now.watermark >= cell.end) {
-    if (!cell.passed) touched.put(cell.start, ())
-    panes.pass(key, cell, now, out)
-    if (panes.expired(cell, now)) {
-      panes.expire(cell)
-      open.remove(cell.start)
+  private def overtaken(key: InternalRow, cell: Cell, now: Now, out: Emitter): Boolean =
+    now.watermark >= cell.end && {
+      if (!cell.passed) touched += cell
+      panes.pass(key, cell, now, out)
+      val over = panes.expired(cell, now)
+      if (over) panes.expire(cell)
+      over
     }
-  }
 
-  private def place(
-      open: mutable.TreeMap[Long, Cell], touched: mutable.LongMap[Unit], event: Event, time: Long, now: Now,
-      out: Emitter): Unit = {
-    val hit = if (time < 0) Seq.empty else overlapping(open, time, Time.plus(time, gap))
-    val start = (time +: hit.map(_.start)).min
-    val end = (Time.plus(time, gap) +: hit.map(_.end)).max
+  /** Takes a row into its session; whether it was taken. */
+  private def place(event: Event, time: Long, now: Now, out: Emitter): Boolean = {
+    // Those that the row's own window overlaps stand side by side: [from, until).
+    val ownEnd = Time.plus(time, gap)
+    var until = open.size
+    while (until > 0 && open(until - 1).start >= ownEnd) until -= 1
+    var from = until
+    while (from > 0 && open(from - 1).end > time) from -= 1
+    val start = if (from < until) math.min(time, open(from).start) else time
+    val end = if (from < until) math.max(ownEnd, open(until - 1).end) else ownEnd
     if (time < 0 || now.watermark >= Time.plus(end, spec.lateness)) {
-      late(event, Some((start, end)), now, Reason.TooLate, out)
+      // A row before 1970 is in no session, whatever is there.
+      val bounds = if (time < 0) (time, ownEnd) else (start, end)
+      late(event, Some(bounds), now, Reason.TooLate, out)
+      false
     } else {
-      hit.foreach(old => open.remove(old.start))
-      val cell = hit match {
-        case Seq() => panes.open(start, end, 0, now)
-        case Seq(one) if one.start == start && one.end == end => one
-        case several => merged(several, start, end, now)
-      }
-      open.put(start, cell)
-      touched.put(start, ())
-      if (cell.closed) late(event, Some((start, end)), now, Reason.Closed, out)
-      else {
-        panes.fold(cell, event)
-        panes.counts.add(Counts.Folded, 1)
-      }
+      val cell = joined(from, until, start, end, now)
+      if (cell ne latest) touched += cell
+      latest = cell
+      if (cell.closed) late(event, Some((start, end)), now, Reason.Closed, out) else panes.fold(cell, event)
+      !cell.closed
     }
   }
 
-  private def overlapping(open: mutable.TreeMap[Long, Cell], start: Long, end: Long): Seq[Cell] =
-    open.rangeUntil(end).valuesIterator.filter(_.end > start).toVector
+  /** The session of these bounds, instead of those it is made of. */
+  private def joined(from: Int, until: Int, start: Long, end: Long, now: Now): Cell =
+    if (from == until) {
+      val cell = panes.open(start, end, 0, now)
+      open.insert(from, cell)
+      cell
+    } else {
+      val first = open(from)
+      if (until - from > 1 || first.start != start || first.end != end) {
+        merged(open.slice(from, until).toSeq, start, end, now)
+        open.remove(from + 1, until - from - 1)
+      }
+      first
+    }
 
   /** Any change of bounds is a merge: the index starts again and what was shown is to be retracted. */
-  private def merged(parts: Seq[Cell], start: Long, end: Long, now: Now): Cell = {
+  private def merged(parts: Seq[Cell], start: Long, end: Long, now: Now): Unit = {
     val cell = parts.head
-    cell.pending = parts.flatMap(part => part.pending ++ Option(part.last)).toList
-    cell.last = null
+    if (cell.last != null || cell.pending.nonEmpty || parts.size > 1) {
+      cell.pending = parts.flatMap(part => part.pending ++ Option(part.last)).toList
+      cell.last = null
+    }
     if (parts.size > 1) combine(cell, parts.tail)
     cell.start = start
     cell.end = end
     cell.index = 0
     cell.passed = now.watermark >= end
     if (!cell.passed && !cell.closed) cell.trigger = spec.trigger.reopen(cell.trigger)
-    cell
   }
 
   private def combine(cell: Cell, others: Seq[Cell]): Unit = {

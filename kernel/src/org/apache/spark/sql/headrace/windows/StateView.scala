@@ -13,26 +13,23 @@ import org.apache.spark.sql.types._
 final class StateView(step: Step) {
   private val columns = new StateColumns(step)
 
-  /** Open windows, from rows of `key` and `bytes`: the entries of the state `windows`. */
-  def windows(entries: Dataset[Row]): Dataset[Row] = {
-    val (declared, shape) = (step, columns)
-    entries.mapPartitions { (rows: Iterator[Row]) =>
-      val reader = new StateReader(declared, shape)
-      rows.flatMap(row => reader.windows(row.getStruct(0), row.getAs[Array[Byte]](1)))
-    }(Encoders.row(columns.windows))
-  }
+  /** Open windows, from rows of `key`, `slot` and `bytes`: the entries of the state `windows`. */
+  def windows(entries: Dataset[Row]): Dataset[Row] = decoded(entries, columns.windows)(_.windows)
 
-  /** Rows that wait, from rows of `key` and `bytes`: the entries of the state `waiting`. */
-  def waiting(entries: Dataset[Row]): Dataset[Row] = {
-    val (declared, shape) = (step, columns)
-    entries.mapPartitions { (rows: Iterator[Row]) =>
-      val reader = new StateReader(declared, shape)
-      rows.map(row => reader.waiting(row.getStruct(0), row.getAs[Array[Byte]](1)))
-    }(Encoders.row(columns.waiting))
-  }
+  /** Rows that wait, from the same. */
+  def waiting(entries: Dataset[Row]): Dataset[Row] = decoded(entries, columns.waiting)(_.waiting)
 
   /** Whether rows wait in this step's state. */
   def ordered: Boolean = step.spec.ordered
+
+  private def decoded(entries: Dataset[Row], schema: StructType)(
+      read: StateReader => (Row, Long, Array[Byte]) => Iterator[Row]): Dataset[Row] = {
+    val (declared, shape) = (step, columns)
+    entries.mapPartitions { (rows: Iterator[Row]) =>
+      val decode = read(new StateReader(declared, shape))
+      rows.flatMap(row => decode(row.getStruct(0), row.getLong(1), row.getAs[Array[Byte]](2)))
+    }(Encoders.row(schema))
+  }
 }
 
 object StateView {
@@ -63,25 +60,32 @@ final class StateColumns(step: Step) extends Serializable {
 final class StateReader(step: Step, columns: StateColumns) {
   private val panes = new Panes(step.spec, step.aggregates, Counts.local())
   private val codec = new OrderedCodec(panes)
+  private val sessions = new SessionCodec(panes)
+  private val trailing = new TrailingCodec
   private val internal = CatalystTypeConverters.createToCatalystConverter(columns.key)
   private val shown = CatalystTypeConverters.createToScalaConverter(columns.values)
   private val time = CatalystTypeConverters.createToScalaConverter(TimestampType)
   private val cells = step.layout.visible.map(i => step.layout.input(i).dataType)
   private val converters = cells.map(CatalystTypeConverters.createToScalaConverter)
 
-  def windows(key: Row, bytes: Array[Byte]): Iterator[Row] = {
-    val open = if (step.spec.ordered) codec.read(bytes).open.iterator else Iterator.single(panes.read(bytes))
+  def windows(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = {
+    val open = step.spec.kind match {
+      case _: Trailing => Iterator.empty
+      case _: Session => sessions.read(bytes).iterator
+      case _ if !step.spec.ordered => Iterator.single(panes.read(bytes))
+      case _ => if (slot == 0) codec.read(bytes).open.iterator else Iterator.empty
+    }
     open.map(window(own(key), _))
   }
 
-  def waiting(key: Row, bytes: Array[Byte]): Row = step.spec.kind match {
-    case _: Trailing =>
-      val entry = TrailingRow.read(bytes)
-      Row(own(key), time(entry.time), entry.index, row(entry.row))
+  def waiting(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = step.spec.kind match {
+    case _: Trailing => trailing.read(bytes).rows.iterator.map(entry => waiting(key, entry.time, entry.index, entry.row))
     case _ =>
-      val event = Waiting.read(bytes)
-      Row(own(key), time(event.time.get), 0, row(event.row))
+      val rows = if (slot == 0) codec.read(bytes).backlog.inside else Piece.rows(bytes, 0, bytes.length)
+      rows.map(held => waiting(key, held.time, 0, held.row))
   }
+
+  private def waiting(key: Row, at: Long, panes: Int, of: InternalRow): Row = Row(own(key), time(at), panes, row(of))
 
   private def window(key: Row, cell: Cell): Row = {
     val unbounded = step.spec.kind == Everything

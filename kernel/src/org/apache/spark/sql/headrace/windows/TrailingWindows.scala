@@ -3,6 +3,8 @@
  */
 package org.apache.spark.sql.headrace.windows
 
+import java.util.{Arrays, Comparator}
+
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -17,28 +19,45 @@ final class TrailingRow(val time: Long, val row: UnsafeRow, var index: Int, var 
   def shown: Boolean = index > 0
 }
 
-object TrailingRow {
-  def write(entry: TrailingRow): Array[Byte] = {
-    val out = new Output(32 + entry.row.getSizeInBytes, -1)
-    out.writeLong(entry.time)
-    out.writeVarInt(entry.index, true)
-    out.writeInt(entry.row.numFields)
-    bytes(out, entry.row.getBytes)
-    bytes(out, if (entry.last == null) Array.emptyByteArray else entry.last)
+/** The rows of a key, by time and of equal time as they came, and when a timer comes, in milliseconds. */
+final class TrailingState(var rows: Array[TrailingRow], var wake: Long)
+
+/** The state as bytes, in slot 0 of its key. */
+final class TrailingCodec {
+  private val out = new Output(1024, -1)
+
+  def write(state: TrailingState): Array[Byte] = {
+    out.clear()
+    out.writeLong(state.wake)
+    out.writeVarInt(state.rows.length, true)
+    state.rows.foreach { entry =>
+      out.writeLong(entry.time)
+      out.writeVarInt(entry.index, true)
+      out.writeVarInt(entry.row.numFields, true)
+      bytes(entry.row.getBytes)
+      bytes(if (entry.last == null) Array.emptyByteArray else entry.last)
+    }
     out.toBytes
   }
 
-  def read(stored: Array[Byte]): TrailingRow = {
-    val in = new Input(stored)
+  def read(stored: Array[Byte]): TrailingState =
+    if (stored == null) new TrailingState(Array.empty, Long.MaxValue)
+    else {
+      val in = new Input(stored)
+      val wake = in.readLong()
+      new TrailingState(Array.fill(in.readVarInt(true))(row(in)), wake)
+    }
+
+  private def row(in: Input): TrailingRow = {
     val (time, index) = (in.readLong(), in.readVarInt(true))
-    val row = new UnsafeRow(in.readInt())
+    val row = new UnsafeRow(in.readVarInt(true))
     val own = in.readBytes(in.readVarInt(true))
     row.pointTo(own, own.length)
     val last = in.readBytes(in.readVarInt(true))
     new TrailingRow(time, row, index, if (last.isEmpty) null else last)
   }
 
-  private def bytes(out: Output, value: Array[Byte]): Unit = {
+  private def bytes(value: Array[Byte]): Unit = {
     out.writeVarInt(value.length, true)
     out.writeBytes(value)
   }
@@ -48,53 +67,64 @@ object TrailingRow {
  * One result per row over `(t - size, t]`, when the watermark is past t. A late row inside the lateness gives its own
  * result and those of the rows in `[t, t + size)` again.
  */
-final class TrailingWindows(panes: Panes, size: Long) extends Logic {
+final class TrailingWindows(panes: Panes, size: Long, layout: Layout) extends Logic {
   private val spec = panes.spec
   private val counts = panes.counts
+  private val codec = new TrailingCodec
+  private val byTime: Comparator[TrailingRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
 
   override def rows(key: InternalRow, store: Store, events: Iterator[Event], now: Now, out: Emitter): Unit = {
-    val kept = mutable.ArrayBuffer.from(store.waiting.map(TrailingRow.read))
-    release(key, kept, now, out)
+    val state = codec.read(store.get(0))
+    release(key, state, now, out)
+    val added = mutable.ArrayBuffer.empty[TrailingRow]
     events.foreach { event =>
       counts.add(Counts.Rows, 1)
       event.time match {
         case None => late(event, None, now, Reason.NoEventTime, out)
         case Some(time) if time < 0 || tooLate(time, now) =>
           late(event, Some((time - size, time)), now, Reason.TooLate, out)
-        case Some(time) =>
-          counts.add(Counts.Folded, 1)
-          counts.add(Counts.Placed, 1)
-          kept += new TrailingRow(time, event.row.copy().asInstanceOf[UnsafeRow], 0, null)
-          if (time < now.watermark) touch(kept, time)
+        case Some(time) => added += new TrailingRow(time, layout.waiting(event.row).copy(), 0, null)
       }
     }
-    release(key, kept, now, out)
-    keep(store, kept, now)
+    counts.add(Counts.Folded, added.size)
+    counts.add(Counts.Placed, added.size)
+    added.foreach(entry => if (entry.time < now.watermark) touch(state.rows, entry.time))
+    state.rows ++= added
+    Arrays.sort(state.rows, byTime)
+    release(key, state, now, out)
+    keep(store, state, now)
   }
 
   override def visit(key: InternalRow, store: Store, due: Long, now: Now, out: Emitter): Unit = {
-    val kept = mutable.ArrayBuffer.from(store.waiting.map(TrailingRow.read))
-    release(key, kept, now, out)
-    keep(store, kept, now)
+    val state = codec.read(store.get(0))
+    if (state.wake <= due) state.wake = Long.MaxValue
+    release(key, state, now, out)
+    keep(store, state, now)
   }
 
   private def tooLate(time: Long, now: Now): Boolean =
     now.watermark != Time.None && Time.plus(time, spec.lateness) < now.watermark
 
-  private def touch(kept: Iterable[TrailingRow], time: Long): Unit =
-    kept.foreach(other => if (other.shown && other.time >= time && other.time < time + size) other.wanted = true)
+  private def touch(rows: Array[TrailingRow], time: Long): Unit =
+    rows.foreach(other => if (other.shown && other.time >= time && other.time < time + size) other.wanted = true)
 
-  private def release(key: InternalRow, kept: mutable.ArrayBuffer[TrailingRow], now: Now, out: Emitter): Unit = {
-    val inOrder = kept.toVector.sortBy(_.time)
-    inOrder.filter(entry => entry.wanted || (!entry.shown && entry.time < now.watermark)).foreach { entry =>
-      emit(key, entry, inOrder.iterator.filter(o => o.time > entry.time - size && o.time <= entry.time), out)
-      entry.wanted = false
+  private def release(key: InternalRow, state: TrailingState, now: Now, out: Emitter): Unit = {
+    val rows = state.rows
+    val sums = new TrailingSums(rows, size, panes.aggregates)
+    var from, until, i = 0
+    while (i < rows.length) {
+      val entry = rows(i)
+      if (entry.wanted || (!entry.shown && entry.time < now.watermark)) {
+        while (rows(from).time <= entry.time - size) from += 1
+        while (until < rows.length && rows(until).time <= entry.time) until += 1
+        emit(key, entry, sums.over(from, until), out)
+        entry.wanted = false
+      }
+      i += 1
     }
   }
 
-  private def emit(key: InternalRow, entry: TrailingRow, over: Iterator[TrailingRow], out: Emitter): Unit = {
-    val buffer = panes.aggregates.create()
-    over.foreach(other => panes.aggregates.update(buffer, other.row))
+  private def emit(key: InternalRow, entry: TrailingRow, buffer: InternalRow, out: Emitter): Unit = {
     val values = panes.aggregates.result(buffer, key).getBytes
     val pane = Emitted(entry.time - size, entry.time, 0, entry.time, entry.index, Timing.OnTime, values)
     if (entry.last != null) {
@@ -107,15 +137,30 @@ final class TrailingWindows(panes: Panes, size: Long) extends Logic {
     if (spec.mode == Mode.Retracting) entry.last = values
   }
 
-  private def keep(store: Store, kept: mutable.ArrayBuffer[TrailingRow], now: Now): Unit = {
-    val (over, rest) = kept.partition { entry =>
+  private def keep(store: Store, state: TrailingState, now: Now): Unit = {
+    val all = state.rows.length
+    state.rows = state.rows.filterNot { entry =>
       now.watermark != Time.None && entry.shown &&
         Time.plus(Time.plus(entry.time, size), spec.lateness) <= now.watermark
     }
-    counts.add(Counts.Settled, over.size)
-    store.replace(rest.map(TrailingRow.write).toSeq)
-    val times = rest.map(e => if (e.shown) Time.plus(e.time, size + spec.lateness) else e.time)
-    if (times.nonEmpty) store.wake(math.max(Math.floorDiv(times.min, 1000L), Time.floor(now.watermark)) + 1)
+    counts.add(Counts.Settled, all - state.rows.length)
+    if (state.rows.isEmpty && state.wake == Long.MaxValue) store.remove(0)
+    else {
+      arm(store, state, now)
+      store.put(0, codec.write(state))
+    }
+  }
+
+  private def arm(store: Store, state: TrailingState, now: Now): Unit = if (state.rows.nonEmpty) {
+    var first = Long.MaxValue
+    state.rows.foreach { entry =>
+      first = math.min(first, if (entry.shown) Time.plus(entry.time, size + spec.lateness) else entry.time)
+    }
+    val at = math.max(Math.floorDiv(first, 1000L), Time.floor(now.watermark)) + 1
+    if (at < state.wake) {
+      state.wake = at
+      store.wake(at)
+    }
   }
 
   private def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: Emitter): Unit = {

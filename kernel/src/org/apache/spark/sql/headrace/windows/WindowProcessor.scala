@@ -23,7 +23,7 @@ final class WindowProcessor(val step: Step, counts: Counts)
     store = new SparkStore(
       handle,
       handle.getMapState("windows", Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE),
-      if (step.spec.ordered) handle.getListState("waiting", Encoders.BINARY, TTLConfig.NONE) else null,
+      null,
       if (step.spec.ttl > 0) handle.getValueState("age", Encoders.BINARY, TTLConfig.NONE) else null)
   }
 
