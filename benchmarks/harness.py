@@ -1,11 +1,14 @@
 """Contenders side by side: the same input, one machine, one Spark, warm, alternating; medians and ratios.
 
-Seconds mean little on a shared machine, so what is reported is the ratio within one run of the harness.
+Seconds mean little on a shared machine, so what is reported is the ratio within one run of the harness; and beside the
+seconds on the wall those of CPU time, over all processes, which others' work disturbs less.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -26,10 +29,16 @@ class Measured:
     contender: str
     seconds: tuple[float, ...]
     rows: int
+    cpu: tuple[float, ...] = ()
+    """CPU seconds of each run, over this process and all below it; empty where the system doesn't tell."""
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    @property
+    def cpu_median(self) -> float:
+        return statistics.median(self.cpu) if self.cpu else 0.0
 
     @property
     def rate(self) -> float:
@@ -41,15 +50,18 @@ def compare(
 ) -> list[Measured]:
     """Run the contenders in turn, `runs` times each after `warm_up`; the first is what the others are compared with."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    cpu: dict[str, list[float]] = {name: [] for name in contenders}
     with Progress(transient=True) as progress:
         task = progress.add_task(title, total=(runs + warm_up) * len(contenders))
         for turn in range(runs + warm_up):
             for name, run in contenders.items():
+                before = cpu_seconds()
                 took = _timed(run)
                 if turn >= warm_up:
                     seconds[name].append(took)
+                    cpu[name].append(cpu_seconds() - before)
                 progress.advance(task)
-    measured = [Measured(name, tuple(times), rows) for name, times in seconds.items()]
+    measured = [Measured(name, tuple(times), rows, tuple(cpu[name])) for name, times in seconds.items()]
     report(title, measured)
     return measured
 
@@ -58,17 +70,43 @@ def report(title: str, measured: list[Measured]) -> None:
     """Print the table; write it with the plot to `benchmarks/results`."""
     base = measured[0]
     table = Table(title=title)
-    for heading in ("contender", "rows/s", "median s", "spread s", f"times {base.contender}"):
+    for heading in ("contender", "rows/s", "median s", "spread s", "times", "CPU s", "times by CPU"):
         table.add_column(heading, justify="left" if heading == "contender" else "right")
     for item in measured:
         spread = f"{min(item.seconds):.2f} - {max(item.seconds):.2f}"
         ratio = f"{base.median / item.median:.2f}"
-        table.add_row(item.contender, f"{item.rate:,.0f}", f"{item.median:.2f}", spread, ratio)
+        cpu = (
+            (f"{item.cpu_median:.1f}", f"{base.cpu_median / item.cpu_median:.2f}")
+            if item.cpu_median
+            else ("", "")
+        )
+        table.add_row(item.contender, f"{item.rate:,.0f}", f"{item.median:.2f}", spread, ratio, *cpu)
     Console().print(table)
     RESULTS.mkdir(exist_ok=True)
     name = title.lower().replace(" ", "_").replace(",", "")
     (RESULTS / f"{name}.json").write_text(json.dumps([asdict(item) for item in measured], indent=2))
     _plot(title, measured, RESULTS / f"{name}.svg")
+
+
+def cpu_seconds() -> float:
+    """CPU time so far of this process and all below it, the ended ones too; 0 where there is no `/proc`."""
+    stats = _stats()
+    below, found = {os.getpid()}, 0
+    while len(below) > found:
+        found = len(below)
+        below |= {pid for pid, (parent, _) in stats.items() if parent in below}
+    ticks = sum(stats[pid][1] for pid in below if pid in stats)
+    return ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
+
+
+def _stats() -> dict[int, tuple[int, int]]:
+    """Of each process its parent, and its CPU time with that of children it has waited for."""
+    found = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            words = file.read_text().rpartition(")")[2].split()
+            found[int(file.parent.name)] = int(words[1]), sum(map(int, words[11:15]))
+    return found
 
 
 def _timed(run: Callable[[], None]) -> float:

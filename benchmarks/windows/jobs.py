@@ -1,0 +1,106 @@
+"""One job, two ways: as a pipeline, and with Spark's own interface. Both read the same files and write nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from benchmarks.nowhere import Nowhere, Tally
+from benchmarks.windows.inputs import DISORDER, FILES_PER_BATCH, SCHEMA
+from headrace import Pipeline, connect, windows
+
+Format = Literal["parquet", "json"]
+AGGREGATES = {"n": "count(*)", "total": "sum(value)"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a job is given: the session, its input, and a directory for checkpoints."""
+
+    spark: SparkSession
+    source: Path
+    place: Path
+
+    def checkpoint(self) -> Path:
+        """A new one: every run starts without state."""
+        return self.place / uuid4().hex
+
+
+Job = Callable[[Setting], Tally]
+
+
+def by_headrace(window: windows.Window, *, kind: Format = "parquet", **emit: Any) -> Job:
+    """The job as a user of Headrace declares it."""
+
+    def run(given: Setting) -> Tally:
+        pipeline, sink = windowed(given.source, window, kind=kind, **emit)
+        pipeline.run(once=True, checkpoint=given.checkpoint())
+        return sink.tally
+
+    return run
+
+
+def windowed(
+    source: Path,
+    window: windows.Window,
+    *,
+    kind: Format = "parquet",
+    files: int = FILES_PER_BATCH,
+    schema: str = SCHEMA,
+    out_of_order: str = DISORDER,
+    **emit: Any,
+) -> tuple[Pipeline, Nowhere]:
+    """The pipeline, and the sink that counts what it gives."""
+    pipeline, sink = Pipeline("bench"), Nowhere()
+    connector = connect.files(path=str(source), format=kind, max_files_per_batch=files)
+    rows = pipeline.read("rows", connector, format=kind, schema=schema)
+    keyed = rows.event_time("ts", out_of_order=out_of_order).key_by("key")
+    keyed.window(window).emit(**emit).aggregate("panes", **AGGREGATES).write("out", sink)
+    return pipeline, sink
+
+
+def by_window_function(window: Callable[[], Column], *, kind: Format = "parquet") -> Job:
+    """The job on Spark's own windowed aggregation: one result for each window, late rows dropped."""
+
+    def run(given: Setting) -> Tally:
+        rows = _rows(given, kind).withWatermark("ts", DISORDER)
+        aggregates = [F.expr(text).alias(name) for name, text in AGGREGATES.items()]
+        return _through(rows.groupBy("key", window()).agg(*aggregates), given)
+
+    return run
+
+
+def by_pandas(processor: Callable[[], Any], *, watermark: bool) -> Job:
+    """The job as a stateful processor in Python."""
+
+    def run(given: Setting) -> Tally:
+        from benchmarks.windows.processors import OUTPUT
+
+        rows = _rows(given, "parquet")
+        if watermark:
+            rows = rows.withWatermark("ts", DISORDER)
+        mode = "EventTime" if watermark else "None"
+        return _through(
+            rows.groupBy("key").transformWithStateInPandas(processor(), OUTPUT, "Append", mode), given
+        )
+
+    return run
+
+
+def _rows(given: Setting, kind: Format) -> DataFrame:
+    reader = given.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES_PER_BATCH)
+    return reader.format(kind).load(str(given.source))
+
+
+def _through(results: DataFrame, given: Setting) -> Tally:
+    tally = Tally()
+    writer = results.writeStream.outputMode("append").foreachBatch(tally.take)
+    writer = writer.option("checkpointLocation", str(given.checkpoint()))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    return tally

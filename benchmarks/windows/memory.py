@@ -1,0 +1,90 @@
+"""Memory over many micro-batches with a steady number of open windows.
+
+Each batch brings a minute of event time: a new window for each of so many keys. The watermark stays so far behind that
+the windows of 50 batches are open; from then on each batch opens as many as it closes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from benchmarks.harness import RESULTS
+from benchmarks.windows.epochs import Epoch, watched
+from benchmarks.windows.inputs import in_order
+from benchmarks.windows.jobs import windowed
+from headrace import windows
+
+SCHEMA = "key string, value double, ts timestamp"
+OPEN_FOR = 50
+"""Batches until a window closes."""
+
+
+def measure(spark: SparkSession, place: Path, open_windows: int, epochs: int) -> list[Epoch]:
+    """Run it and draw the plot."""
+    source = _written(spark, place / "in", max(1, open_windows // OPEN_FOR), epochs)
+    minutes = f"{OPEN_FOR - 1} minutes"
+    pipeline, sink = windowed(
+        source, windows.tumbling("1 minute"), files=1, schema=SCHEMA, out_of_order=minutes
+    )
+    with watched(spark) as watch:
+        pipeline.run(once=True, checkpoint=place / "checkpoint")
+        seen = list(watch.settled())
+    steady = seen[min(OPEN_FOR, len(seen) - 1) :]
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "memory.json").write_text(json.dumps([asdict(epoch) for epoch in seen], indent=2))
+    _plot(seen, RESULTS / "memory.svg")
+    half = len(steady) // 2
+    print(
+        f"{len(seen)} batches, {sink.tally.panes:,} windows closed; in state at the end {seen[-1].state_rows:,} entries; "
+        f"resident memory of the JVM at most {_gib(steady[: half or 1])} GiB in the first half of the steady part and "
+        f"{_gib(steady[half:])} GiB in the second",
+        flush=True,
+    )
+    return seen
+
+
+def _written(spark: SparkSession, path: Path, keys: int, batches: int) -> Path:
+    ids = spark.range(0, keys * batches, 1, batches)
+    rows = ids.select(
+        F.concat(F.lit("key-"), (F.col("id") % keys).cast("string")).alias("key"),
+        F.lit(1.0).alias("value"),
+        F.timestamp_seconds(F.floor(F.col("id") / keys) * 60 + 1_000_000).alias("ts"),
+    )
+    rows.write.parquet(str(path))
+    return in_order(path)
+
+
+def _gib(epochs: list[Epoch]) -> str:
+    return f"{max(epoch.resident for epoch in epochs) / 2**30:.2f}"
+
+
+def _plot(epochs: list[Epoch], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, (above, below) = pyplot.subplots(2, 1, figsize=(8, 5), sharex=True)
+    numbers = [epoch.number for epoch in epochs]
+    above.plot(numbers, [epoch.resident / 2**30 for epoch in epochs], label="resident memory of the JVM")
+    above.plot(
+        numbers,
+        [epoch.state_bytes / 2**30 for epoch in epochs],
+        label="of it, by the state store's own account",
+    )
+    above.set_ylabel("GiB")
+    above.set_ylim(bottom=0)
+    above.legend()
+    below.plot(numbers, [epoch.state_rows / 1e6 for epoch in epochs], label="entries in state, millions")
+    below.plot(numbers, [epoch.millis / 1000 for epoch in epochs], label="a batch, seconds")
+    below.set_xlabel("micro-batch")
+    below.set_ylim(bottom=0)
+    below.legend()
+    figure.tight_layout()
+    figure.savefig(path)
+    pyplot.close(figure)

@@ -1,0 +1,37 @@
+"""The benchmarks of windows run, and both sides of them do the same work: a few rows, so that they can't rot."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+from benchmarks import harness
+from benchmarks.windows import compared, memory
+from benchmarks.windows.cases import CASES
+
+SAMPLE = ("count-event-time", "sessions-early")
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path, monkeypatch):
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    monkeypatch.setattr(memory, "RESULTS", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.name in SAMPLE], ids=lambda case: case.name)
+def test_both_sides_of_a_case_give_the_same_results(spark, case, capsys):
+    few = argparse.Namespace(rows=3_000, keys=10, batches=2, runs=1, warm_up=0)
+
+    measured = compared(spark, case, few)
+
+    assert [one.contender for one in measured] == [case.against, "Headrace"]
+    assert "gave 0 results" not in capsys.readouterr().out
+
+
+def test_memory_is_plotted_batch_by_batch(spark, tmp_path, results):
+    epochs = memory.measure(spark, tmp_path, open_windows=100, epochs=3)
+
+    assert [(epoch.number, epoch.rows) for epoch in epochs] == [(0, 2), (1, 2), (2, 2)]
+    assert epochs[-1].state_rows > 0
+    assert (results / "memory.svg").read_text().startswith("<?xml")
