@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test bench docs picture pictures kernel servers clean
+.PHONY: help demo check lint unit test bench docs picture pictures matrix kernel servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -54,6 +54,9 @@ picture: $(READY) ## draw the README's picture again, from a real run of the dem
 
 pictures: kernel ## draw the time lines of the documentation again, from docs/transcripts
 	$(RUN)/python docs/_making/timelines.py
+
+matrix: kernel ## every window, trigger, mode and disorder through Spark; what passed goes on the reference's page
+	$(RUN)/python -m tests.support.matrix kernel spark
 
 kernel: $(READY) ## compile the Scala kernel, if it changed
 	@$(RUN)/python -m headrace.engine.kernel_jar

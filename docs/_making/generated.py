@@ -11,6 +11,7 @@ from mkdocs.structure.files import File
 sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads a hook as a lone file
 
 from commands import cli_page
+from matrix import pages as matrix_pages
 from options import connectors_page, formats_page
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages to those that were found on disk."""
-    for path, page in PAGES.items():
-        files.append(File.generated(config, path, content=page()))
+    made = {path: page() for path, page in PAGES.items()} | matrix_pages()
+    for path, content in made.items():
+        files.append(File.generated(config, path, content=content))
     return files

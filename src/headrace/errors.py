@@ -38,7 +38,12 @@ class Problem:
 
 
 class HeadraceError(Exception):
-    """The root of all errors that are for the user to read."""
+    """The root of all errors that are for the user to read: where, what, and a hint with the next thing to type.
+
+    >>> error = HeadraceError("there is no column `amout`", where="totals", hint="did you mean amount?")
+    >>> error.where, error.what, error.hint
+    ('totals', 'there is no column `amout`', 'did you mean amount?')
+    """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         self.problem = Problem(where, what, hint)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.matrix.cells import cells
 
 import headrace
-from headrace import formats
+from headrace import formats, testing
 from headrace.connectors import registry
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +86,10 @@ def test_reference_has_every_verb_of_every_stage(documented: set[str]) -> None:
     assert missing - internal == set()
 
 
+def test_reference_has_every_name_of_testing(documented: set[str]) -> None:
+    assert {name for name, thing in public(testing) if path_of(thing) not in documented} == set()
+
+
 @pytest.mark.parametrize("kind", registry.kinds())
 def test_reference_has_every_option_of_a_connector(kind: str, site: Path) -> None:
     page = (site / "reference/connectors/index.html").read_text()
@@ -117,6 +122,17 @@ def test_reference_has_every_command_and_option(site: Path) -> None:
         if word[0] == "-"
     }
     assert [word for word in sorted(options) if f"<code>{word}" not in page] == []
+
+
+def test_every_mark_of_the_matrix_leads_to_its_transcript(site: Path) -> None:
+    page = (site / "reference/matrix/index.html").read_text()
+    links = re.findall(r'<a class="\w+" href="(\w+)/#([\w-]+)"', page)
+    assert len(links) == len(set(links)) == sum(not cell.refusal for cell in cells())
+    found = {kind: (site / "reference/matrix" / kind / "index.html").read_text() for kind, _ in links}
+    assert [(kind, anchor) for kind, anchor in links if f'id="{anchor}"' not in found[kind]] == []
+    refusals = set(re.findall(r'class="refused" href="#([\w-]+)"', page))
+    assert refusals
+    assert [anchor for anchor in refusals if f'id="{anchor}"' not in page] == []
 
 
 def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:

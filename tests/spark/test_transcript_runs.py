@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace import documents
+from headrace.errors import TranscriptError
 from headrace.testing import Case, read_case, read_file, run_case, run_cases, stream_equals_batch
-from headrace.testing.driver import drivable
+from headrace.testing.driver import check_replays, drivable
 from headrace.testing.stage import Stage
 from headrace.testing.transcript import read_text
 
@@ -153,7 +154,6 @@ def test_a_sample_of_what_runs_in_process_passes_through_spark_too(spark: SparkS
         ("  - expect", "  - restart: kill\n  - expect"),
         ("event_time: {column: ts}", "event_time: {column: ts, idle: 1 minute}"),
         ("from: tx", "from: tx, where: v > 0"),
-        ("tumbling: 1 s", "delta: {of: v, by: 1}"),
         ("aggregate", "emit: {late_rows: count}, aggregate"),
     ],
 )
@@ -166,6 +166,37 @@ def test_what_the_driver_cannot_show_goes_through_spark(change: str, to: str) ->
     )
     assert drivable(read_case(text))
     assert not drivable(read_case(text.replace(change, to, 1)))
+
+
+DYING = """
+name: a session grows, dies and grows
+pipeline:
+  sources: {s: {memory: {}, schema: "v int, ts timestamp", event_time: {column: ts}}}
+  steps: {out: {from: s, window: {session: 10 seconds}, aggregate: {vs: collect_list(v)}}}
+script:
+  - rows: {s: [{v: 1, ts: 1}]}
+  - restart: kill
+  - rows: {s: [{v: 2, ts: 5}]}
+  - restart: {kill: before_commit}
+  - watermark: {s: 15}
+  - expect: {out: [{window: {start: 1, end: 15}, vs: [1, 2]}]}
+"""
+
+
+def test_a_death_without_a_query_goes_on_from_the_state_and_does_the_epoch_again(spark: SparkSession) -> None:
+    case = replace(read_case(DYING), through="kernel")
+    assert drivable(case)
+    assert not drivable(replace(case, through="any"))
+    assert run_case(case, spark=spark).failure == ""
+
+
+def test_an_epoch_that_gives_other_rows_when_it_is_done_again_is_told() -> None:
+    pane, other = {"__main": {"n": 1}}, {"__main": {"n": 2}}
+    check_replays({"doomed": [None, [pane, other]], "events": [[pane], [other, pane]]})
+    with pytest.raises(
+        TranscriptError, match=r"micro-batch 1 gave .*'n': 1.* before the run died in it, and .*'n': 2"
+    ):
+        check_replays({"doomed": [None, [pane]], "events": [[pane], [other]]})
 
 
 @pytest.mark.parametrize("file", ["windows_kernel.yaml", "windows_native.yaml"])

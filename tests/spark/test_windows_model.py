@@ -151,6 +151,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "window": (window["start"], window["end"], window.get("number", 0)),
         "values": main["values"],
         **main["pane"],
+        **({"value": main["v"]} if "v" in main else {}),  # a trailing window's row comes along
     }
 
 

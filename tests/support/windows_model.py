@@ -435,7 +435,7 @@ class OrderedWindows(Windows):
 
 
 class TrailingWindows:
-    """One result per row over the rows of `(t - size, t]`."""
+    """One result per row over the rows of `(t - size, t]`; the row comes along."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.size, self.lateness = spec["window"]["size"], spec.get("lateness", 0)
@@ -486,6 +486,7 @@ class TrailingWindows:
             "values": seen,
             "index": row["index"],
             "timing": "on_time",
+            "value": row["value"],
         }
         if self.retracting and row["last"]:
             self.out.append({"output": "main", **row["last"], "retraction": True})

@@ -176,18 +176,28 @@ class WindowDriver:
     For tests: a script of batches takes milliseconds. Times are whole microseconds in both directions.
     """
 
-    def __init__(self, frame: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Column | str]) -> None:
-        """Take the step's columns from `frame`, whose rows are not looked at."""
-        jvm = frame.sparkSession.sparkContext._jvm
-        grouped = _grouped(frame, keys, aggregates)
+    def __init__(
+        self,
+        frame: DataFrame,
+        keys: Sequence[str],
+        aggregates: Mapping[str, Column | str],
+        *,
+        window: Window | None = None,
+    ) -> None:
+        """Take the step's columns from `frame`, whose rows are not looked at; `window` says what it looks at in rows."""
+        ready = frame if window is None else with_conditions(frame, window)
+        grouped = _grouped(ready, keys, aggregates)
         some = declaration(Everything(), Emission())
-        self._kernel = jvm.org.apache.spark.sql.headrace.windows.WindowDriver(frame._jdf, grouped._jdf, some)  # type: ignore[union-attr]
+        kernel = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows  # type: ignore[union-attr]
+        self._kernel = kernel.WindowDriver(frame._jdf, ready._jdf, grouped._jdf, some)
 
     def run(self, declared: str, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What each batch of a script emits, from an empty state.
 
-        A batch is `{"rows": [...], "watermark": t, "clock": t}`; without a watermark the last one holds. The answer has
-        `events` (tagged rows for each batch), `counts` and `open` (rows in open windows).
+        A batch is `{"rows": [...], "watermark": t, "clock": t}`; without a watermark the last one holds. With
+        `"restart": True` the run has died before it and goes on from the bytes of its state; with `"dies": True` it dies
+        in it, and the batch is done again. The answer has `events` (tagged rows for each batch), `doomed` (those of the
+        first time, where a batch was done again, else null), `counts` and `open` (rows in open windows).
         """
         answer: dict[str, Any] = json.loads(self._kernel.run(declared, json.dumps(list(script))))
         return answer

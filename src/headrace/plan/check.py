@@ -29,8 +29,10 @@ from headrace.plan.nodes import (
 )
 from headrace.plan.pattern_rules import pattern_problems
 from headrace.sql.tokens import place_of
+from headrace.triggers import AfterCount, AfterWatermark
 from headrace.windows import Session, Sliding, Trailing, Tumbling
 
+_OF_TRAILING = (AfterWatermark(), AfterWatermark(late=AfterCount(1)))
 Rule = Callable[[Graph, Node], Iterator[tuple[str, str]]]
 
 
@@ -184,8 +186,11 @@ def _window(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
             f"{type(window).__name__.lower()} windows end by themselves, so they have no ttl",
             "leave ttl out; size, lateness and out_of_order say how long state is kept",
         )
-    if isinstance(window, Trailing) and emission.trigger.__class__.__name__ != "AfterWatermark":
-        yield "a trailing window gives one result per row and takes no trigger", "leave trigger out"
+    if isinstance(window, Trailing) and emission.trigger not in _OF_TRAILING:
+        yield (
+            "a trailing window gives one result per row and takes no trigger",
+            "leave trigger, early and late out; lateness alone lets a late row fire",
+        )
 
 
 def _row_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:

@@ -14,8 +14,8 @@ about an hour takes no longer than one about a second.
 ...   - rows: {tx: [{v: 1, ts: 1}]}
 ...   - watermark: {tx: 10}
 ...   - expect: {sums: [{window: {start: 0, end: 10}, s: 1}]}
-... ''')                                                                                # doctest: +SKIP
->>> outcome.passed                                                                      # doctest: +SKIP
+... ''')
+>>> outcome.passed
 True
 """
 

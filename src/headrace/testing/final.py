@@ -14,9 +14,11 @@ from headrace.plan.facts import change_of
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Aggregate, ClockTime, Ref, Sql, WindowAggregate
 from headrace.testing.outputs import Output, show
+from headrace.triggers import AfterCount, AfterWatermark, EachOf, Emission, Repeatedly, Trigger
 from headrace.windows import Session, Trailing
 
 PANE = "pane"
+_EACH = Repeatedly(AfterCount(1))
 
 
 def obstacle(graph: Graph, ref: Ref) -> str:
@@ -30,6 +32,9 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         "discarding panes are parts of a result": any(step.emission.mode == "discarding" for step in windows),
         "the trigger may lose rows": any(step.emission.allow_loss for step in windows),
         "keys are forgotten": any(step.emission.ttl is not None for step in windows),
+        "the trigger need not show the last rows of a window": not all(
+            shows_all(step.emission) for step in windows
+        ),
         "the keys of a SQL query with groups are not known": any(
             isinstance(step, Sql) and step.groups for step in before
         ),
@@ -40,6 +45,24 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         and not node.emission.fires_once,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def shows_all(emission: Emission) -> bool:
+    """Whether each row that a window takes is in one of its panes in the end, whatever the number of rows.
+
+    >>> from headrace.triggers import after_count, emission, repeatedly
+    >>> shows_all(emission(early=after_count(10))), shows_all(emission(trigger=repeatedly(after_count(10))))
+    (True, False)
+    """
+    trigger = emission.trigger
+    if isinstance(trigger, EachOf):
+        *before, last = trigger.triggers
+        return last == _EACH and all(part == AfterCount(1) or _ends(part) for part in before)
+    return trigger == _EACH or (_ends(trigger) and (emission.lateness == 0 or not emission.may_lose))
+
+
+def _ends(trigger: Trigger) -> bool:
+    return isinstance(trigger, AfterWatermark)
 
 
 def final_rows(graph: Graph, ref: Ref, rows: Iterable[Output]) -> list[Output]:

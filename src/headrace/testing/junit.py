@@ -9,7 +9,13 @@ from headrace.testing.runner import Outcome, Report
 
 
 def write_junit(report: Report, path: str | Path) -> None:
-    """Write a report to a file, one suite for each file of cases."""
+    """Write a report to a file, one suite for each file of cases.
+
+    >>> from headrace.testing import Outcome, Report
+    >>> write_junit(Report((Outcome("amounts add up", "totals.transcript.yaml:1:1"),)), "junit.xml")
+    >>> "amounts add up" in Path("junit.xml").read_text()
+    True
+    """
     root = Xml.Element("testsuites", name="headrace test")
     for file in dict.fromkeys(_file(outcome) for outcome in report.outcomes):
         _suite(root, file, [outcome for outcome in report.outcomes if _file(outcome) == file])

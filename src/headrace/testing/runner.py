@@ -28,7 +28,11 @@ SIDE_BY_SIDE = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case. `failure` is empty where it passed; else it says where and why not."""
+    """What became of a case. `failure` is empty where it passed; else it says where and why not.
+
+    >>> Outcome("sums", "sums.yaml:1:1").passed, Outcome("sums", "sums.yaml:1:1", "no row came").passed
+    (True, False)
+    """
 
     name: str
     where: str
@@ -42,7 +46,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcomes of a run, in the order of the files."""
+    """The outcomes of a run, in the order of the files. A run without cases has not passed.
+
+    >>> Report((Outcome("sums", "sums.yaml:1:1"),)).passed, Report(()).passed
+    (True, False)
+    """
 
     outcomes: tuple[Outcome, ...]
 
@@ -77,8 +85,8 @@ def run_case(
     ... script:
     ...   - rows: {tx: [{card: a, amount: 1}, {card: a, amount: 2}]}
     ...   - expect: {totals: [{card: a, total: 3}]}
-    ... ''')                                                                            # doctest: +SKIP
-    >>> outcome.passed                                                                  # doctest: +SKIP
+    ... ''')
+    >>> outcome.passed
     True
     """
     case = given if isinstance(given, Case) else read_case(given)
@@ -92,7 +100,13 @@ def run_cases(
     spark: SparkSession | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> list[Outcome]:
-    """Run cases side by side in one session; the outcomes are in the order of the cases."""
+    """Run cases side by side in one session; the outcomes are in the order of the cases.
+
+    >>> from headrace.testing import read_file
+    >>> cases = read_file("tests/transcripts/beam/trigger_transcripts.yaml")
+    >>> [outcome.passed for outcome in run_cases(cases[:2])]
+    [True, True]
+    """
     if not any(isinstance(case, Case) for case in cases):
         return [_unread(case) for case in cases if isinstance(case, Unread)]
     session = spark or test_session()
@@ -117,7 +131,7 @@ def run_files(
         spark: a session that Headrace opened; one is opened if None.
         side_by_side: how many cases run at once.
 
-    >>> run_files(["tests/transcripts"]).passed                                         # doctest: +SKIP
+    >>> run_files(["tests/transcripts/beam"], only="fixed default").passed
     True
     """
     cases = [case for path in files_of(paths) for case in _read(path) if only in case.name]

@@ -126,6 +126,12 @@ def schema_of(source: Source) -> Schema:
     return source.schema or own or Schema(())
 
 
+def only(graph: Graph, kind: type[Any]) -> Any:
+    """The one node of its kind."""
+    [node] = graph.of(kind)
+    return node
+
+
 def _line(value: Value, graph: Graph, faults: Faults) -> Line:
     kind, content = one_entry(value, wanted="one line of a script", hint=_LINE_HINT)
     if kind not in LINES:

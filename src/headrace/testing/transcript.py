@@ -25,20 +25,25 @@ from headrace.testing import script
 from headrace.testing.script import Expect, Line, Restart, Rows, Watermark
 
 KEYS = ("name", "pipeline", "script", "through", "description")
-Through = Literal["any", "spark"]
+Through = Literal["any", "spark", "kernel"]
 _HINT = "a case has `name`, `pipeline` and `script`"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One test: a checked plan and the script it is run by.
+    """One test: a checked plan and the script it is run by. `read_case` and `read_file` make it.
+
+    >>> [case, *_] = read_file("tests/transcripts/windows/sessions.yaml")
+    >>> [type(line).__name__ for line in case.script[:3]]
+    ['Rows', 'Expect', 'Restart']
 
     Attributes:
         name: What reports call it.
         where: `file:line:column` of the case.
         graph: The plan; its sources are fed by the script.
         script: The lines, in order.
-        through: `spark` to run as Spark queries even where a quicker way would do.
+        through: `spark` to run as Spark queries even where a quicker way would do; `kernel` (not in a file) to run without
+            a query even where the script kills the run, which then shows what the kernel's state is worth, not Spark's part.
     """
 
     name: str
@@ -78,10 +83,13 @@ class Unread:
 
 
 def read_file(path: str | Path) -> list[Case | Unread]:
-    """The cases of a file.
+    """The cases of a file. One that is wrong is among them as what is wrong with it, so that the others can run.
 
     Raises:
         DocumentError: the file can't be read, or isn't YAML.
+
+    >>> read_file("tests/transcripts/windows/sessions.yaml")[0].outputs
+    ('out',)
     """
     file = str(path)
     try:
@@ -104,6 +112,18 @@ def read_case(given: str | Mapping[str, Any]) -> Case:
 
     Raises:
         DocumentError: it is wrong; every fault is listed.
+
+    >>> case = read_case('''
+    ... name: amounts add up
+    ... pipeline:
+    ...   sources: {tx: {memory: {}, schema: "card string, amount int"}}
+    ...   steps: {totals: {from: tx, key_by: card, aggregate: {total: sum(amount)}}}
+    ... script:
+    ...   - rows: {tx: [{card: a, amount: 1}]}
+    ...   - expect: {totals: [{card: a, total: 1}]}
+    ... ''')
+    >>> case.name, case.outputs
+    ('amounts add up', ('totals',))
     """
     if not isinstance(given, str):
         return _case(tree_of(given, file="<case>"), given.get("pipeline"), "<case>")

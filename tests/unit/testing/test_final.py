@@ -98,6 +98,23 @@ def test_rows_that_are_never_replaced_are_all_left() -> None:
             "the trigger may lose rows",
         ),
         (
+            "window: {count: 3}, emit: {trigger: {repeatedly: {after_count: 2}}}, aggregate: {n: count(*)}",
+            {},
+            "the trigger need not show the last rows of a window",
+        ),
+        (
+            "window: {count: 3}, emit: {trigger: {each_of: [{after_count: 2}, {repeatedly: {after_count: 1}}]}}, "
+            "aggregate: {n: count(*)}",
+            {},
+            "the trigger need not show the last rows of a window",
+        ),
+        (
+            "window: {count: 3}, emit: {trigger: {each_of: [{after_count: 1}, {repeatedly: {after_count: 1}}]}}, "
+            "aggregate: {n: count(*)}",
+            {},
+            "",
+        ),
+        (
             "window: {trailing: 1 s}, emit: {lateness: 1 s}, aggregate: {n: count(*)}",
             {},
             "a trailing window with lateness repeats rows",

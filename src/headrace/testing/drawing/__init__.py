@@ -41,7 +41,8 @@ def draw(path: str | Path, *, case: str = "", step: str = "", spark: SparkSessio
         LoadError: no case has such a name.
         TranscriptError: a case has no step with windows.
 
-    >>> picture = draw("late.transcript.yaml", case="fires again")                      # doctest: +SKIP
+    >>> draw("docs/transcripts/tumbling.transcript.yaml").startswith("<svg ")
+    True
     """
     from headrace.testing.drawing.recorder import record
     from headrace.testing.runner import test_session

@@ -35,4 +35,13 @@ final class MemoryStore extends Store {
   }
 
   def size: Int = slots.size
+
+  /** Another store with the same content; no bytes are shared. */
+  def copied: MemoryStore = {
+    val other = new MemoryStore
+    slots.foreach { case (slot, value) => other.slots.put(slot, value.clone()) }
+    other.list = list.map(_.clone())
+    other.timers ++= timers
+    other
+  }
 }

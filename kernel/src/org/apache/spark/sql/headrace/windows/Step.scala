@@ -52,7 +52,7 @@ object Step {
       Aggregates.of(results, input, keys), keys, spec)
   }
 
-  private def plan(frame: Dataset[Row]): LogicalPlan =
+  private[windows] def plan(frame: Dataset[Row]): LogicalPlan =
     frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
 
   private def replaced(aggregate: Aggregate): Aggregate = ReplaceExpressions(aggregate).asInstanceOf[Aggregate]

@@ -11,6 +11,8 @@ import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonGenerator, JacksonParser, JSONOptions}
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
+import org.apache.spark.sql.catalyst.plans.logical.Project
 import org.apache.spark.sql.types._
 
 import scala.collection.mutable
@@ -20,24 +22,49 @@ import scala.jdk.CollectionConverters._
  * A step without a streaming query: the same per-key logic over state in memory, for tests in virtual time.
  *
  * One event is one micro-batch: `{"rows": [...], "watermark": micros | null, "clock": micros}`; without a
- * watermark the last one holds. Times are whole microseconds in both directions.
+ * watermark the last one holds. Times are whole microseconds in both directions. With `"restart": true` the run dies
+ * before the event, and goes on from the bytes of its state; with `"dies": true` it dies in it: the event is done twice,
+ * each time from the state before. What it gave the first time is in `doomed`.
+ *
+ * @param source the columns that rows have
+ * @param frame `source` with the columns that the window looks at, or `source` itself
  */
-final class WindowDriver(frame: Dataset[Row], grouped: Dataset[Row], spec: String) {
+final class WindowDriver(source: Dataset[Row], frame: Dataset[Row], grouped: Dataset[Row], spec: String) {
   private var step = Step(frame, grouped, spec)
   private val json = new ObjectMapper
-  private val rows = new ScriptRows(StructType(step.layout.input.map(a => StructField(a.name, a.dataType))))
+  private val rows = new ScriptRows(source.schema)
+  private val conditions = WindowDriver.conditions(source, frame)
 
-  /** Runs a script from an empty state; gives what each event emitted, the counts, the rows left open and the schema. */
-  def run(spec: String, script: String): String = {
+  /** Runs a script from an empty state; gives what events emitted, also before a death, counts, rows left open, schema. */
+  def run(spec: String, script: String): String = synchronized {
     step = Step(step.layout.withKind(Spec.parse(spec).kind), step.aggregates, step.keys, Spec.parse(spec))
-    val keyed = new KeyedRun(step)
-    val events = json.readTree(script).elements.asScala.map { event =>
-      val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
-      keyed.batch(rows.read(event.path("rows")), watermark, event.path("clock").asLong)
-    }.map(rows.shown(_, step.layout.output)).mkString("[", ",", "]")
+    var keyed = new KeyedRun(step)
+    val (events, doomed) = json.readTree(script).elements.asScala.map { event =>
+      if (event.path("restart").asBoolean) keyed = keyed.restarted(keyed.counts)
+      val first = if (event.path("dies").asBoolean) emitted(keyed.restarted(Counts.local()), event) else "null"
+      if (event.path("dies").asBoolean) keyed = keyed.restarted(keyed.counts)
+      (emitted(keyed, event), first)
+    }.toVector.unzip
     val counts = json.writeValueAsString(keyed.counts.value)
-    s"""{"events": $events, "counts": $counts, "open": ${keyed.open}, "schema": ${step.layout.output.json}}"""
+    s"""{"events": ${events.mkString("[", ",", "]")}, "doomed": ${doomed.mkString("[", ",", "]")}, "counts": $counts,
+       |"open": ${keyed.open}, "schema": ${step.layout.output.json}}""".stripMargin
   }
+
+  /** What one event gives. */
+  private def emitted(keyed: KeyedRun, event: JsonNode): String = {
+    val given = rows.read(event.path("rows")).map(row => conditions(row).copy())
+    val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
+    rows.shown(keyed.batch(given, watermark, event.path("clock").asLong), step.layout.output)
+  }
+}
+
+object WindowDriver {
+  /** Adds to a row of `source` what `frame` has besides: the conditions of windows. */
+  private def conditions(source: Dataset[Row], frame: Dataset[Row]): InternalRow => InternalRow =
+    ReplaceExpressions(Step.plan(frame)) match {
+      case Project(columns, child) if frame ne source => UnsafeProjection.create(columns, child.output)
+      case _ => identity
+    }
 }
 
 /** Rows of a script as JSON, in and out; times are the numbers they are inside Spark. */
@@ -50,13 +77,16 @@ final class ScriptRows(input: StructType) {
   def read(rows: JsonNode): Vector[InternalRow] = rows.elements.asScala.map(row).toVector
 
   /** Rows of a schema as a JSON array. */
-  def shown(rows: Seq[InternalRow], schema: StructType): String = rows.map { row =>
-    val text = new CharArrayWriter
-    val generator = new JacksonGenerator(ScriptRows.plain(schema).asInstanceOf[StructType], text, ScriptRows.options)
-    generator.write(row)
-    generator.flush()
-    text.toString
-  }.mkString("[", ",", "]")
+  def shown(rows: Seq[InternalRow], schema: StructType): String = {
+    lazy val numbers = ScriptRows.plain(schema).asInstanceOf[StructType]
+    rows.map { row =>
+      val text = new CharArrayWriter
+      val generator = new JacksonGenerator(numbers, text, ScriptRows.options)
+      generator.write(row)
+      generator.flush()
+      text.toString
+    }.mkString("[", ",", "]")
+  }
 
   private def row(node: JsonNode): InternalRow = {
     val create = CreateJacksonParser.string _
@@ -78,8 +108,7 @@ object ScriptRows {
 }
 
 /** All keys of a step in memory, batch after batch. */
-final class KeyedRun(step: Step) {
-  val counts: Counts = Counts.local()
+final class KeyedRun(step: Step, val counts: Counts = Counts.local()) {
   private val logic = step.logic(counts)
   private val rows = new Rows(step.layout, step.spec.kind)
   private val stores = mutable.LinkedHashMap.empty[UnsafeRow, MemoryStore]
@@ -100,6 +129,14 @@ final class KeyedRun(step: Step) {
       if (step.spec.byClock && watermark != before) logic.visit(key, store, time, now, rows)
     }
     rows.take().toVector
+  }
+
+  /** The run after a death: all it has of this one are the bytes of the state, the timers and the watermark. */
+  def restarted(counting: Counts): KeyedRun = {
+    val again = new KeyedRun(step, counting)
+    stores.foreach { case (key, store) => again.stores.put(key.copy(), store.copied) }
+    again.watermark = watermark
+    again
   }
 
   /** Rows in open windows, counted once for each. */

@@ -1,0 +1,178 @@
+"""The matrix page: what the transcripts of tests/transcripts/matrix show, and what came of each in the last whole run."""
+
+from __future__ import annotations
+
+import sys
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from tests.support.matrix.cells import (  # noqa: E402
+    DISORDERS,
+    KINDS,
+    MODES,
+    TRIGGERS,
+    Cell,
+    Kind,
+    Trigger,
+    cells,
+)
+from tests.support.matrix.runs import Outcomes, Way  # noqa: E402
+from tests.support.matrix.streams import STREAMS  # noqa: E402
+from tests.support.matrix.writing import case_of, stream_of  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MARKS = {"passed": "✓", "kernel": "○", "failed": "✗", "": "·"}
+SAID = {
+    "passed": "passes through Spark, and its batch gives the same where that can be compared",
+    "kernel": "passes without a query",
+    "failed": "fails",
+    "": "not run since it changed",
+}
+
+
+def matrix_page() -> str:
+    """The table of all cells."""
+    outcomes = Outcomes()
+    marked = {cell.name: mark_of(cell, outcomes) for cell in cells()}
+    allowed = [cell for cell in cells() if not cell.refusal]
+    counts = {mark: sum(marked[cell.name] == mark for cell in allowed) for mark in MARKS}
+    return "\n".join(
+        [
+            "# The matrix",
+            "",
+            f"Every kind of window with every trigger, mode and order of rows: {len(list(cells())):,} cells. "
+            f"{len(allowed):,} of them are transcripts whose expected rows come from a small model of windows in Python; "
+            "the rest the plan refuses, and a test reads why. All run without a query in every test run, "
+            "a sample of them through Spark; `make matrix` runs the whole table through Spark.",
+            "",
+            *_legend(counts),
+            "",
+            *_table(marked),
+            "",
+            "## What is refused",
+            "",
+            *_refusals(),
+            "",
+            "## The streams",
+            "",
+            "All cells are fed the same rows, in four ways. Rows that a kind of window doesn't look at more closely have only "
+            "key, value and time.",
+            "",
+            *_streams(),
+            "",
+        ]
+    )
+
+
+def kind_page(kind: Kind) -> str:
+    """The transcripts of one kind of window, each under an anchor."""
+    shown = [
+        "---\nsearch: {exclude: true}\nhide: [toc]\n---",
+        f"# The matrix: {kind.name}",
+        "",
+        "[Back to the whole matrix](../matrix.md)",
+        "",
+    ]
+    for cell in cells(kind):
+        if not cell.refusal:
+            heading = f"{cell.trigger.name} / {cell.mode} / {cell.disorder}"
+            shown.append(
+                f'<div class="cell"><h3 id="{cell.anchor}">{escape(heading)}</h3>'
+                f"<pre><code>{escape(case_of(cell), quote=False)}</code></pre></div>\n"
+            )
+    return "\n".join(shown)
+
+
+def pages() -> dict[str, str]:
+    """All pages, by their path."""
+    return {"reference/matrix.md": matrix_page()} | {
+        f"reference/matrix/{kind.file}.md": kind_page(kind) for kind in KINDS
+    }
+
+
+def mark_of(cell: Cell, outcomes: Outcomes) -> str:
+    """What became of a cell: `failed` if any way failed, `passed` if Spark's passed."""
+    found = {way: outcomes.of(cell, way) for way in get_args(Way)}
+    if "failed" in found.values():
+        return "failed"
+    return "passed" if found["spark"] else "kernel" if found["kernel"] else ""
+
+
+def _legend(counts: dict[str, int]) -> Iterator[str]:
+    yield "In each block the rows are the modes discarding, accumulating and retracting, and the columns are rows in order, out of"
+    yield "order, late, and late with the run killed three times. A mark leads to its transcript."
+    yield ""
+    for mark, count in counts.items():
+        if count:
+            yield f'- <span class="matrix"><a class="{mark or "unknown"}">{MARKS[mark]}</a></span> {SAID[mark]}: {count:,}'
+
+
+def _table(marked: dict[str, str]) -> Iterator[str]:
+    yield '<div class="matrix"><table>'
+    heads = "".join(f'<th><a href="{kind.file}/">{_breakable(kind.name)}</a></th>' for kind in KINDS)
+    yield f"<thead><tr><th></th>{heads}</tr></thead><tbody>"
+    for trigger in TRIGGERS:
+        blocks = "".join(f"<td>{_block(kind, trigger, marked)}</td>" for kind in KINDS)
+        yield f"<tr><th>{_breakable(trigger.name)}</th>{blocks}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _block(kind: Kind, trigger: Trigger, marked: dict[str, str]) -> str:
+    """The twelve marks of a window and a trigger, or the word refused."""
+    if refusal := Cell(kind, trigger, MODES[0], DISORDERS[0]).refusal:
+        return f'<a class="refused" href="#{_anchor(refusal)}" title="{escape(refusal)}">refused</a>'
+    lines = []
+    for mode in MODES:
+        row = [Cell(kind, trigger, mode, disorder) for disorder in DISORDERS]
+        lines.append("".join(_mark(cell, marked[cell.name]) for cell in row))
+    return "<br>".join(lines)
+
+
+def _mark(cell: Cell, mark: str) -> str:
+    told = f"{cell.name}: {SAID[mark]}"
+    return (
+        f'<a class="{mark or "unknown"}" href="{cell.kind.file}/#{cell.anchor}" '
+        f'title="{escape(told)}" aria-label="{escape(told)}">{MARKS[mark]}</a>'
+    )
+
+
+def _breakable(name: str) -> str:
+    """A name that may be broken before its bracket and after an underscore."""
+    return escape(name).replace("(", "<wbr>(").replace("_", "_<wbr>")
+
+
+def _refusals() -> Iterator[str]:
+    found: dict[str, dict[str, list[str]]] = {}
+    for cell in cells():
+        if cell.refusal:
+            names = found.setdefault(cell.refusal, {}).setdefault(cell.kind.name, [])
+            names += [cell.trigger.name] if cell.trigger.name not in names else []
+    for refusal, kinds in found.items():
+        yield f'<p id="{_anchor(refusal)}"></p>'
+        yield ""
+        yield f"> {refusal}"
+        yield ""
+        for kind, names in kinds.items():
+            yield f"- {kind}: {', '.join(names)}"
+        yield ""
+
+
+def _anchor(refusal: str) -> str:
+    return "refused-" + "-".join(refusal.split()[:3])
+
+
+def _streams() -> Iterator[str]:
+    for name in STREAMS:
+        yield f"**{name.capitalize()}**"
+        yield ""
+        yield "```yaml"
+        yield from (f"- {line}" for line in stream_of(name))
+        yield "```"
+        yield ""

@@ -1,0 +1,43 @@
+"""The matrix: every kind of window, trigger, mode and disorder does what the model says, also when the run is killed.
+
+All cells run without a query. A sample of killed ones, one of each kind of window, runs through Spark and is compared with
+its batch; `make matrix` does so with the whole table.
+"""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.support.matrix.cells import KINDS, MODES, Cell, Kind
+from tests.support.matrix.runs import allowed, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.testing import Outcome
+
+
+def failures(outcomes: list[Outcome]) -> str:
+    told = [f"{outcome.name}\n{outcome.failure}" for outcome in outcomes if not outcome.passed]
+    return "\n\n".join([f"{len(told)} of {len(outcomes)} failed", *told[:5]]) if told else ""
+
+
+def sample(disorder: str, offset: int) -> list[Cell]:
+    """One cell of each kind of window, with another mode and another trigger each time."""
+    chosen = []
+    for i, (kind, mode) in enumerate(zip(KINDS, cycle(MODES), strict=False)):
+        found = [c for c in allowed() if (c.kind, c.mode, c.disorder) == (kind, mode, disorder)]
+        chosen.append(found[(offset + 5 * i) % len(found)])
+    return chosen
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
+def test_every_cell_does_what_the_model_says(kind: Kind, spark: SparkSession) -> None:
+    chosen = [cell for cell in allowed() if cell.kind == kind]
+    assert failures(run(chosen, "kernel", spark, side_by_side=1)) == ""
+
+
+def test_a_killed_cell_of_each_kind_through_spark_and_as_a_batch(spark: SparkSession) -> None:
+    assert failures(run(sample("killed", 1), "spark", spark)) == ""

@@ -1,0 +1,33 @@
+"""The examples of `headrace.testing` are true. They run cases, so they need Spark; others are tested without."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace import testing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["", *testing.__all__])
+def test_an_example_of_testing_is_true(
+    name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("docs", "tests"):  # examples name files of the repository, and write their own
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    thing = getattr(testing, name) if name else testing
+    module = inspect.getmodule(thing)
+    runner = doctest.DocTestRunner()
+    found = doctest.DocTestFinder(recurse=False)
+    [test] = found.find(thing, name or "testing", module=module, globs=vars(module).copy())
+    runner.run(test)
+    assert (runner.failures, runner.tries > 0) == (0, True)

@@ -1,0 +1,47 @@
+"""`python -m tests.support.matrix`: writes the transcripts; with `kernel` or `spark` runs them that way too.
+
+python -m tests.support.matrix                          the files in tests/transcripts/matrix
+python -m tests.support.matrix kernel                   all cells, without a query
+python -m tests.support.matrix spark "killed"           cells whose name has the text, through Spark and as a batch
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import cast, get_args
+
+from tests.support.matrix.runs import Way, allowed, run_and_note
+from tests.support.matrix.writing import texts
+
+
+def write() -> None:
+    """Write the files that differ."""
+    for path, text in texts().items():
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            sys.stdout.write(f"{path}\n")
+
+
+def main(*arguments: str) -> int:
+    """Write, and run the ways that are named, over cells whose name has the other texts."""
+    write()
+    ways = [word for word in arguments if word in get_args(Way)]
+    texts_wanted = [word for word in arguments if word not in ways]
+    chosen = [cell for cell in allowed() if all(text in cell.name for text in texts_wanted)]
+    failures = [failure for way in ways for failure in _run(cast("Way", way), chosen)]
+    for failure in failures:
+        sys.stdout.write(f"\n{failure.name}\n{failure.failure}\n")
+    return 1 if failures else 0
+
+
+def _run(way: Way, chosen: list) -> list:  # type: ignore[type-arg]
+    from headrace.engine.session import open_session
+
+    conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
+    spark = open_session("headrace-matrix", master="local[2]", conf=conf)
+    return run_and_note(chosen, way, spark, side_by_side=1 if way == "kernel" else 4)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

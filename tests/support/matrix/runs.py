@@ -1,0 +1,106 @@
+"""Runs cells and keeps what came of them, for the page of the documentation.
+
+Outcomes are kept with a fingerprint of their case: one whose transcript has changed since counts as not run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tests.support.matrix.cells import Cell, cells
+from tests.support.matrix.writing import case_of, content_of
+
+from headrace.testing.transcript import Case, read_case
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.testing import Outcome
+
+Way = Literal["kernel", "spark"]
+OUTCOMES = Path(__file__).parents[3] / "docs" / "_making" / "matrix.json"
+AT_ONCE = 24
+"""Cells between two notes of the outcomes, so that a long run can be broken off and gone on with."""
+
+
+def allowed(only: str = "") -> list[Cell]:
+    """The cells that have a case, and whose name contains a text."""
+    return [cell for cell in cells() if not cell.refusal and only in cell.name]
+
+
+def case(cell: Cell, way: Way) -> Case:
+    """The case of a cell, to be run one way. It is read from what the file's text is made of, as YAML is slow to read."""
+    return replace(read_case(content_of(cell)), through="kernel" if way == "kernel" else "spark")
+
+
+def run(chosen: Sequence[Cell], way: Way, spark: SparkSession, *, side_by_side: int = 4) -> list[Outcome]:
+    """Run cells: without a query, or through Spark and then as a batch, where that can be compared."""
+    from headrace.testing import run_cases
+
+    read = [case(cell, way) for cell in chosen]
+    return run_cases(read, batch=way == "spark", spark=spark, side_by_side=side_by_side)
+
+
+class Outcomes:
+    """What came of each cell, in a file."""
+
+    def __init__(self, path: Path = OUTCOMES) -> None:
+        self._path = path
+        self._found: dict[str, dict[str, str]] = json.loads(path.read_text()) if path.exists() else {}
+
+    def of(self, cell: Cell, way: Way) -> str:
+        """`passed`, `failed`, or nothing where the cell was not run as it is now."""
+        found = self._found.get(cell.name, {})
+        return found.get(way, "") if found.get("case") == fingerprint(cell) else ""
+
+    def note(self, cell: Cell, way: Way, outcome: Outcome) -> None:
+        if self._found.get(cell.name, {}).get("case") != fingerprint(cell):
+            self._found[cell.name] = {"case": fingerprint(cell)}
+        self._found[cell.name][way] = "passed" if outcome.passed else "failed"
+
+    def write(self) -> None:
+        """One line for each cell, in the order of the table; cells that are no more are left out."""
+        lines = [
+            f"{json.dumps(cell.name)}: {json.dumps(self._found[cell.name])}"
+            for cell in allowed()
+            if cell.name in self._found
+        ]
+        self._path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def fingerprint(cell: Cell) -> str:
+    """What tells one content of a case from another."""
+    return hashlib.sha256(case_of(cell).encode()).hexdigest()[:12]
+
+
+def run_and_note(
+    chosen: Sequence[Cell], way: Way, spark: SparkSession, *, side_by_side: int
+) -> list[Outcome]:
+    """Run what has not passed yet and note it; the failures."""
+    outcomes, failures = Outcomes(), []
+    left = [cell for cell in chosen if outcomes.of(cell, way) != "passed"]
+    started = time.monotonic()
+    for done, part in _parts(left):
+        for cell, outcome in zip(part, run(part, way, spark, side_by_side=side_by_side), strict=True):
+            outcomes.note(cell, way, outcome)
+            failures += [] if outcome.passed else [outcome]
+        outcomes.write()
+        _tell(way, done + len(part), len(left), len(failures), time.monotonic() - started)
+    return failures
+
+
+def _parts(of: Sequence[Cell]) -> Iterator[tuple[int, Sequence[Cell]]]:
+    return ((at, of[at : at + AT_ONCE]) for at in range(0, len(of), AT_ONCE))
+
+
+def _tell(way: str, *numbers: Any) -> None:
+    done, of, failed, seconds = numbers
+    sys.stdout.write(f"{way}: {done} of {of} cells, {failed} failed, {seconds:.0f} s\n")
+    sys.stdout.flush()

@@ -1,0 +1,120 @@
+"""The matrix of windows, triggers, modes and disorder: it is whole, its files are the generator's, refusals say why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.support.matrix.cells import DISORDERS, KINDS, MAY_LOSE, MODES, TRIGGERS, Cell, cells
+from tests.support.matrix.expected import told
+from tests.support.matrix.streams import STREAMS
+from tests.support.matrix.writing import DIRECTORY, case_of, content_of, document_of, path_of, text_of
+from tests.support.public_names import public
+
+from headrace import documents, triggers, windows
+from headrace.errors import HeadraceError
+from headrace.testing import read_case
+
+REFUSED = [cell for cell in cells() if cell.refusal and cell.disorder == "in order"]
+LOSSY = [
+    Cell(kind, trigger, "accumulating", "in order")
+    for kind in KINDS
+    for trigger in TRIGGERS
+    if "allow_loss" in trigger.emit and kind.word != "trailing"
+]
+
+
+def words_of(given: Any) -> set[str]:
+    """All keys in a document."""
+    if isinstance(given, Mapping):
+        return set(given) | {word for inner in given.values() for word in words_of(inner)}
+    return {word for inner in given for word in words_of(inner)} if isinstance(given, list) else set()
+
+
+def plain(line: Any) -> dict[str, Any]:
+    """A line of a script without its place in a file."""
+    return {"line": type(line).__name__} | {
+        n: v for n, v in vars(line).items() if n not in ("where", "places")
+    }
+
+
+def message(document: Mapping[str, Any]) -> str:
+    with pytest.raises(HeadraceError) as refused:
+        documents.from_mapping(document, file="cell.yaml", name="cell").check()
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
+def test_a_file_is_what_the_generator_writes(kind: Any) -> None:
+    text = path_of(kind).read_text()
+    assert text == text_of(kind), "python -m tests.support.matrix writes it again"
+
+
+def test_there_is_a_case_or_a_refusal_for_every_cell() -> None:
+    named = [name for kind in KINDS for name in re.findall("^name: (.*)$", path_of(kind).read_text(), re.M)]
+    assert len(named) == len(set(named))
+    assert set(named) == {cell.name for cell in cells() if not cell.refusal}
+    assert len(list(cells())) == len(KINDS) * len(TRIGGERS) * len(MODES) * len(DISORDERS)
+    assert {path.name for path in DIRECTORY.glob("*.y*ml")} == {path_of(kind).name for kind in KINDS}
+
+
+def test_every_window_and_trigger_has_its_cells() -> None:
+    assert {kind.word for kind in KINDS} == set(public(windows))
+    assert {word for trigger in TRIGGERS for word in words_of(trigger.emit)} >= set(public(triggers))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
+def test_a_case_is_read_from_a_file_as_the_tests_read_it(kind: Any) -> None:
+    """Tests take cases from what their text is made of; of each file one is read as YAML to show that it is the same."""
+    cell = next(cell for cell in cells(kind) if (cell.mode, cell.disorder) == ("retracting", "killed"))
+    read, made = read_case(case_of(cell)), read_case(content_of(cell))
+    assert read.graph == made.graph
+    assert [plain(line) for line in read.script] == [plain(line) for line in made.script]
+
+
+@pytest.mark.parametrize("cell", REFUSED, ids=lambda cell: cell.name.removesuffix(" / in order"))
+def test_a_cell_that_the_contract_refuses_says_why(cell: Cell) -> None:
+    said = message(document_of(cell))
+    assert cell.refusal in said
+    assert "hint" in said.lower() or "late rows are in .late" in said or "leave trigger" in said
+
+
+@pytest.mark.parametrize("cell", LOSSY, ids=lambda cell: f"{cell.kind.file}-{cell.trigger.name}")
+def test_a_trigger_that_may_lose_rows_is_refused_unless_the_user_allows_it(cell: Cell) -> None:
+    document = document_of(cell)
+    del document["steps"]["out"]["emit"]["allow_loss"]
+    assert MAY_LOSE in message(document)
+
+
+def test_the_streams_make_the_matrix_interesting() -> None:
+    """Panes in every cell; merged sessions, retractions, late panes, late rows of every reason somewhere."""
+    seen: set[tuple[Any, ...]] = set()
+    silent = []
+    for cell in cells():
+        if cell.refusal:
+            continue
+        rows = [row for _, out in told(cell, STREAMS[cell.disorder]) for row in out["out"]]
+        late = [row for _, out in told(cell, STREAMS[cell.disorder]) for row in out["out.late"]]
+        silent += [] if rows else [cell.name]
+        assert not late or cell.disorder in ("late", "killed") or cell.emit.get("allow_loss"), cell.name
+        seen |= {(cell.kind.word, row["pane"]["timing"], row["pane"]["retraction"]) for row in rows}
+        seen |= {(cell.kind.word, row["reason"]) for row in late}
+    assert silent == []
+    aligned = ("tumbling", "sliding", "session")
+    assert {
+        (kind, timing, again)
+        for kind in aligned
+        for timing in ("early", "on_time", "late")
+        for again in (False, True)
+    } <= seen
+    assert {(kind, reason) for kind in aligned for reason in ("too_late", "closed", "no_event_time")} <= seen
+
+
+def test_a_death_changes_nothing_of_what_is_expected() -> None:
+    for cell in cells():
+        if cell.disorder == "killed" and not cell.refusal:
+            late = Cell(cell.kind, cell.trigger, cell.mode, "late")
+            killed_rows = [out for line, out in told(cell, STREAMS["killed"]) if any(out.values())]
+            assert killed_rows == [out for line, out in told(late, STREAMS["late"]) if any(out.values())]

@@ -1,0 +1,33 @@
+"""Every public name has a docstring with an example and a line in the changelog. A new one without them fails here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.public_names import public
+
+import headrace
+from headrace import connect, testing, triggers, windows
+
+CHANGELOG = (Path(__file__).parents[2] / "CHANGELOG.md").read_text()
+NAMESPACES = (headrace, connect, testing, triggers, windows)
+
+
+NAMES = [(module, name) for module in NAMESPACES for name in public(module)]
+IDS = [f"{module.__name__}.{name}" for module, name in NAMES]
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=IDS)
+def test_a_public_name_has_an_example(module: Any, name: str) -> None:
+    thing = getattr(module, name)
+    assert ">>> " in (thing.__doc__ or ""), "a docstring with an example that runs"
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=IDS)
+def test_a_public_name_is_in_the_changelog(module: Any, name: str) -> None:
+    space = module.__name__.removeprefix("headrace").lstrip(".")
+    said = rf"`(headrace\.)?({space}\.)?{name}\b" if space else rf"`(headrace\.)?{name}\b"
+    assert re.search(said, CHANGELOG), "a line under Unreleased / Added"
