@@ -45,6 +45,7 @@ def matrix_page() -> str:
     counts = {mark: sum(marked[cell.name] == mark for cell in allowed) for mark in MARKS}
     return "\n".join(
         [
+            "---\nhide: [toc]\n---",
             "# The matrix",
             "",
             f"Every kind of window with every trigger, mode and order of rows: {len(list(cells())):,} cells. "
@@ -115,7 +116,7 @@ def _legend(counts: dict[str, int]) -> Iterator[str]:
 
 
 def _table(marked: dict[str, str]) -> Iterator[str]:
-    yield '<div class="matrix"><table>'
+    yield '<div class="matrix"><table class="marks">'
     heads = "".join(f'<th><a href="{kind.file}/">{_breakable(kind.name)}</a></th>' for kind in KINDS)
     yield f"<thead><tr><th></th>{heads}</tr></thead><tbody>"
     for trigger in TRIGGERS:

@@ -52,9 +52,9 @@ final class WindowDriver(source: Dataset[Row], frame: Dataset[Row], grouped: Dat
 
   /** What one event gives. */
   private def emitted(keyed: KeyedRun, event: JsonNode): String = {
-    val given = rows.read(event.path("rows")).map(row => conditions(row).copy())
+    val input = rows.read(event.path("rows")).map(row => conditions(row).copy())
     val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
-    rows.shown(keyed.batch(given, watermark, event.path("clock").asLong), step.layout.output)
+    rows.shown(keyed.batch(input, watermark, event.path("clock").asLong), step.layout.output)
   }
 }
 
