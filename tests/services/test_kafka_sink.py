@@ -81,7 +81,9 @@ def test_records_of_tasks_elsewhere_are_sent_by_the_driver(
     writer = connect.kafka(servers=client.servers, topic=name).writer()
     assert isinstance(writer, KafkaWriter)
     writer.open(run("far"))
-    made = records.expressions(connect.kafka(servers="s", topic=name, key="k"), SIMPLE, where="far")
+    made = records.expressions(
+        connect.kafka(servers="s", topic=name, key="k"), records.fields_of(SIMPLE), where="far"
+    )
     frame = rows(spark, ("a", 1), ("b", 2)).selectExpr(*made)
     writer._producer.beginTransaction()
     outlet = spark._jvm.org.apache.spark.sql.headrace.kafka.Outlet  # type: ignore[union-attr]

@@ -42,6 +42,14 @@ def run(
             metavar="DURATION", help='How often a batch runs, as "10 seconds"; else as fast as it can.'
         ),
     ] = None,
+    real_time: Annotated[
+        bool,
+        flag(
+            "--real-time",
+            help="Milliseconds from Kafka to Kafka, at least once; --every is then how often offsets and state are "
+            "committed and the watermark moves, a minute if not said.",
+        ),
+    ] = False,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -80,11 +88,17 @@ def run(
 
     - `headrace run fraud.yaml --once`
     - `headrace run fraud.py --every "5 seconds" --conf spark.driver.memory=2g`
+    - `headrace run fraud.yaml --real-time`
     """
     from headrace.cli.loading import load_one
     from headrace.plan.cautions import cautions_of
 
     _agreeing(once, finish, every)
+    if real_time and (once or finish):
+        hint = "leave --real-time out to take what is there"
+        raise OptionError(
+            f"expected --real-time or {'--once' if once else '--finish'}, got both", where="run", hint=hint
+        )
     settings = _settings(conf or [])
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
@@ -97,6 +111,7 @@ def run(
                 once=once,
                 finish=finish,
                 every=every,
+                real_time=real_time,
                 checkpoint=checkpoint,
                 guarantee=guarantee,
                 master=master,

@@ -24,7 +24,7 @@ from headrace.engine.pulse import Pulse
 from headrace.engine.session import open_session
 from headrace.engine.virtual import Clock
 from headrace.engine.watermarks import END_OF_TIME_MS, Heartbeats
-from headrace.errors import HeadraceError, PlanError, Problem, SourceError
+from headrace.errors import HeadraceError, OptionError, PlanError, Problem, SourceError
 from headrace.plan.guarantees import require
 from headrace.plan.nodes import Ref, Sink
 from headrace.plan.queries import REJECTS, Query
@@ -47,6 +47,7 @@ def start(
     once: bool = False,
     finish: bool = False,
     every: Duration | None = None,
+    real_time: bool = False,
     checkpoint: str | Path | None = None,
     guarantee: Guarantee | None = None,
     master: str | None = None,
@@ -57,6 +58,17 @@ def start(
         raise PlanError(
             [Problem(f"pipeline `{graph.name}`", "nothing is written", "end it with stream.write(...)")]
         )
+    if real_time:
+        from headrace.engine import realtime
+
+        if once or finish:
+            raise OptionError(
+                "a run in real time has no end, so it can't be once or finish",
+                where="real_time",
+                hint="leave real time out to take what is there",
+            )
+        options = {"checkpoint": checkpoint, "guarantee": guarantee, "master": master, "conf": conf}
+        return realtime.start(graph, batch=every or realtime.BATCH, **options)  # type: ignore[arg-type]
     require(graph, guarantee)
     directory = PipelineDirectory.taken(graph.name, checkpoint)
     try:
@@ -188,13 +200,6 @@ class Running:
         with contextlib.suppress(Exception):
             inputs.acknowledge(report.get("sources", ()))
 
-    def _told(self, error: BaseException) -> HeadraceError:
-        """An error of Spark's as one of ours: what the user can act on, without a stack trace."""
-        problems = (connector.explains(str(error)) for connector in self.graph.connectors)
-        if problem := next(filter(None, problems), None):
-            return SourceError(problem.what, where=problem.where, hint=problem.hint)
-        return _told(error)
-
     def _guarded(self) -> None:
         """Run in a thread of its own, so that the caller can follow and end it."""
         try:
@@ -202,7 +207,7 @@ class Running:
         except HeadraceError as error:
             self._failure = error
         except BaseException as error:
-            self._failure = self._told(error)
+            self._failure = told(self.graph, error)
         finally:
             self._end()
 
@@ -289,7 +294,9 @@ class Running:
         for built in self._assembled:
             if built is not failed and built.running is not None:
                 built.running.stop()
-        raise (failure if isinstance(failure, HeadraceError) else self._told(failure or error)) from error
+        raise (
+            failure if isinstance(failure, HeadraceError) else told(self.graph, failure or error)
+        ) from error
 
     def _end(self) -> None:
         self._pulse.stop()
@@ -349,8 +356,11 @@ def _stop_between_batches(built: Assembled) -> None:
                 built.running.awaitTermination(0.05)
 
 
-def _told(error: BaseException) -> HeadraceError:
+def told(graph: Graph, error: BaseException) -> HeadraceError:
     """An error of Spark's as one of ours: what the user can act on, without a stack trace."""
+    problems = (connector.explains(str(error)) for connector in graph.connectors)
+    if problem := next(filter(None, problems), None):
+        return SourceError(problem.what, where=problem.where, hint=problem.hint)
     known = as_source_error(error)
     if known is not None:
         return known

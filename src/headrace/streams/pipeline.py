@@ -179,6 +179,7 @@ class Pipeline:
         once: bool = False,
         finish: bool = False,
         every: Duration | None = None,
+        real_time: bool = False,
         checkpoint: str | Path | None = None,
         guarantee: Guarantee | None = None,
         master: str | None = None,
@@ -190,6 +191,9 @@ class Pipeline:
             once: take what is there now and stop; open windows stay open for the next run.
             finish: take what is there, end the input for good and close every window.
             every: how often a micro-batch runs; as fast as possible if None.
+            real_time: hand rows on one by one, in milliseconds, from Kafka to Kafka, at least once; `every` is then how
+                often offsets and state are committed and the watermark moves, a minute if None. A pipeline that Spark's
+                real-time mode can't take is refused.
             checkpoint: the pipeline's directory; `.headrace/<name>` here if None.
             guarantee: refuse to run with less than this; the best that source and sinks can do if None.
             master: Spark's master; `local[*]` if None.
@@ -208,6 +212,7 @@ class Pipeline:
             once=once,
             finish=finish,
             every=every,
+            real_time=real_time,
             checkpoint=checkpoint,
             guarantee=guarantee,
             master=master,

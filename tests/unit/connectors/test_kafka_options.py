@@ -13,7 +13,7 @@ from headrace import Pipeline, connect
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.failures import is_fence, told
 from headrace.connectors.kafka.ledger import Entry
-from headrace.connectors.kafka.records import expressions
+from headrace.connectors.kafka.records import expressions, fields_of
 from headrace.errors import DeliveryError, OptionError, PlanError
 from headrace.plan.describe import connector_phrase
 
@@ -169,18 +169,15 @@ def test_a_topic_takes_no_complete_results() -> None:
 
 
 def test_columns_become_bytes_by_their_type() -> None:
-    schema = {
-        "fields": [{"name": n, "type": t} for n, t in (("a", "string"), ("b", "binary"), ("at", "timestamp"))]
-    }
-    made = expressions(kafka(key="at", headers=["b"]), schema, where="out")
-    assert made[0] == "'t' as topic"
+    kinds = (("a", "string"), ("b", "binary"), ("at", "timestamp"))
+    fields = fields_of({"fields": [{"name": name, "type": kind} for name, kind in kinds]})
+    made = expressions(kafka(key="at", headers=["b"]), fields, where="out")
+    assert made[0] == "'t'"
     assert made[2].startswith('cast(date_format(`at`, "')
-    assert made[4] == "array(struct('b' as key, `b` as value)) as headers"
-    with pytest.raises(
-        DeliveryError,
-        match=r"out: raw takes one column of type binary, got `a string, b binary, at timestamp`",
-    ):
-        expressions(kafka(format="raw"), schema, where="out")
+    assert made[4] == "array(struct('b' as key, `b` as value))"
+    with pytest.raises(DeliveryError) as caught:
+        expressions(kafka(format="raw"), fields, where="out")
+    assert caught.value.what == "raw takes one column of type binary, got `a string, b binary, at timestamp`"
 
 
 def test_the_ledger_remembers_the_last_epoch_of_the_newest_checkpoints() -> None:

@@ -132,15 +132,19 @@ class Client:
         records: Iterable[tuple[str | bytes | None, str | bytes | None]],
         *,
         partition: int | None = None,
+        linger_ms: int = 20,
     ) -> int:
         """Send (key, value) pairs and wait until all are written; returns how many.
+
+        A record waits up to `linger_ms` for others to be sent with.
 
         Raises:
             SourceError: some were not.
         """
         failed: list[str] = []
         producer = self._kafka.Producer(
-            {**self._settings, "acks": "all", "enable.idempotence": True, "linger.ms": 20}, logger=_silent()
+            {**self._settings, "acks": "all", "enable.idempotence": True, "linger.ms": linger_ms},
+            logger=_silent(),
         )
         sent = 0
         where = {} if partition is None else {"partition": partition}

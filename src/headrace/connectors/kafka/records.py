@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.flat import TIME, quoted
@@ -11,92 +12,113 @@ from headrace.errors import DeliveryError, did_you_mean
 if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
 
+COLUMNS = ("topic", "partition", "key", "value", "headers")
+"""What a record is made of, in the order of the kernel's `Record` and by the names of Spark's own Kafka sink."""
+
 _OPTIONS = f"map('timestampFormat', \"{TIME}\", 'ignoreNullFields', 'false')"
 _SINGLE = {"text": "string", "raw": "binary"}
 
 
-def expressions(options: Kafka, schema: dict[str, Any], *, where: str) -> list[str]:
-    """One expression for each column that the kernel's `Record` has, from Spark's JSON form of the frame's schema.
+@dataclass(frozen=True)
+class Field:
+    """A column of the rows: where it is, as SQL, and Spark's JSON form of its type."""
+
+    path: str
+    kind: Any
+
+
+Fields = Mapping[str, Field]
+
+
+def fields_of(schema: Mapping[str, Any], within: str = "") -> dict[str, Field]:
+    """The columns of a frame, from Spark's JSON form of its schema; `within` names the struct that holds them.
+
+    >>> fields_of({"fields": [{"name": "n", "type": "long"}]}, within="__main")
+    {'n': Field(path='`__main`.`n`', kind='long')}
+    """
+    prefix = f"{quoted(within)}." if within else ""
+    return {one["name"]: Field(prefix + quoted(one["name"]), one["type"]) for one in schema["fields"]}
+
+
+def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
+    """One expression for each of `COLUMNS`.
 
     Raises:
         DeliveryError: a column that an option names isn't there, or the columns don't fit the format.
     """
-    kinds = {field["name"]: field["type"] for field in schema["fields"]}
-    _check(options, kinds, where)
-    named = quoted(options.topic_column) if options.topic_column else f"'{_escaped(options.topic or '')}'"
-    partition = (
-        f"cast({quoted(options.partition_column)} as int)"
-        if options.partition_column
-        else "cast(null as int)"
-    )
+    _check(options, fields, where)
+    topic, partition = options.topic_column, options.partition_column
     return [
-        f"{named} as topic",
-        f"{partition} as partition",
-        f"{_key(options.key, kinds)} as key",
-        f"{_value(options, kinds, where)} as value",
-        f"{_headers(options.headers, kinds)} as headers",
+        fields[topic].path if topic else f"'{_escaped(options.topic or '')}'",
+        f"cast({fields[partition].path if partition else 'null'} as int)",
+        _key(options.key, fields),
+        _value(options, fields, where),
+        _headers(options.headers, fields),
     ]
 
 
-def _check(options: Kafka, kinds: dict[str, Any], where: str) -> None:
+def _check(options: Kafka, fields: Fields, where: str) -> None:
     single = [name for name in (options.topic_column, options.partition_column) if name]
     for name in (*options.key, *options.headers, *options.value, *single):
-        if name not in kinds:
-            raise DeliveryError(f"there is no column `{name}`", where=where, hint=did_you_mean(name, kinds))
+        if name not in fields:
+            raise DeliveryError(f"there is no column `{name}`", where=where, hint=did_you_mean(name, fields))
 
 
-def _key(names: Sequence[str], kinds: dict[str, Any]) -> str:
-    if not names:
+def _key(names: Iterable[str], fields: Fields) -> str:
+    chosen = {name: fields[name] for name in names}
+    if not chosen:
         return "cast(null as binary)"
-    if len(names) == 1:
-        return _bytes(names[0], kinds[names[0]])
-    return f"cast({_object(names)} as binary)"
+    if len(chosen) == 1:
+        return _bytes(*chosen.values())
+    return f"cast({_object(chosen)} as binary)"
 
 
-def _headers(names: Sequence[str], kinds: dict[str, Any]) -> str:
-    if not names:
-        return "cast(null as array<struct<key string, value binary>>)"
-    each = (f"struct('{_escaped(name)}' as key, {_bytes(name, kinds[name])} as value)" for name in names)
-    return f"array({', '.join(each)})"
+def _headers(names: Iterable[str], fields: Fields) -> str:
+    each = [f"struct('{_escaped(name)}' as key, {_bytes(fields[name])} as value)" for name in names]
+    return f"array({', '.join(each)})" if each else "cast(null as array<struct<key string, value binary>>)"
 
 
-def _value(options: Kafka, kinds: dict[str, Any], where: str) -> str:
+def _value(options: Kafka, fields: Fields, where: str) -> str:
     apart = {options.topic_column, options.partition_column, *options.headers}
-    names = list(options.value) or [name for name in kinds if name not in apart]
-    made = f"cast({_text(options.encoding, names, kinds, where)} as binary)"
-    if options.retractions == "tombstones" and "pane" in kinds:
-        return f"if(`pane`.`retraction`, cast(null as binary), {made})"
+    names = list(options.value) or [name for name in fields if name not in apart]
+    made = f"cast({_text(options.encoding, {n: fields[n] for n in names}, where)} as binary)"
+    if options.retractions == "tombstones" and "pane" in fields:
+        return f"if({fields['pane'].path}.`retraction`, cast(null as binary), {made})"
     return made
 
 
-def _text(encoding: str, names: list[str], kinds: dict[str, Any], where: str) -> str:
+def _text(encoding: str, fields: Fields, where: str) -> str:
     if encoding in _SINGLE:
-        if len(names) != 1 or kinds[names[0]] != _SINGLE[encoding]:
-            listed = ", ".join(f"{name} {_word(kinds[name])}" for name in names)
+        if [field.kind for field in fields.values()] != [_SINGLE[encoding]]:
+            listed = ", ".join(f"{name} {_word(field.kind)}" for name, field in fields.items())
             raise DeliveryError(
                 f"{encoding} takes one column of type {_SINGLE[encoding]}, got `{listed}`",
                 where=where,
                 hint='name it, as value="line", or write json',
             )
-        return quoted(names[0])
+        return next(iter(fields.values())).path
     if encoding == "csv":
-        return f"to_csv(struct({', '.join(map(quoted, names))}), map('timestampFormat', \"{TIME}\"))"
-    return _object(names)
+        return f"to_csv({_struct(fields)}, map('timestampFormat', \"{TIME}\"))"
+    return _object(fields)
 
 
-def _object(names: Sequence[str]) -> str:
-    return f"to_json(struct({', '.join(map(quoted, names))}), {_OPTIONS})"
+def _object(fields: Fields) -> str:
+    return f"to_json({_struct(fields)}, {_OPTIONS})"
 
 
-def _bytes(name: str, kind: Any) -> str:
+def _struct(fields: Fields) -> str:
+    return f"struct({', '.join(f'{field.path} as {quoted(name)}' for name, field in fields.items())})"
+
+
+def _bytes(field: Field) -> str:
     """A column as the bytes of its text; bytes as they are."""
-    if kind == "binary":
-        return quoted(name)
-    if not isinstance(kind, str) or kind == "variant":
-        return f"cast(to_json({quoted(name)}, {_OPTIONS}) as binary)"
-    if kind.startswith("timestamp"):
-        return f'cast(date_format({quoted(name)}, "{TIME}") as binary)'
-    return f"cast(cast({quoted(name)} as string) as binary)"
+    if field.kind == "binary":
+        return field.path
+    if not isinstance(field.kind, str) or field.kind == "variant":
+        return f"cast(to_json({field.path}, {_OPTIONS}) as binary)"
+    if field.kind.startswith("timestamp"):
+        return f'cast(date_format({field.path}, "{TIME}") as binary)'
+    return f"cast(cast({field.path} as string) as binary)"
 
 
 def _word(kind: Any) -> str:

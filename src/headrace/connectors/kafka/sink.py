@@ -55,7 +55,8 @@ class KafkaWriter:
         return self._entry.epochs.get(run.lineage, -1)
 
     def stage(self, epoch: int, frame: DataFrame) -> Counted:
-        made = records.expressions(self._options, frame.schema.jsonValue(), where=self._running.sink)
+        fields = records.fields_of(frame.schema.jsonValue())
+        made = records.expressions(self._options, fields, where=self._running.sink)
         shaped = frame.selectExpr(*made)
         with self._told(f"can't take epoch {epoch}"):
             self._give_up()

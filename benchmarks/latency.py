@@ -1,0 +1,193 @@
+"""Latency from Kafka to Kafka: how long after a record was produced its result is in the topic.
+
+For each rate, in one run: real time beside micro-batches, without state (a filter) and with it (a window that fires on
+every row). A result carries when its record was produced; the topic of results notes when it was appended.
+
+    python -m benchmarks latency
+    python -m benchmarks.latency --rates 100 1000 --seconds 30
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness import RESULTS
+from headrace import Pipeline, connect, triggers, windows
+from headrace.connectors.kafka.client import Client
+from headrace.engine import kafka_server
+
+Kind = Literal["stateless", "windows"]
+KEYS = 100
+WARM_UP = 10.0
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Milliseconds from produced to written, over all results of one trial."""
+
+    mode: str
+    kind: str
+    rate: int
+    results: int
+    p50: float
+    p95: float
+    p99: float
+    max: float
+
+
+def build(servers: str, name: str, kind: Kind) -> Pipeline:
+    """The pipeline under test, over the topics of a name."""
+    pipeline = Pipeline(name)
+    source = connect.kafka(servers=servers, topic=f"{name}-in", start="latest")
+    rows = pipeline.read(
+        "tx", source, format="json", schema="k string, v int, sent bigint", on_error="skip"
+    ).with_columns(ts="timestamp_millis(sent)")
+    out = connect.kafka(servers=servers, topic=f"{name}-out", key="k")
+    if kind == "stateless":
+        rows.where("v >= 0").write("out", out)
+        return pipeline
+    windowed = rows.event_time("ts").key_by("k").window(windows.tumbling("1 hour"))
+    totals = windowed.emit(early=triggers.after_count(1)).aggregate("totals", n="count(*)", sent="max(sent)")
+    totals.write("out", out)
+    totals.late.write("late", connect.kafka(servers=servers, topic=f"{name}-late"))
+    return pipeline
+
+
+def trial(servers: str, mode: str, kind: Kind, rate: int, seconds: float) -> Latency:
+    """One pipeline in a process of its own, fed at a steady rate once it answers."""
+    client = Client(servers)
+    name = "-".join([*mode.split(), kind, str(rate), str(time.time_ns() % 10**9)])
+    for topic in ("in", "out", "late"):
+        client.create(f"{name}-{topic}", partitions=2, settings={"message.timestamp.type": "LogAppendTime"})
+    with tempfile.TemporaryDirectory(prefix="headrace-latency-") as place:
+        command = [sys.executable, "-m", "benchmarks.latency", "--child", servers, name, mode, kind, place]
+        process = subprocess.Popen(command)
+        try:
+            _feed_until_answered(client, name, process)
+            begun = _feed(client, name, rate, WARM_UP + seconds)
+            _drained(client, name)
+        finally:
+            process.terminate()
+            process.wait()
+    times = _measured(client, name, begun + WARM_UP)
+    shares = [times[min(len(times) - 1, int(len(times) * share))] for share in (0.5, 0.95, 0.99, 1.0)]
+    return Latency(mode, kind, rate, len(times), *shares)
+
+
+def main() -> None:
+    """All trials, as a table and as JSON in benchmarks/results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rates", type=int, nargs="+", default=[100, 1_000, 10_000])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--kinds", nargs="+", default=["stateless", "windows"])
+    parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        _child(*given.child)
+        return
+    with tempfile.TemporaryDirectory(prefix="headrace-latency-") as place:
+        cluster = kafka_server.start(Path(place), port=0)
+        try:
+            found = [
+                trial(cluster.servers, mode, kind, rate, given.seconds)
+                for rate in given.rates
+                for kind in given.kinds
+                for mode in ("real time", "micro-batch")
+            ]
+        finally:
+            cluster.stop()
+    _report(found)
+
+
+def _child(servers: str, name: str, mode: str, kind: Kind, place: str) -> None:
+    options: dict[str, Any] = {"real_time": True} if mode == "real time" else {"master": "local[*]"}
+    build(servers, name, kind).run(checkpoint=Path(place) / "checkpoint", **options)
+
+
+def _line(number: int) -> tuple[str, str]:
+    key = f"k{number % KEYS}"
+    return key, json.dumps({"k": key, "v": number, "sent": time.time_ns() // 1_000_000})
+
+
+def _feed_until_answered(
+    client: Client, name: str, process: subprocess.Popen[bytes], patience: float = 300
+) -> None:
+    """Send a record now and then until a result is there: it starts at the latest, so the first ones may be missed."""
+    deadline = time.monotonic() + patience
+    for number in range(10**6):
+        client.produce(f"{name}-in", [_line(number)])
+        if any(True for _ in client.consume(f"{name}-out")):
+            return
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"{name} gave no result")
+        time.sleep(0.5)
+
+
+def _feed(client: Client, name: str, rate: int, seconds: float) -> float:
+    """Send at a steady rate; returns when it began, in seconds since 1970."""
+    begun, clock = time.time(), time.monotonic()
+
+    def paced() -> Any:
+        for number in range(round(rate * seconds)):
+            wait = clock + number / rate - time.monotonic()
+            if wait > 0:
+                time.sleep(wait)
+            yield _line(number)
+
+    client.produce(f"{name}-in", paced(), linger_ms=0)
+    return begun
+
+
+def _drained(client: Client, name: str, patience: float = 60) -> None:
+    """Wait until no more results come."""
+    ends, deadline = -1, time.monotonic() + patience
+    while (now := sum(high for _, high in client._bounds(f"{name}-out").values())) != ends:
+        ends = now
+        if time.monotonic() > deadline:
+            return
+        time.sleep(2)
+
+
+def _measured(client: Client, name: str, since: float) -> list[float]:
+    """The latencies of all results after the warm-up, sorted."""
+    times = []
+    for record in client.consume(f"{name}-out"):
+        sent = json.loads(str(record.value))["sent"]
+        if sent >= since * 1000 and record.timestamp is not None:
+            times.append(_millis(record.timestamp) - sent)
+    if not times:
+        raise SystemExit(f"{name} gave no result after it was warm")
+    return sorted(times)
+
+
+def _millis(text: str) -> float:
+    from datetime import datetime
+
+    return datetime.fromisoformat(text).timestamp() * 1000
+
+
+def _report(found: list[Latency]) -> None:
+    table = Table(title="latency, milliseconds from produced to written")
+    for heading in ("mode", "steps", "events/s", "results", "p50", "p95", "p99", "max"):
+        table.add_column(heading, justify="left" if heading in ("mode", "steps") else "right")
+    for one in found:
+        shown = (one.rate, one.results, *(f"{value:.0f}" for value in (one.p50, one.p95, one.p99, one.max)))
+        table.add_row(one.mode, one.kind, *map(str, shown))
+    Console().print(table)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "latency.json").write_text(json.dumps([asdict(one) for one in found], indent=2))
+
+
+if __name__ == "__main__":
+    main()

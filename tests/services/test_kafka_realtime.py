@@ -1,0 +1,40 @@
+"""Kafka to Kafka in Spark's real-time mode. Steps with state need a session of their own: benchmarks/latency.py runs them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headrace import Pipeline, connect
+from headrace.connectors.kafka.client import Client
+from tests.services.test_kafka_source import wait_until
+
+Topic = Callable[..., str]
+
+
+def test_a_row_is_out_before_its_batch_ends_and_progress_is_noted_when_it_does(
+    client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
+) -> None:
+    source, sink = topic('{"v": 1}', "broken"), topic()
+    pipeline = Pipeline("quick")
+    rows = pipeline.read(
+        "tx", connect.kafka(servers=client.servers, topic=source, metadata={"offset": "o"}),
+        format="json", schema="v int", on_error="skip",
+    )  # fmt: skip
+    rows.where("v > 0").with_columns(w="v * 2").write(
+        "out", connect.kafka(servers=client.servers, topic=sink, key="v")
+    )
+
+    def arrived() -> list[tuple[str | None, dict[str, int]]]:
+        return [(record.key, json.loads(str(record.value))) for record in client.consume(sink)]
+
+    with pipeline.start(real_time=True, every="10 seconds", checkpoint=tmp_path) as running:
+        wait_until(lambda: arrived() == [("1", {"v": 1, "o": 0, "w": 2})], running)
+        client.produce(source, [(None, '{"v": 0}'), (None, '{"v": 3}')])
+        wait_until(lambda: arrived()[1:] == [("3", {"v": 3, "o": 3, "w": 6})], running)
+        running.drain()
+    assert [one.lag for one in client.lag("quick.tx")] == [0]
+    assert running.status().rows_in == 4
