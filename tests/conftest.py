@@ -16,6 +16,10 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Tests start many JVMs that live for seconds: on two cores the second compiler and the parallel collector cost more than
+# they give. Inherited by every process that a test starts.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @cache
 def shared_session() -> SparkSession:

@@ -160,6 +160,6 @@ def _reason(error: Exception, log: Path | None) -> str:
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getMessage())
     lines = log.read_text(errors="replace").splitlines() if log else []
-    said = [line.strip() for line in lines if line.strip() and "WARN" not in line]
+    said = [line.strip() for line in lines if line.strip() and not re.search("WARN|Picked up J", line)]
     thrown = [line for line in said if "Exception" in line]
     return next(iter([*thrown, *said, str(error)]))
