@@ -1,7 +1,8 @@
 """Headrace: stream processing on Spark, in Python.
 
 In reading order: `Pipeline` reads sources into streams; `connect` names what can be read and written; `windows` and
-`triggers` say where and when results are computed, `patterns` which rows follow each other; errors are all `HeadraceError`. Importing this starts no JVM.
+`triggers` say where and when results are computed, `patterns` which rows follow each other; `Aggregate` is the base of
+aggregates in Python; errors are all `HeadraceError`. Importing this starts no JVM.
 
 >>> from headrace import Pipeline, connect, windows
 >>> fraud = Pipeline("card-fraud")
@@ -16,7 +17,8 @@ In reading order: `Pipeline` reads sources into streams; `connect` names what ca
 """
 
 from headrace import connect, patterns, triggers, windows
+from headrace.aggregates import Aggregate
 from headrace.errors import HeadraceError
 from headrace.streams.pipeline import Pipeline
 
-__all__ = ["HeadraceError", "Pipeline", "connect", "patterns", "triggers", "windows"]
+__all__ = ["Aggregate", "HeadraceError", "Pipeline", "connect", "patterns", "triggers", "windows"]

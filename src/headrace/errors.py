@@ -8,6 +8,7 @@
     ├── LoadError             a pipeline's file isn't there, or fails while it is loaded
     ├── DocumentError         a YAML document is wrong; knows file, line and column
     ├── PlanError             the pipeline can't be run as written; holds all problems at once
+    ├── AggregateError        an aggregate in Python failed
     ├── SourceError           a source can't be read
     │   └── DecodeError       a record can't be decoded, and `on_error="fail"`
     ├── DeliveryError         an epoch can't be written
@@ -96,6 +97,10 @@ class PlanError(HeadraceError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+class AggregateError(HeadraceError):
+    """An aggregate in Python failed: it raised, or gave a result of another type than it says."""
 
 
 class SourceError(HeadraceError):

@@ -29,6 +29,7 @@ from headrace.plan.nodes import (
     Named,
     Node,
     Opaque,
+    PythonFold,
     Route,
     RowPattern,
     Select,
@@ -246,6 +247,8 @@ def _named(columns: Named) -> dict[str, str]:
 
 
 def _text(expression: Expression) -> str:
+    if isinstance(expression, PythonFold):
+        raise _UnprintableError(f"an aggregate in Python, {expression}, can't be written in a document")
     if isinstance(expression, Opaque):
         raise _UnprintableError("a pyspark Column can't be written in a document")
     return expression

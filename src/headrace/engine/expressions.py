@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.plan.nodes import Expression, Named, Opaque
+from headrace.plan.nodes import Expression, Named, Opaque, PythonFold
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,7 +20,15 @@ OUTPUT = "__output"
 
 def column(expression: Expression) -> Column:
     """An expression of the plan as Spark's."""
+    if isinstance(expression, PythonFold):
+        return collected(expression)
     return expression.column if isinstance(expression, Opaque) else F.expr(expression)
+
+
+def collected(folded: PythonFold) -> Column:
+    """What is kept for an aggregate in Python: the arguments of each row."""
+    arguments = [F.expr(item) if isinstance(item, str) else item for item in folded.aggregate.of]
+    return F.collect_list(F.struct(*(item.alias(f"_{i}") for i, item in enumerate(arguments))))
 
 
 def named(items: Named) -> list[Column]:

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documen
 
 from headrace.engine.distinct import deduplicated
 from headrace.engine.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
+from headrace.engine.folding import refuse_unpicklable, with_results
 from headrace.engine.matching import matched
 from headrace.engine.native import native_windows
 from headrace.engine.row_patterns import recognized
@@ -242,6 +243,7 @@ def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
+    refuse_unpicklable(lowering.graph.where(node), node)
     frame = lowering.frame(node.input)
     if node.emission.late_rows == "count" or _same_in_batch(frame, node):
         return native_windows(frame, node, named(node.keys), named(node.aggregates))
@@ -295,10 +297,11 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
         if isinstance(node, RowPattern) and ref.output == MAIN:
             return queried(node.rest, {node.table: rows}, raw.sparkSession)
         keys = node.keys if isinstance(node, WindowAggregate | Match) else ()
-        return rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
+        rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
+        return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
     if ref.output != MAIN:
         raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
-    return raw
+    return with_results(raw, node) if isinstance(node, WindowAggregate) else raw
 
 
 def hidden_key(name: str) -> str:

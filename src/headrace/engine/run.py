@@ -17,6 +17,7 @@ from headrace.engine.assembly import Assembled, Assembly
 from headrace.engine.decode import as_source_error
 from headrace.engine.delivery import Drained
 from headrace.engine.directory import PipelineDirectory
+from headrace.engine.folding import as_aggregate_error
 from headrace.engine.inputs import StreamInputs
 from headrace.engine.jars import jars_for
 from headrace.engine.progress_log import ProgressLog, Status
@@ -361,7 +362,7 @@ def told(graph: Graph, error: BaseException) -> HeadraceError:
     problems = (connector.explains(str(error)) for connector in graph.connectors)
     if problem := next(filter(None, problems), None):
         return SourceError(problem.what, where=problem.where, hint=problem.hint)
-    known = as_source_error(error)
+    known = as_source_error(error) or as_aggregate_error(error)
     if known is not None:
         return known
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -26,6 +26,7 @@ from headrace.plan.nodes import (
     Named,
     Node,
     Opaque,
+    PythonFold,
     RowPattern,
     Sql,
     WindowAggregate,
@@ -177,6 +178,8 @@ def _listed(columns: Named) -> str:
 
 
 def _text(expression: Expression) -> str:
+    if isinstance(expression, PythonFold):  # its arguments are what is kept; what is made of them may change
+        return f"python({', '.join(map(str, expression.aggregate.of))})"
     if isinstance(expression, Opaque):
         # Spark numbers the arguments of lambdas and the calls of Python functions anew in every process.
         return re.sub(r"#\d+L?|(?<=\b[xyz])_\d+", "", _one_line(str(expression.column)))

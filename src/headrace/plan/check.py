@@ -20,6 +20,7 @@ from headrace.plan.nodes import (
     Lookup,
     Match,
     Node,
+    PythonFold,
     Ref,
     RowPattern,
     Sink,
@@ -129,6 +130,17 @@ def _twice(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         names = [name for name, _ in (*node.keys, *node.aggregates)]
         for name in {name for name in names if names.count(name) > 1}:
             yield f"`{name}` is both a key and an aggregate, or twice there", "name each once"
+
+
+def _python(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Aggregate):
+        for name, item in node.aggregates:
+            if isinstance(item, PythonFold):
+                yield (
+                    f"`{name}` is an aggregate in Python, which keeps the values of all its rows, and a running aggregate "
+                    "never ends",
+                    "give it a window, or say it in Spark SQL",
+                )
 
 
 def _known(
@@ -306,6 +318,7 @@ _RULES: tuple[tuple[Rule, *tuple[str, ...]], ...] = (
     (_event_time, "event_time"),
     (_columns, "key_by", "on", "distinct", "drop"),
     (_twice, "aggregate"),
+    (_python, "aggregate"),
     (_time, "window", "distinct", "match", "sql"),
     (_window, "emit", "window"),
     (pattern_problems, "match"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from headrace.aggregates import Aggregate as PythonAggregate
 from headrace.connectors.base import Connector, WriteMode
 from headrace.formats import Format
 from headrace.formats.schemas import Schema
@@ -45,7 +46,17 @@ class Opaque:
         return f"Column<{self.column}>"
 
 
-Expression = str | Opaque
+@dataclass(frozen=True, eq=False)
+class PythonFold:
+    """An aggregate in Python: the arguments of its rows are kept, and folded when a pane fires."""
+
+    aggregate: PythonAggregate
+
+    def __repr__(self) -> str:
+        return repr(self.aggregate)
+
+
+Expression = str | Opaque | PythonFold
 Named = tuple[tuple[str, Expression], ...]
 
 

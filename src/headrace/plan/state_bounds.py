@@ -19,6 +19,7 @@ from headrace.plan.nodes import (
     Match,
     Named,
     Node,
+    PythonFold,
     RowPattern,
     Sql,
     WindowAggregate,
@@ -147,6 +148,9 @@ def _of_keys(node: WindowAggregate, kept: str) -> StateBound:
 
 def _with_rows(bound: StateBound, aggregates: Named) -> StateBound:
     """Some aggregates keep the rows themselves."""
+    for _, item in aggregates:
+        if isinstance(item, PythonFold):
+            return replace(bound, kept=f"{bound.kept}; {item} keeps its arguments of every row in it")
     found = [match for _, item in aggregates if isinstance(item, str) and (match := _GROWING.search(item))]
     if not found:
         return bound

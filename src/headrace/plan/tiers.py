@@ -1,7 +1,7 @@
 """Where each step runs: on Spark's own operators, in the kernel, or in Python; and why.
 
 `native` is generated code inside Spark. `kernel` is Headrace's Scala inside the same JVM: for what Spark lacks, at about
-the same cost. `python` sends rows to a Python process and back; only steps that hold the user's own Python do that.
+the same cost. `arrow` is a step of the kernel whose results go through Python once more, in batches. `python` sends rows to a Python process and back; only steps that hold the user's own Python do that.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from headrace.plan.nodes import (
     Match,
     Node,
     Opaque,
+    PythonFold,
     RowPattern,
     Sink,
     Source,
@@ -29,7 +30,7 @@ from headrace.plan.nodes import (
 from headrace.plan.phrases import window_phrase
 from headrace.windows import Session, Sliding, Tumbling
 
-TierName = Literal["native", "kernel", "python"]
+TierName = Literal["native", "kernel", "arrow", "python"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ def _distinct(graph: Graph, node: Node) -> Tier:
 
 def _window(graph: Graph, node: Node) -> Tier:
     assert isinstance(node, WindowAggregate)
+    folded = ", ".join(str(item) for _, item in node.aggregates if isinstance(item, PythonFold))
+    if folded:
+        where = "Spark's own operator" if node.emission.late_rows == "count" else "the kernel"
+        why = f"windows in {where}; {folded} folds in Python, through Arrow, when a pane fires"
+        return Tier("arrow", why, folded)
     if node.emission.late_rows == "count":
         return Tier("native", 'Spark\'s own window: late_rows="count" lets it drop late rows')
     return Tier("kernel", "; ".join(_kernel_reasons(node)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from headrace.aggregates import Aggregate as PythonAggregate
 from headrace.errors import OptionError
-from headrace.plan.nodes import Aggregate, Named, Ref
-from headrace.streams.rows import Rows, named_expressions
+from headrace.plan.nodes import Aggregate, Expression, Named, PythonFold, Ref
+from headrace.streams.rows import Rows, expression, named_expressions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -54,7 +56,7 @@ def keys_of(columns: tuple[str, ...], named: dict[str, str | Column]) -> Named:
     return keys
 
 
-def aggregates_of(name: str, aggregates: dict[str, str | Column]) -> Named:
+def aggregates_of(name: str, aggregates: Mapping[str, str | Column | PythonAggregate]) -> Named:
     """Keyword arguments as (name, aggregate) pairs.
 
     Raises:
@@ -62,4 +64,16 @@ def aggregates_of(name: str, aggregates: dict[str, str | Column]) -> Named:
     """
     if not aggregates:
         raise OptionError("expected at least one aggregate", where=f"`{name}`", hint='such as n="count(*)"')
-    return named_expressions(aggregates)
+    return tuple((column, _aggregate(f"`{name}`: `{column}`", item)) for column, item in aggregates.items())
+
+
+def _aggregate(where: str, given: str | Column | PythonAggregate) -> Expression:
+    if isinstance(given, PythonAggregate):
+        if not hasattr(given, "of"):
+            hint = "begin its __init__ with super().__init__(column, ...)"
+            raise OptionError(f"{type(given).__name__} doesn't know its columns", where=where, hint=hint)
+        return PythonFold(given)
+    if isinstance(given, type) and issubclass(given, PythonAggregate):
+        hint = f'make one: {given.__name__}("amount")'
+        raise OptionError(f"expected an aggregate, got the class {given.__name__}", where=where, hint=hint)
+    return expression(given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.aggregates import Aggregate
 from headrace.durations import Duration
 from headrace.plan.nodes import Named, Ref, WindowAggregate
 from headrace.streams.keyed import aggregates_of
@@ -70,8 +71,8 @@ class WindowedStream:
         )
         return WindowedStream(self._pipeline, self._ref, self._keys, self._window, emits)
 
-    def aggregate(self, name: str, /, **aggregates: str | Column) -> Panes:
-        """Any Spark aggregates of each window.
+    def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
+        """Any Spark aggregates of each window, and your own in Python (`headrace.Aggregate`).
 
         >>> from headrace import Pipeline, connect, windows
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from headrace.engine.expressions import column
 from headrace.engine.matching import MatchDriver
 from headrace.engine.row_patterns import Expressions
 from headrace.engine.windowing import WindowDriver, declaration
@@ -24,12 +25,14 @@ from headrace.plan.nodes import (
     Match,
     Named,
     Opaque,
+    PythonFold,
     RowPattern,
     Sink,
     Source,
     WindowAggregate,
 )
 from headrace.testing.batches import Batches
+from headrace.testing.folds import folds_here, with_results
 from headrace.testing.outputs import Output, rows_of
 from headrace.testing.script import Restart, decodes, only, output_of, schema_of
 from headrace.testing.transcript import Case
@@ -54,7 +57,8 @@ def drivable(case: Case) -> bool:
         return False
     match steps:
         case [Source() as source, EventTime() as time, WindowAggregate() as window]:
-            return not decodes(source) and _plain_time(time) and _plain_window(window)
+            plain = _plain_time(time) and _plain_window(window)
+            return not decodes(source) and plain and folds_here(window, schema_of(source))
         case [Source() as source, EventTime() as time, Match() as pattern]:
             return not dies and not decodes(source) and _plain_time(time) and _plain_match(pattern)
         case [Source() as source, EventTime() as time, RowPattern() as query]:
@@ -154,7 +158,9 @@ class DriverStage:
         schema = next(f["type"] for f in self._answer["schema"]["fields"] if f["name"] == f"__{tag}")
         events = self._answer["events"][since : len(self._batches.content)]
         rows = [row[f"__{tag}"] for event in events for row in event if row["__output"] == tag]
-        return [_shown(row) for row in rows_of(schema, rows)]
+        found = [_shown(row) for row in rows_of(schema, rows)]
+        windows = self._graph.of(WindowAggregate)
+        return [with_results(windows[0], row) for row in found] if windows and tag == "main" else found
 
 
 def check_replays(answer: Mapping[str, Any]) -> None:
@@ -184,9 +190,9 @@ def _runner(spark: SparkSession, graph: Graph) -> Run:
     window: WindowAggregate = only(graph, WindowAggregate)
     keys = tuple(name for name, _ in window.keys)
     aggregates = tuple(
-        (name, given.column if isinstance(given, Opaque) else given) for name, given in window.aggregates
+        (name, given if isinstance(given, str) else column(given)) for name, given in window.aggregates
     )
-    opaque = any(isinstance(given, Opaque) for _, given in window.aggregates)
+    opaque = any(isinstance(given, Opaque | PythonFold) for _, given in window.aggregates)
     looks_at = window.window if isinstance(window.window, Delta | Punctuation | Landmark) else None
     driver = (_new_driver if opaque else _shared_driver)(spark, schema, keys, aggregates, looks_at)
     declared = declaration(window.window, window.emission)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.engine.decode import as_source_error
+from headrace.engine.folding import as_aggregate_error
 from headrace.engine.session import open_session
 from headrace.errors import DocumentError, HeadraceError
 from headrace.testing.batch import batch_failures, late_outputs
@@ -246,7 +247,7 @@ def _batch(case: Case, stage: Stage) -> str:
 
 def _told(error: Exception) -> str:
     """What ended a run, in the words of Headrace or in one line of Spark's."""
-    known = error if isinstance(error, HeadraceError) else as_source_error(error)
+    known = error if isinstance(error, HeadraceError) else as_source_error(error) or as_aggregate_error(error)
     if known is not None:
         return str(known)
     lines = [line.strip(": ") for line in str(error).splitlines() if line.strip()]

@@ -42,6 +42,7 @@ final class MemoryStore extends Store {
     slots.foreach { case (slot, value) => other.slots.put(slot, value.clone()) }
     other.list = list.map(_.clone())
     other.timers ++= timers
+    other.age = if (age == null) null else age.clone()
     other
   }
 }

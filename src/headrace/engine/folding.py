@@ -1,0 +1,147 @@
+"""Aggregates in Python: the kernel collects the arguments of each pane's rows, and Python folds them, through Arrow.
+
+The step's aggregate becomes `collect_list(struct(arguments))`, and the list that a pane carries becomes the result in the
+part of the query that runs on the micro-batch. So windows, triggers, modes and late rows are the kernel's, as ever.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import sysconfig
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+from pyspark import cloudpickle
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.errors import AggregateError, PlanError, Problem
+from headrace.plan.nodes import PythonFold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import Column, DataFrame
+
+    from headrace.aggregates import Aggregate
+    from headrace.plan.nodes import WindowAggregate
+
+MARK = "headrace aggregate"
+_TOLD = re.compile(rf"{MARK} \[(?P<step>.*?)\] (?P<what>.*)")
+
+
+def with_results(frame: DataFrame, node: WindowAggregate) -> DataFrame:
+    """The panes of a step with lists turned into results, each in its place."""
+    for name, item in node.aggregates:
+        if isinstance(item, PythonFold):
+            frame = frame.withColumn(name, _result(F.col(f"`{name}`"), node.name, name, item.aggregate))
+    return frame
+
+
+def refuse_unpicklable(where: str, node: WindowAggregate) -> None:
+    """Find out before anything runs whether executors can get the aggregates.
+
+    Raises:
+        PlanError: one can't be pickled.
+    """
+    problems = []
+    for name, item in node.aggregates:
+        if isinstance(item, PythonFold):
+            try:
+                _send_by_value(item.aggregate)
+                cloudpickle.dumps(item.aggregate)  # type: ignore[no-untyped-call]
+            except Exception as error:  # pickling runs whatever code the instance holds
+                what = f"`{name}`: {type(item.aggregate).__name__} can't be sent to the executors: {error}"
+                hint = "keep what can't be pickled out of the instance; make it in zero() or result()"
+                problems.append(Problem(where, what, hint))
+    if problems:
+        raise PlanError(problems)
+
+
+def as_aggregate_error(error: BaseException) -> AggregateError | None:
+    """The failure of an aggregate in Python, out of whatever Spark wrapped it in."""
+    found = _TOLD.search(str(error))
+    return AggregateError(found["what"], where=f"`{found['step']}`") if found else None
+
+
+def _result(column: Column, step: str, name: str, aggregate: Aggregate) -> Column:
+    from pyspark.sql.pandas.functions import arrow_udf
+    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import _parse_datatype_string
+
+    kind = _parse_datatype_string(aggregate.returns)
+    fold = _folding(step, name, aggregate, to_arrow_type(kind, timezone="UTC"))
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+    make: Any = arrow_udf  # its stubs want the older way to say what the function takes
+    result: Column = make(fold, returnType=kind)(column)
+    return result
+
+
+def _folding(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[[Any], Any]:
+    """The function that runs in Python's own process; it must need nothing of Headrace there."""
+    said = called(step, name, aggregate)
+
+    def fold(lists: pyarrow.Array) -> pyarrow.Array:
+        results = [folded(said, aggregate, rows) for rows in _rows(lists)]
+        try:
+            return pyarrow.array(results, type=kind, from_pandas=False)
+        except (pyarrow.ArrowException, TypeError, ValueError) as error:
+            raise RuntimeError(f"{said} gave a result that isn't {aggregate.returns}: {error}") from error
+
+    fold.__annotations__ = {
+        "lists": pyarrow.Array,
+        "return": pyarrow.Array,
+    }  # by which Spark knows how to call it
+    return fold
+
+
+def called(step: str, name: str, aggregate: Aggregate) -> str:
+    """How an aggregate is called in errors, so that `as_aggregate_error` finds them wherever they are wrapped."""
+    return f"{MARK} [{step}] `{name}`: {type(aggregate).__name__}"
+
+
+def folded(said: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> Any:
+    """The result over a pane's rows.
+
+    Raises:
+        RuntimeError: the aggregate raised; the text begins with `said`.
+    """
+    try:
+        return aggregate.fold(rows)
+    except Exception as error:
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        code = last.tb_frame.f_code if last is not None else None
+        place = f" in {code.co_name} ({code.co_filename}:{last.tb_lineno})" if code and last else ""
+        raise RuntimeError(f"{said} failed{place}: {type(error).__name__}: {error}") from error
+
+
+def _rows(lists: Any) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """The rows of each list, as tuples of arguments."""
+    columns = [child.to_pylist() for child in lists.flatten().flatten()]
+    at = 0
+    for length in lists.value_lengths().to_pylist():
+        upto = at + (length or 0)
+        yield zip(*(column[at:upto] for column in columns), strict=True)
+        at = upto
+
+
+def _send_by_value(aggregate: Aggregate) -> None:
+    """Have classes of the user's own files pickled whole: executors can't import them."""
+    for cls in type(aggregate).__mro__:
+        module = sys.modules.get(cls.__module__)
+        file = getattr(module, "__file__", None)
+        ours = cls.__module__ == "headrace.aggregates"
+        if (
+            module is not None
+            and file is not None
+            and cls.__module__ != "__main__"
+            and (ours or not _installed(file))
+        ):
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def _installed(file: str) -> bool:
+    paths = sysconfig.get_paths()
+    return file.startswith(tuple(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

@@ -1,0 +1,94 @@
+"""Aggregates in Python: in any window and mode; what goes wrong in the user's code is told with step, column and class."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import Aggregate, Pipeline, connect, windows
+from headrace.errors import AggregateError, PlanError
+from headrace.testing import run_case, run_files
+from headrace.testing.driver import drivable
+from headrace.testing.transcript import Case, read_file
+
+CASES = Path(__file__).with_name("python_aggregates") / "spread.yaml"
+
+
+class Sum(Aggregate):
+    """A sum that can be told to go wrong."""
+
+    returns = "double"
+
+    def __init__(self, *of: str, fails: str = "", **more: Any) -> None:
+        super().__init__(*of, **more)
+        self.fails = fails
+
+    def zero(self) -> float:
+        return 0.0
+
+    def add(self, state: float, value: float) -> float:
+        if self.fails == "add":
+            raise ValueError(f"{value} is no good")
+        return state + value
+
+    def merge(self, a: float, b: float) -> float:
+        return a + b
+
+    def result(self, state: float) -> Any:
+        return "many" if self.fails == "result" else state
+
+
+def run(directory: Path, aggregate: Aggregate) -> list[dict[str, Any]]:
+    out = connect.memory()
+    pipeline = Pipeline("sums")
+    rows = [{"v": 1.5, "ts": "2026-03-02T09:00:00Z"}, {"v": 2.0, "ts": "2026-03-02T09:00:01Z"}]
+    timed = pipeline.read("tx", connect.memory(rows=rows), schema="v double, ts timestamp").event_time("ts")
+    timed.window(windows.tumbling("1 minute")).aggregate("sums", total=aggregate, n="count(*)").write(
+        "out", out
+    )
+    pipeline.run(finish=True, checkpoint=directory / "checkpoint")
+    return out.contents()
+
+
+def test_windows_and_modes_are_the_kernels_over_a_kill_and_as_a_batch(spark: SparkSession) -> None:
+    report = run_files([CASES], only="beside Spark's", batch=True, spark=spark)
+    assert report.passed, report.failures
+
+
+def test_a_step_alone_is_folded_in_the_in_process_driver(spark: SparkSession) -> None:
+    [_, case] = read_file(CASES)
+    assert isinstance(case, Case)
+    assert drivable(case)
+    outcome = run_case(case, spark=spark)
+    assert outcome.passed, outcome.failure
+
+
+def test_a_method_that_raises_is_told_with_its_place(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(AggregateError) as told:
+        run(tmp_path, Sum("v", fails="add"))
+    said = str(told.value)
+    assert said.startswith("`sums`: `total`: Sum failed in add (")
+    assert "test_python_aggregates.py:" in said
+    assert said.endswith("ValueError: 1.5 is no good")
+
+
+def test_a_result_of_another_type_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(AggregateError, match="`sums`: `total`: Sum gave a result that isn't double: "):
+        run(tmp_path, Sum("v", fails="result"))
+
+
+def test_an_instance_that_cannot_be_pickled_is_refused_before_anything_runs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    aggregate = Sum("v")
+    aggregate.lock = threading.Lock()  # type: ignore[attr-defined]
+    with pytest.raises(PlanError) as told:
+        run(tmp_path, aggregate)
+    assert "`total`: Sum can't be sent to the executors: cannot pickle '_thread.lock' object" in str(
+        told.value
+    )
+    assert "make it in zero() or result()" in str(told.value)

@@ -1,0 +1,103 @@
+"""Aggregates in Python, as far as they can be judged without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headrace import Aggregate, Pipeline, connect, windows
+from headrace.documents import dump
+from headrace.errors import HeadraceError
+from headrace.plan.drawing import drawing, text_of
+from headrace.plan.explain import explain
+
+
+class Sum(Aggregate):
+    """The simplest one."""
+
+    returns = "double"
+
+    def zero(self) -> float:
+        return 0.0
+
+    def add(self, state: float, value: float) -> float:
+        return state + value
+
+    def merge(self, a: float, b: float) -> float:
+        return a + b
+
+    def result(self, state: float) -> float:
+        return state
+
+
+class Forgetful(Sum):
+    """Doesn't tell its base what it adds up."""
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+
+def test_many_rows_are_folded_in_parts_and_merged() -> None:
+    assert Sum("v").fold(float(n) for n in range(10_000)) == sum(range(10_000))
+    assert Sum("v").fold([]) == 0
+
+
+def summed(**aggregates: Any) -> Pipeline:
+    pipeline = Pipeline("p")
+    timed = pipeline.read("tx", connect.memory(), schema="k string, v double, ts timestamp").event_time("ts")
+    keyed = timed.key_by("k").window(windows.tumbling("1 minute"))
+    keyed.aggregate("sums", **aggregates).write("out", connect.memory())
+    return pipeline
+
+
+def running() -> None:
+    pipeline = Pipeline("p")
+    tx = pipeline.read("tx", connect.memory(), schema="k string, v double")
+    tx.key_by("k").aggregate("sums", total=Sum("v"))
+    pipeline.check()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (Sum, 'Sum: expected the columns that it adds up\n  hint: such as Sum("amount")'),
+        (lambda: Sum("v", returns="dubble"), "Sum: returns: "),
+        (lambda: type("Bare", (Sum,), {"returns": ""})("v"), "Bare: the type of its result isn't said"),
+        (
+            lambda: summed(total=Sum),
+            '`sums`: `total`: expected an aggregate, got the class Sum\n  hint: make one: Sum("amount")',
+        ),
+        (
+            lambda: summed(total=Forgetful("v")),
+            "`sums`: `total`: Forgetful doesn't know its columns\n  hint: begin its __init__ with super().__init__(column",
+        ),
+        (
+            running,
+            "`total` is an aggregate in Python, which keeps the values of all its rows, and a running aggregate never ends",
+        ),
+        (
+            lambda: dump(summed(total=Sum("v"))),
+            "an aggregate in Python, Sum(v), can't be written in a document",
+        ),
+    ],
+)
+def test_what_is_refused(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(HeadraceError) as told:
+        make()
+    assert said in str(told.value)
+
+
+def test_explain_says_that_it_goes_through_arrow_and_what_it_keeps() -> None:
+    explanation = explain(summed(total=Sum("v * 2"), n="count(*)").check())
+    step = explanation.steps["sums"]
+    assert (step.tier.name, step.tier.python) == ("arrow", "Sum(v * 2)")
+    assert step.state is not None
+    assert step.state.kept.endswith("; Sum(v * 2) keeps its arguments of every row in it")
+    assert "Sum(v * 2) runs in Python; real-time mode takes none" in step.real_time.blocked
+    text = text_of(drawing(explanation, width=110))
+    assert (
+        "arrow   windows in the kernel; Sum(v * 2) folds in Python, through Arrow, when a pane fires" in text
+    )
+    assert "total = Sum(v * 2), n = count(*)" in text
