@@ -110,16 +110,6 @@ def refuse(graph: Graph, guarantee: Guarantee | None = None) -> None:
         for step in explained.steps.values()
         for reason in step.real_time.blocked
     ]
-    for sink in graph.sinks:
-        before = graph[sink.input.step]
-        tip = next((node for node in reversed(graph.upstream(sink)) if node.stateful), None)
-        if tip is not None and before is not tip:
-            what = f"real-time mode takes no step between `{tip.name}`, which has state, and its sink"
-            problems.append(
-                Problem(
-                    graph.where(sink), what, f"write `{tip.name}` itself, and do the rest where it is read"
-                )
-            )
     if guarantee == "exactly_once":
         what = "exactly_once was asked for, and in real time Kafka is written at least once"
         problems.append(Problem("guarantee", what, "ask for at_least_once, or leave --real-time out"))

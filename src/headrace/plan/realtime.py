@@ -130,6 +130,13 @@ def _sink(graph: Graph, node: Node) -> Said:
     assert isinstance(node, Sink)
     if node.connector.kind != KAFKA:
         yield f"{node.connector.kind} is written with foreachBatch; real-time mode writes to Kafka only", ""
+    tip = next((step for step in reversed(graph.upstream(node)) if step.stateful), None)
+    if tip is not None and node.input.step != tip.name:
+        yield (
+            f"a step stands between `{tip.name}`, which has state, and its sink "
+            f"(write `{tip.name}` itself, and do the rest where it is read)",
+            "",
+        )
     if node.mode == "complete":
         yield "real-time mode has update mode only, and this sink wants complete", ""
     yield "", "at least once: exactly once is refused unless the reader removes duplicates"

@@ -64,8 +64,8 @@ def test_a_step_after_one_with_state_and_exactly_once_are_refused() -> None:
     totals.where("n > 1").write("out", kafka("out"))
     totals.late.write("late", kafka("late"))
     said = refusals(pipeline, guarantee="exactly_once")
-    assert "`out`: real-time mode takes no step between `totals`, which has state, and its sink" in said
-    assert "hint: write `totals` itself, and do the rest where it is read" in said
+    between = "a step stands between `totals`, which has state, and its sink"
+    assert f"`out`: real-time mode can't take it: {between} (write `totals` itself," in said
     assert "guarantee: exactly_once was asked for, and in real time Kafka is written at least once" in said
 
 

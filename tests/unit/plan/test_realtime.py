@@ -99,6 +99,11 @@ def test_running_aggregates_and_distinct_could_run_there() -> None:
             "late rows that no sink takes are kept in files; write .late to a Kafka topic",
         ),
         (
+            lambda tx: tx.key_by("k").aggregate("n", n="count(*)").where("n > 1").write("out", Topic()),
+            "out",
+            "a step stands between `n`, which has state, and its sink (write `n` itself,",
+        ),
+        (
             lambda tx: tx.key_by("k").aggregate("n", n="count(*)").write("out", Topic(), mode="complete"),
             "out",
             "real-time mode has update mode only, and this sink wants complete",
