@@ -179,7 +179,7 @@ def _order(reader: Reader, draft: _Draft, begin: Token) -> None:
         while not (
             reader.now.kind == "end" or reader.now.says(",", "ASC", "DESC", "NULLS") or _starts(reader)
         ):
-            if reader.take().says("("):
+            if reader.take().says("(", "["):
                 reader.inside()
         if reader.tokens[reader.i - 1].at < start.at:
             reader.unexpected("a column to order by", [])
@@ -201,7 +201,7 @@ def _measures(reader: Reader, draft: _Draft, begin: Token) -> None:
         while not reader.now.says("AS"):
             if reader.now.kind == "end" or reader.now.says(","):
                 reader.unexpected("`AS` and a name for the measure", ["AS"], "write LAST(A.price) AS price")
-            if reader.take().says("("):
+            if reader.take().says("(", "["):
                 reader.inside()
         text = (
             reader.statement[start.at : reader.tokens[reader.i - 1].end] if reader.now.at > start.at else ""
@@ -305,7 +305,7 @@ def _define(reader: Reader, draft: _Draft, begin: Token) -> None:
         while reader.now.kind != "end" and not reader.now.says(","):
             if reader.now.says("PATTERN") and reader.ahead().says("("):
                 reader.refuse(reader.now, "DEFINE comes last", "write PATTERN (...) DEFINE ...")
-            if reader.take().says("("):
+            if reader.take().says("(", "["):
                 reader.inside()
         if reader.now.at <= start.at:
             reader.unexpected("a condition", [])

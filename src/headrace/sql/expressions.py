@@ -279,8 +279,8 @@ class _Scanner:
 
     def _row(self, row: _Row, call: Token, stop: tuple[str, ...]) -> None:
         """An expression on one row, up to a sign that ends it."""
-        depth = 0
-        while depth or not self._now().says(*stop):
+        depth, open_ones = 0, len(self.brackets)
+        while depth or len(self.brackets) > open_ones or not self._now().says(*stop):
             token = self._now()
             if token.kind == "end":
                 self.scope.refuse(call, f"`(` after {call.name} is never closed", "add `)`")

@@ -148,8 +148,8 @@ class Reader:
         depth, begin = 1, self.i
         while depth:
             if self.now.kind == "end":
-                self.refuse(opened, f"{opened} is never closed", "add `)`")
-            depth += 1 if self.now.says("(") else -1 if self.now.says(")") else 0
+                self.refuse(opened, f"{opened} is never closed", f"add `{')' if opened.says('(') else ']'}`")
+            depth += 1 if self.now.says("(", "[") else -1 if self.now.says(")", "]") else 0
             self.i += 1
         close = self.tokens[self.i - 1]
         return [*self.tokens[begin : self.i - 1], Token("end", "", close.at, close.at)]

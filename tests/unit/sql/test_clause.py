@@ -135,6 +135,8 @@ def test_every_way_to_show_rows_is_read(text: str, rows: str) -> None:
         ("exists(array(price), x -> x > A.price)", "exists ( array ( __v0 ) , x -> x > __v1 )",
          (Navigation("price"), Navigation("price", ("A",)))),
         ("array_contains(ARRAY[price, 2], 1)", "array_contains ( array ( __v0 , 2 ) , 1 )", (Navigation("price"),)),
+        ("last(array_max(ARRAY[A.price, 2])) > ARRAY[1, 2][0]", "__v0 > array ( 1 , 2 ) [ 0 ]",
+         (Navigation("array_max ( array ( price , 2 ) )", ("A",)),)),
         ("cast(price as varchar) = 'x'", "cast ( __v0 as string ) = 'x'", (Navigation("price"),)),
         ("ts > timestamp '2026-01-01' and `price` > 1", "__v0 > timestamp '2026-01-01' and __v1 > 1",
          (Navigation("ts"), Navigation("`price`"))),
