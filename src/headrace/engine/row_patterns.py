@@ -12,15 +12,25 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BooleanType, DataType, LongType
 
 from headrace.engine.expressions import HIDDEN
 from headrace.engine.windowing import Counts, Time
-from headrace.errors import PlanError, Problem
-from headrace.sql.expressions import CLASSIFIER, NUMBER, Aggregation, Holed, Navigation, Subquery, Value
-from headrace.sql.tokens import place_of
+from headrace.errors import PlanError, Problem, did_you_mean
+from headrace.sql.expressions import (
+    CLASSIFIER,
+    NUMBER,
+    Aggregation,
+    Holed,
+    MatchNumber,
+    Navigation,
+    Subquery,
+    Value,
+)
+from headrace.sql.tokens import place_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +70,10 @@ class Expressions:
         self._frame = frame
         self._extended = frame.withColumns(empty)
         self._formulas = _Formulas.of(node, visible)
-        self._made = self._formulas.constant(frame.sparkSession).over(self._extended, node)
+        try:
+            self._made = self._formulas.constant(frame.sparkSession).over(self._extended, node)
+        except AnalysisException as error:
+            raise PlanError([self._formulas.said_by_spark(error, node, visible)]) from None
 
     def step(self, clause: MatchRecognize, *, time: Time = "event") -> Any:
         """The step as the kernel knows it; the clause must have these conditions and measures."""
@@ -152,6 +165,17 @@ class _Formulas:
         self._refuse_values(results, node)
         return _Frames(rows, aggregates, results)
 
+    def said_by_spark(self, error: AnalysisException, node: RowPattern, columns: tuple[str, ...]) -> Problem:
+        """What Spark says against an expression, in the user's words and with their columns."""
+        where = f"`{node.name}`"
+        if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+            name = (error.getMessageParameters() or {}).get("objectName", "").strip("`")
+            at = _found_at(node, name)
+            return Problem(where, f"there is no column `{name}`{at}", did_you_mean(name, columns))
+        text = " ".join(str(error).split("SQLSTATE")[0].split())
+        said = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;")
+        return Problem(where, _VALUE.sub(lambda found: _said(self.values[int(found[1])]), said))
+
     def _refuse_values(self, results: DataFrame, node: RowPattern) -> None:
         for (name, text), field in zip(node.clause.define, results.schema, strict=False):
             if not isinstance(field.dataType, BooleanType):
@@ -191,6 +215,28 @@ class _Formulas:
                 counts[type(value)] += 1
             found.append(plain)
         return found
+
+
+def _found_at(node: RowPattern, name: str) -> str:
+    """Where the clause says a name."""
+    texts = [text for _, text in (*node.clause.define, *node.clause.measures)]
+    places = [
+        token.at
+        for text in texts
+        for token in tokens_of(node.query, text.at, text.at + len(text.text))
+        if token.names and token.name.lower() == name.lower()
+    ]
+    return f" ({place_of(node.query, min(places))})" if places else ""
+
+
+def _said(value: Value) -> str:
+    """A value as one would write it."""
+    if isinstance(value, MatchNumber):
+        return "MATCH_NUMBER()"
+    if isinstance(value, Aggregation):
+        return value.text.replace("( ", "(").replace(" )", ")")
+    inner = "CLASSIFIER()" if value.text == CLASSIFIER else value.text
+    return ".".join((*value.labels[:1], inner)) if value.text != CLASSIFIER else inner
 
 
 def _moved(holed: Holed, by: int) -> Holed:

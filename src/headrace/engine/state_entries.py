@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.engine.lower import hidden_key
-from headrace.plan.nodes import Distinct, Match
+from headrace.plan.nodes import Distinct, Match, RowPattern
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -78,8 +78,8 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     if isinstance(node, Distinct):
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
-    if isinstance(node, Match):
-        return _matches(files, trunk)
+    if isinstance(node, Match | RowPattern):
+        return _matches(files, node, trunk)
     if (view := kernel.StateView.of(trunk._jdf)) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
         return [_native(files, kernel.NativeView.of(trunk._jdf), names)]
@@ -90,14 +90,19 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     return parts
 
 
-def _matches(files: StateFiles, trunk: DataFrame) -> list[tuple[str, DataFrame]]:
-    """Partial matches, and rows that wait for the watermark."""
-    kernel = files.spark._jvm.org.apache.spark.sql.headrace.patterns  # type: ignore[union-attr]
-    view = kernel.MatchView.of(trunk._jdf)
+def _matches(files: StateFiles, node: Match | RowPattern, trunk: DataFrame) -> list[tuple[str, DataFrame]]:
+    """Partial matches, or the match that is open, and rows that wait for the watermark."""
+    kernel = files.spark._jvm.org.apache.spark.sql.headrace  # type: ignore[union-attr]
     stored = files.frame(MATCHES).select("key", "user_map_value.value")
     rows = files.frame(WAITING).select("key", "list_element.value")
+    if isinstance(node, Match):
+        view = kernel.patterns.MatchView.of(trunk._jdf)
+        found = view.partials(stored._jdf)
+    else:
+        view = kernel.rowpatterns.RowPatternView.of(trunk._jdf)
+        found = view.searches(stored._jdf)
     return [
-        (MATCHES, DataFrame(view.partials(stored._jdf), files.spark)),
+        (MATCHES, DataFrame(found, files.spark)),
         (WAITING, DataFrame(view.waiting(rows._jdf), files.spark)),
     ]
 

@@ -22,6 +22,23 @@ NUMBER = "__match_number"
 
 Place = Literal["DEFINE", "MEASURES"]
 _QUERY = ("SELECT", "WITH", "VALUES")
+_RESERVED = (
+    "CASE",
+    "WHEN",
+    "THEN",
+    "ELSE",
+    "END",
+    "AND",
+    "OR",
+    "NOT",
+    "IN",
+    "IS",
+    "NULL",
+    "LIKE",
+    "BETWEEN",
+    "DISTINCT",
+)
+"""Words that are never a column unless they are in backticks."""
 Labels = tuple[str, ...]
 """Variables; none stands for all rows of the match."""
 
@@ -360,7 +377,8 @@ class _Scanner:
         return self._ahead(n).names and self._ahead(n + 1).says("(")
 
     def _aggregates(self, name: str) -> bool:
-        return name in NAMES or name in OTHER_NAMES
+        compares = self.i > 0 and self.tokens[self.i - 1].says("LIKE", "ILIKE")  # x like any ('a%', 'b%')
+        return (name in NAMES or name in OTHER_NAMES) and not compares
 
     def _label_here(self) -> Token | None:
         """The variable that qualifies what follows, if there is one."""
@@ -388,6 +406,8 @@ class _Scanner:
     def _column_here(self) -> bool:
         token = self._now()
         if not token.names or token.name.lower() not in self.columns or self._ahead(1).says("("):
+            return False
+        if token.says(*_RESERVED):
             return False
         before = self.tokens[self.i - 1] if self.i else None
         if before is not None and before.says(".", "AS"):

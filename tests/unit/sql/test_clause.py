@@ -20,7 +20,7 @@ from headrace.sql.pattern import (
 from headrace.sql.statement import cut
 
 A, B, C = map(Variable, "ABC")
-COLUMNS = ("symbol", "price", "ts")
+COLUMNS = ("symbol", "price", "ts", "end")
 
 
 def read(inside: str) -> MatchRecognize:
@@ -137,6 +137,8 @@ def test_every_way_to_show_rows_is_read(text: str, rows: str) -> None:
         ("array_contains(ARRAY[price, 2], 1)", "array_contains ( array ( __v0 , 2 ) , 1 )", (Navigation("price"),)),
         ("last(array_max(ARRAY[A.price, 2])) > ARRAY[1, 2][0]", "__v0 > array ( 1 , 2 ) [ 0 ]",
          (Navigation("array_max ( array ( price , 2 ) )", ("A",)),)),
+        ("case when symbol like any ('a%', 'b%') then 1 else 2 end = 1",
+         "case when __v0 like any ( 'a%' , 'b%' ) then 1 else 2 end = 1", (Navigation("symbol"),)),
         ("cast(price as varchar) = 'x'", "cast ( __v0 as string ) = 'x'", (Navigation("price"),)),
         ("ts > timestamp '2026-01-01' and `price` > 1", "__v0 > timestamp '2026-01-01' and __v1 > 1",
          (Navigation("ts"), Navigation("`price`"))),

@@ -125,8 +125,10 @@ object RowPatternStep {
     }
   }
 
-  private def projected(frame: Dataset[Row]): IndexedSeq[Expression] = simplified(plan(frame)) match {
-    case Project(list, _) => list.map(unnamed).toIndexedSeq
+  /** Expressions selected from columns; what Spark computes one of them with in a node of its own is refused. */
+  private def projected(frame: Dataset[Row]): IndexedSeq[Expression] = plan(frame) match {
+    case project @ Project(_, _: Project) =>
+      simplified(project).asInstanceOf[Project].projectList.map(unnamed).toIndexedSeq
     case _ => throw new IllegalArgumentException(
       "expected expressions on rows, got one that needs a step of its own (an OVER clause, explode)")
   }

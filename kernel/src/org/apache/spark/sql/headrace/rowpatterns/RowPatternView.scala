@@ -1,0 +1,73 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.rowpatterns
+
+import org.apache.spark.sql.{Dataset, Encoders, Row}
+import org.apache.spark.sql.catalyst.CatalystTypeConverters.createToScalaConverter
+import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.headrace.patterns.{Columns, InOrder, InOrderProcessor}
+import org.apache.spark.sql.headrace.windows.Waiting
+import org.apache.spark.sql.types._
+
+/** The state of a `MATCH_RECOGNIZE` as rows that people can read: the rows of open matches, and rows that wait. */
+final class RowPatternView(step: RowPatternStep) {
+  /** How far each search has come, from rows of `key` and `bytes`: the entries of the state `matches`. */
+  def searches(entries: Dataset[Row]): Dataset[Row] = {
+    val declared = step
+    entries.mapPartitions { (rows: Iterator[Row]) =>
+      val reader = new RowPatternReader(declared)
+      rows.flatMap(row => reader.search(row.getStruct(0), row.getAs[Array[Byte]](1)))
+    }(Encoders.row(RowPatternView.searches(step)))
+  }
+
+  /** Rows that wait, from rows of `key` and `bytes`: the entries of the state `waiting`. */
+  def waiting(entries: Dataset[Row]): Dataset[Row] = {
+    val declared = step
+    entries.mapPartitions { (rows: Iterator[Row]) =>
+      val reader = new RowPatternReader(declared)
+      rows.map(row => reader.waiting(row.getStruct(0), row.getAs[Array[Byte]](1)))
+    }(Encoders.row(RowPatternView.waiting(step)))
+  }
+}
+
+object RowPatternView {
+  /** The view of the row pattern in a query's plan; null where there is none. */
+  def of(query: Dataset[Row]): RowPatternView =
+    query.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed.collectFirst {
+      case t: TransformWithState if t.statefulProcessor.isInstanceOf[InOrderProcessor] =>
+        t.statefulProcessor.asInstanceOf[InOrderProcessor].step
+    }.collect { case step: RowPatternStep => new RowPatternView(step) }.orNull
+
+  /** `found` counts the matches so far; `rows` are those of the match that is open, from `start` on. */
+  private def searches(step: RowPatternStep): StructType = new StructType()
+    .add("key", step.columns.keyType).add("start", TimestampType).add("end", TimestampType).add("found", LongType)
+    .add("rows", ArrayType(Columns.struct(step.kept)))
+
+  private def waiting(step: RowPatternStep): StructType = new StructType()
+    .add("key", step.columns.keyType).add("time", TimestampType).add("row", Columns.struct(step.columns.visible))
+}
+
+/** Reads stored bytes. */
+private final class RowPatternReader(step: RowPatternStep) {
+  private val matcher = step.matcher().asInstanceOf[RowPatternMatcher]
+  private val kept = createToScalaConverter(Columns.struct(step.kept))
+  private val visible = createToScalaConverter(Columns.struct(step.columns.visible))
+  private val time = createToScalaConverter(TimestampType)
+
+  def search(key: Row, stored: Array[Byte]): Option[Row] =
+    InOrder.memory(stored, step.fingerprint).map(matcher.read).map { search =>
+      val open = search.at until search.count
+      val bounds = Seq(open.headOption, open.lastOption).map(_.map(n => time(search.timeOf(n))).orNull)
+      Row(own(key), bounds(0), bounds(1), search.number - 1, open.map(n => kept(search.row(n))))
+    }
+
+  def waiting(key: Row, stored: Array[Byte]): Row = {
+    val event = Waiting.read(stored)
+    Row(own(key), time(event.time.get), visible(step.columns.kept(event.row).copy()))
+  }
+
+  /** Without key columns Spark's key is a constant, which is none of ours. */
+  private def own(key: Row): Row = if (step.columns.keys.isEmpty) Row.empty else key
+}
