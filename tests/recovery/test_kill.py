@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import random
-import signal
-import subprocess
 from pathlib import Path
 
+from headrace.testing.delivery import kill_at_random
 from tests.recovery import payments
 from tests.recovery.conftest import KILLED, finish, start
 
@@ -48,24 +44,7 @@ def test_killed_at_random_moments_every_row_is_there_once(
 ) -> None:
     """Each run dies within moments of beginning an epoch, so that something is always under way."""
     payments.write_input(tmp_path)
-    chance = random.Random()
-    killed = 0
-    for _ in range(KILLS):
-        process = start(tmp_path)
-        begun = epochs(tmp_path)
-        while process.poll() is None and epochs(tmp_path) == begun:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=0.02)
-        try:
-            process.wait(timeout=chance.uniform(0, 2))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            killed += 1
-        if process.returncode == 0:
-            break
-    else:
-        finish(tmp_path)
+    killed = kill_at_random(lambda: start(tmp_path), lambda: epochs(tmp_path), kills=KILLS)
     assert killed >= 3
     assert payments.results(tmp_path) == undisturbed
 

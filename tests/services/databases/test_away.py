@@ -16,9 +16,7 @@ from headrace.connectors.base import Run
 from headrace.errors import DeliveryError
 
 
-@pytest.mark.parametrize(
-    "step", ["database.staged", "database.rows", "database.ledger", "database.committed"]
-)
+@pytest.mark.parametrize("step", ["database.rows", "database.committed"])
 def test_server_gone_in_the_middle_and_back_loses_nothing(
     spark: SparkSession, server: Server, table: str, run: Callable[..., Run], step: str
 ) -> None:
