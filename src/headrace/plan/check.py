@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from headrace.connectors.base import Connector
 from headrace.durations import text
 from headrace.errors import OptionError, Problem, did_you_mean
-from headrace.plan.facts import change_of, columns_of, is_timed, plain_column, time_column
+from headrace.plan.facts import change_of, columns_of, is_timed, plain_column, time_columns
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import (
     Aggregate,
@@ -228,7 +228,8 @@ def _row_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _order_by(graph: Graph, node: RowPattern) -> Iterator[tuple[str, str]]:
-    time = time_column(graph, node.input)
+    known = time_columns(graph, node.input)
+    time = known[0] if known else None
     for key in node.clause.order_by if is_timed(graph, node.input) else ():
         at = place_of(node.query, key.at)
         if time is None:
@@ -236,7 +237,7 @@ def _order_by(graph: Graph, node: RowPattern) -> Iterator[tuple[str, str]]:
                 f"ORDER BY at {at}: the time of these rows is not a column",
                 "leave ORDER BY out: they come in its order",
             )
-        elif (plain_column(key.text) or "").lower() != time.lower():
+        elif (plain_column(key.text) or "").lower() not in {name.lower() for name in known}:
             yield (
                 f"ORDER BY {key.text} at {at}: rows are matched in the order of their event time, `{time}`",
                 f"write ORDER BY {time}; rows of equal time keep the order they came in",

@@ -36,6 +36,11 @@ Change = Literal["none", "updates", "refinements"]
 
 LATE_COLUMNS = ("late_by", "window", "watermark", "reason")
 REJECT_COLUMNS = ("raw", "reason", "field", "source", "partition", "position", "read_at")
+_SAME_ORDER = re.compile(
+    r"\s*(?:timestamp_(?:seconds|millis|micros)|timestamp)\(\s*(\w+)\s*\)\s*"
+    r"|\s*cast\(\s*(\w+)\s+as\s+timestamp\s*\)\s*",
+    re.IGNORECASE,
+)
 _PLAIN = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)")
 _ALIASED = re.compile(r".*\sas\s+(?:`([^`]+)`|([A-Za-z_]\w*))\s*", re.IGNORECASE | re.DOTALL)
 
@@ -116,6 +121,24 @@ def time_column(graph: Graph, ref: Ref) -> str | None:
     if isinstance(node, Select) and column is not None:
         return next((name or _named(item) for name, item in node.columns if _source_of(item) == column), None)
     return column
+
+
+def time_columns(graph: Graph, ref: Ref) -> tuple[str, ...]:
+    """The columns in whose order rows are when they are in the order of their time.
+
+    That of time first; then one that it was made of without a change of order, as in `timestamp_seconds(id)`.
+    """
+    column = time_column(graph, ref)
+    if column is None:
+        return ()
+    made = [
+        found.group(1) or found.group(2)
+        for node in graph.upstream(graph[ref.step])
+        if isinstance(node, WithColumns)
+        for name, item in node.columns
+        if name.lower() == column.lower() and isinstance(item, str) and (found := _SAME_ORDER.fullmatch(item))
+    ]
+    return (column, *made)
 
 
 def _source_of(item: object) -> str | None:

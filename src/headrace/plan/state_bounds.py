@@ -97,10 +97,13 @@ def _row_pattern(graph: Graph, node: Node) -> StateBound:
     each = f" of each {', '.join(clause.partition_by)}" if clause.partition_by else ""
     waits = f", and rows up to {text(behind)} behind" if behind else ""
     kept = f"the rows{each} of the match that is open"
-    if clause.within is not None:
-        return StateBound(f"{kept}, for {text(clause.within)}{waits}")
-    if endless(clause.pattern):
+    if clause.within is None and endless(clause.pattern):
         return StateBound(kept + waits, "the rows of a match that doesn't end", "WITHIN ends it")
+    if clause.within is not None:
+        kept = f"{kept}, for {text(clause.within)}"
+    if clause.partition_by and clause.remembers_partitions:
+        keys = ", ".join(clause.partition_by)
+        return StateBound(f"{kept}{waits}, and a few bytes of each {keys}", f"the number of {keys}")
     return StateBound(kept + waits)
 
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 from headrace.durations import microseconds
 from headrace.errors import DurationError, did_you_mean
-from headrace.sql.expressions import Holed, Labels, Scope, Text, holes
-from headrace.sql.pattern import Exclusion, Pattern, canonical, holds, read_pattern, variables_of
+from headrace.sql.expressions import NUMBER, Holed, Labels, MatchNumber, Navigation, Scope, Text, holes
+from headrace.sql.pattern import Anchor, Exclusion, Pattern, canonical, holds, read_pattern, variables_of
 from headrace.sql.tokens import Reader, Token
 
 Rows = Literal["one", "show_empty", "omit_empty", "with_unmatched"]
@@ -51,6 +51,18 @@ class MatchRecognize:
     def names(self) -> dict[str, Labels]:
         """What each variable and subset stands for."""
         return {**{name: (name,) for name in self.variables}, **dict(self.subsets)}
+
+    @property
+    def remembers_partitions(self) -> bool:
+        """Whether a partition must be remembered when none of its rows is needed: its start, its matches, its last rows."""
+        values = [value for _, text in self.define for value in self.condition(text, None).values]
+        values += [value for _, text in self.measures for value in self.measure(text, None).values]
+        return holds(self.pattern, Anchor) or any(
+            isinstance(value, MatchNumber)
+            or NUMBER in value.text
+            or (isinstance(value, Navigation) and value.shift < 0)
+            for value in values
+        )
 
     def condition(self, written: Text, columns: tuple[str, ...] | None, *, where: str = "") -> Holed:
         """An expression of DEFINE, read with the input's columns in mind."""

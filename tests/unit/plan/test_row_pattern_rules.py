@@ -10,6 +10,7 @@ from headrace.errors import OptionError, PlanError
 from headrace.plan.cautions import cautions_of
 from headrace.plan.nodes import Ref, RowPattern
 from headrace.plan.queries import queries_of
+from headrace.plan.state_bounds import bound_of
 
 SCHEMA = "symbol string, price double, ts timestamp"
 FALLS = """select m.symbol, m.low from ticks match_recognize (
@@ -73,6 +74,36 @@ def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, said:
     text = problem(query)
     assert said in text
     assert hint in text
+
+
+def test_the_column_that_time_is_made_of_orders_rows_too() -> None:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("t", connect.memory(), schema="id int, v int")
+    timed = rows.with_columns(ts="timestamp_seconds(id)").event_time("ts")
+    query = "select * from this match_recognize (order by {} measures last(v) as l pattern (A))"
+    timed.sql("m", query.format("id")).write("out", connect.memory())
+    pipeline.check()
+    timed.sql("n", query.format("v")).write("more", connect.memory())
+    with pytest.raises(PlanError, match=r"ORDER BY v at .* in the order of their event time, `ts`"):
+        pipeline.check()
+
+
+@pytest.mark.parametrize(
+    ("clause", "grows"),
+    [
+        ("measures last(A.price) as p pattern (A B)", ""),
+        ("measures match_number() as n pattern (A B)", "the number of symbol"),
+        ("pattern (A B) define B as B.price < prev(B.price)", "the number of symbol"),
+        ("pattern (^ A)", "the number of symbol"),
+        ("pattern (A+)", "the rows of a match that doesn't end"),
+        ("pattern (A+) within '1 hour'", ""),
+    ],
+)
+def test_what_a_step_remembers_without_a_bound_is_said(clause: str, grows: str) -> None:
+    plan = stocks(f"select * from ticks match_recognize (partition by symbol {clause})").check()
+    bound = bound_of(plan, plan["falls"])
+    assert bound is not None
+    assert bound.grows == grows
 
 
 def test_rows_need_time() -> None:
