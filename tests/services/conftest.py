@@ -21,7 +21,9 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_server.Cluster]:
     """One Kafka broker."""
-    cluster = kafka_server.start(tmp_path_factory.mktemp("kafka"), port=0, settings=QUICK)
+    cluster = kafka_server.start(
+        tmp_path_factory.mktemp("kafka"), port=0, logins={"reader": "right"}, settings=QUICK
+    )
     yield cluster
     if (
         running := kafka_server.running_cluster(cluster.directory)

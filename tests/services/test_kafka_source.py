@@ -149,6 +149,20 @@ def test_a_server_that_is_away_and_a_topic_that_is_not_there_are_told_at_once(
         latest.reader().batch(spark, CONTEXT)
 
 
+def test_a_login_is_needed_where_the_server_wants_one_and_a_wrong_one_is_told(
+    spark: SparkSession, client: Client, broker: kafka_server.Cluster, topic: Topic
+) -> None:
+    name = topic("a")
+    servers = f"127.0.0.1:{broker.brokers[0].login_port}"
+
+    def source(password: str) -> connect.kafka:
+        return connect.kafka(servers=servers, topic=name, sasl={"user": "reader", "password": password})
+
+    assert values(spark, source("right")) == ["a"]
+    with pytest.raises(SourceError, match=r"tx: Kafka at .* refuses the login: .*\n  hint: check sasl: "):
+        source("wrong").reader().batch(spark, CONTEXT)
+
+
 def test_records_that_retention_removed_before_they_were_read_stop_the_run_unless_it_may_go_on(
     client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -161,6 +161,31 @@ def test_a_broker_is_refused_a_port_that_is_taken_and_a_directory_in_use(
         call_bare("down", "--dir", str(tmp_path))
 
 
+def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"kafka up: .* can't be made a Kafka directory: .*num\.partitions"):
+        kafka_server.start(tmp_path, port=0, settings={"num.partitions": "many"})
+    (tmp_path / "node-1" / "data").mkdir(parents=True)
+    (tmp_path / "node-1" / "data" / "meta.properties").write_text("version=9\n")
+    with pytest.raises(
+        SetupError, match=r"kafka up: broker 1 didn't start: .*\n  hint: its log has more: .*server\.log"
+    ):
+        kafka_server.start(tmp_path, port=0)
+
+
+def test_records_that_are_not_written_are_told(
+    client: Client, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = topic(partitions=1)
+    with pytest.raises(SourceError, match=rf"kafka: 1 of 1 records were not written to `{name}`: "):
+        client.produce(name, [("k", "v")], partition=9)
+    monkeypatch.setitem(sys.modules, "confluent_kafka.admin", None)
+    with pytest.raises(
+        SetupError,
+        match=r"kafka: confluent-kafka can't be imported: .*\n  hint: pip install 'headrace\[kafka\]'",
+    ):
+        Client(client.servers)
+
+
 def test_up_runs_in_the_foreground_until_ctrl_c_and_keeps_its_data(
     broker: kafka_server.Cluster, tmp_path: Path
 ) -> None:

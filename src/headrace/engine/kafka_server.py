@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from headrace.engine.cache import cache_directory, replace_atomically
@@ -45,6 +45,8 @@ class Broker:
     node: int
     port: int
     controller_port: int
+    login_port: int = 0
+    """Where clients have to log in, if anywhere."""
     pid: int = 0
 
 
@@ -105,6 +107,7 @@ def start(
     *,
     port: int = PORT,
     brokers: int = 1,
+    logins: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
     watch: Watcher = silent,
     say: Callable[[str], None] = lambda line: None,
@@ -115,6 +118,7 @@ def start(
         directory: where data and logs are; in the cache if None.
         port: of the first broker, the others take the next ones; 0 for any free ones.
         brokers: how many; with three or more, topics are replicated and survive the death of one.
+        logins: names with passwords; with some, each broker has another port at which one has to log in (SASL, PLAIN).
         settings: more of the brokers' settings, as `server.properties` spells them.
         watch: gets the downloads of the jars.
         say: gets a line about each step.
@@ -131,11 +135,14 @@ def start(
         )
     jars = fetch("kafka-broker", watch=watch)
     numbers = range(1, brokers + 1)
-    chosen = [Broker(node, _port(port + node - 1 if port else 0), _port(0)) for node in numbers]
+    chosen = [
+        Broker(node, _port(port + node - 1 if port else 0), _port(0), _port(0) if logins else 0)
+        for node in numbers
+    ]
     place.mkdir(parents=True, exist_ok=True)
     (place / "log4j2.properties").write_text(_LOG4J)
     for broker in chosen:
-        _configure(place, broker, chosen, settings or {})
+        _configure(place, broker, chosen, _logging_in(broker, logins or {}) | dict(settings or {}))
     class_path = os.pathsep.join(map(str, jars))
     for broker in chosen:
         if not (place / f"node-{broker.node}" / "data" / "meta.properties").exists():
@@ -204,6 +211,21 @@ def _configure(place: Path, broker: Broker, all_of_them: list[Broker], settings:
     target.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 
 
+def _logging_in(broker: Broker, logins: Mapping[str, str]) -> dict[str, str]:
+    if not logins:
+        return {}
+    users = " ".join(f'user_{name}="{password}"' for name, password in logins.items())
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    plain, login = f"PLAINTEXT://{HOST}:{broker.port}", f"LOGIN://{HOST}:{broker.login_port}"
+    return {
+        "listeners": f"{plain},{login},CONTROLLER://{HOST}:{broker.controller_port}",
+        "advertised.listeners": f"{plain},{login}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.login.plain.sasl.jaas.config": f"{module} required {users};",
+    }
+
+
 def _format(place: Path, broker: Broker, class_path: str) -> None:
     properties = str(place / f"node-{broker.node}" / "server.properties")
     command = [
@@ -237,7 +259,7 @@ def _launch(place: Path, broker: Broker, class_path: str) -> Broker:
             start_new_session=True,  # a Ctrl-C of the terminal is ours to handle
         )
     _children.append(process)
-    return Broker(broker.node, broker.port, broker.controller_port, process.pid)
+    return replace(broker, pid=process.pid)
 
 
 _children: list[subprocess.Popen[bytes]] = []

@@ -168,6 +168,7 @@ def test_the_first_interrupt_is_counted_and_the_second_raises() -> None:
     [
         (("--once", "--finish"), "run: expected --once or --finish, got both"),
         (("--once", "--every", "1 s"), "run: expected --every or --once, got both"),
+        (("--once", "--real-time"), "run: expected --real-time or --once, got both"),
         (("--every", "soon"), "--every: expected a length of time, got 'soon'"),
         (("--conf", "spark.x"), "--conf: expected KEY=VALUE, got 'spark.x'"),
         (("--status-every", "5 parsecs"), "--status-every: expected a length of time, got '5 parsecs'"),

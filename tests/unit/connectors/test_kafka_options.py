@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headrace import Pipeline, connect
+from headrace.connectors.base import Counted
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.failures import is_fence, told
 from headrace.connectors.kafka.ledger import Entry
 from headrace.connectors.kafka.records import expressions, fields_of
-from headrace.errors import DeliveryError, OptionError, PlanError
+from headrace.connectors.kafka.servers import kafka_java
+from headrace.errors import DeliveryError, OptionError, PlanError, SetupError
 from headrace.plan.describe import connector_phrase
 
 
@@ -217,6 +220,24 @@ def test_the_ledger_remembers_the_last_epoch_of_the_newest_checkpoints() -> None
 def test_what_kafka_says_becomes_something_to_act_on(failure: str, said: str | None) -> None:
     problem = told(failure, "h:1")
     assert problem is None if said is None else problem is not None and problem.what.startswith(said)
+
+
+def test_a_spark_without_the_jars_is_told() -> None:
+    class Missing:
+        def __getattr__(self, name: str) -> Any:
+            if name == "create":
+                raise AttributeError(name)
+            return Missing()
+
+    with pytest.raises(
+        SetupError, match=r"kafka: the running Spark has no Kafka jars\n  hint: let Headrace start it"
+    ):
+        kafka_java(SimpleNamespace(_jvm=Missing()))  # type: ignore[arg-type]
+
+
+def test_a_sink_that_is_not_open_says_so() -> None:
+    with pytest.raises(DeliveryError, match="kafka: the sink is not open"):
+        kafka().writer().commit(0, Counted(1))
 
 
 def test_a_fence_is_known_by_what_the_server_says() -> None:

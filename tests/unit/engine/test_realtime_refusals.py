@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect, windows
+from headrace.engine.realtime import _writing
 from headrace.errors import OptionError, PlanError
+from headrace.plan.nodes import Ref, Sink
 
 HINT = "run it without --real-time"
 
@@ -78,3 +80,13 @@ def test_options_that_mean_an_end_or_too_short_a_batch_are_refused() -> None:
         pipeline.start(real_time=True, once=True)
     with pytest.raises(OptionError, match="real_time: expected batches of 5 seconds or more, got 1 second"):
         pipeline.start(real_time=True, every="1 second")
+
+
+def test_outputs_of_one_step_go_to_one_kafka() -> None:
+    sinks = [Sink(name, Ref("totals"), connect.kafka(servers=f"{name}:1", topic="t")) for name in ("a", "b")]
+    with pytest.raises(
+        PlanError,
+        match="a, b: in real time all outputs of a step go to one Kafka\n  hint: give them the same",
+    ):
+        _writing(sinks)
+    assert _writing(sinks[:1])["kafka.linger.ms"] == "0"
