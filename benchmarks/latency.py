@@ -76,13 +76,15 @@ def trial(servers: str, mode: str, kind: Kind, rate: int, seconds: float) -> Lat
         try:
             _feed_until_answered(client, name, process)
             begun = _feed(client, name, rate, WARM_UP + seconds)
-            _drained(client, name)
+            _await_end(client, name, process)
         finally:
             process.terminate()
             process.wait()
     times = _measured(client, name, begun + WARM_UP)
     shares = [times[min(len(times) - 1, int(len(times) * share))] for share in (0.5, 0.95, 0.99, 1.0)]
-    return Latency(mode, kind, rate, len(times), *shares)
+    found = Latency(mode, kind, rate, len(times), *shares)
+    Console().print(found)
+    return found
 
 
 def main() -> None:
@@ -149,14 +151,16 @@ def _feed(client: Client, name: str, rate: int, seconds: float) -> float:
     return begun
 
 
-def _drained(client: Client, name: str, patience: float = 60) -> None:
-    """Wait until no more results come."""
-    ends, deadline = -1, time.monotonic() + patience
-    while (now := sum(high for _, high in client._bounds(f"{name}-out").values())) != ends:
-        ends = now
-        if time.monotonic() > deadline:
-            return
-        time.sleep(2)
+def _await_end(client: Client, name: str, process: subprocess.Popen[bytes], patience: float = 300) -> None:
+    """Send one more record, of a key of its own, and wait for its result: then all others are there."""
+    last = json.dumps({"k": "end", "v": 0, "sent": 0})
+    for partition in client.require(f"{name}-in"):
+        client.produce(f"{name}-in", [("end", last)], partition=partition)
+    deadline = time.monotonic() + patience
+    while not any(record.key == "end" for record in client.consume(f"{name}-out", start="-1000")):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"{name} gave no result for the last record")
+        time.sleep(0.5)
 
 
 def _measured(client: Client, name: str, since: float) -> list[float]:

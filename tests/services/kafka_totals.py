@@ -1,6 +1,6 @@
 """The pipeline that Kafka's recovery tests kill: a topic, windows, a topic; and the records that don't decode to a third.
 
-Run as `python kafka_totals.py SERVERS NAME WORK`: reads the topic NAME-in, 40 records an epoch, and finishes.
+Run as `python kafka_totals.py SERVERS NAME WORK`: reads the topic NAME-in, 20 records an epoch, and finishes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def write_input(client: Client, name: str, seed: int = 7) -> None:
 def build(servers: str, name: str) -> Pipeline:
     """The pipeline over the topics of a name."""
     pipeline = Pipeline(name)
-    source = connect.kafka(servers=servers, topic=f"{name}-in", max_per_batch=40)
+    source = connect.kafka(servers=servers, topic=f"{name}-in", max_per_batch=20)
     tx = pipeline.read("tx", source, format="json", schema="card string, amount int, ts bigint")
     timed = tx.with_columns(ts="timestamp_seconds(ts)").event_time("ts", out_of_order="60 seconds")
     panes = timed.key_by("card").window(windows.tumbling("20 seconds")).emit(lateness="1 hour")

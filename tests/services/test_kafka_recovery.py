@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -56,6 +55,8 @@ def kill_at(client: Client, name: str, work: Path, step: str) -> None:
 
 def kill_somewhere(client: Client, name: str, work: Path, chance: random.Random) -> bool:
     """A run that dies within moments of beginning an epoch; False if it was done before."""
+    if sealed(work):  # the last one died when all was done
+        return False
     process, begun = start(client, name, work), epochs(work)
     while process.poll() is None and epochs(work) == begun:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -65,7 +66,13 @@ def kill_somewhere(client: Client, name: str, work: Path, chance: random.Random)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    return process.returncode != 0
+    assert process.returncode in (0, KILLED), (work / "output.txt").read_text()[-4000:]
+    return process.returncode == KILLED
+
+
+def sealed(work: Path) -> bool:
+    """Whether a run has finished the input for good."""
+    return (work / "checkpoint" / "sealed").exists()
 
 
 def epochs(work: Path) -> int:
@@ -122,14 +129,15 @@ def _every_step(client: Client, place: Path, kills: int) -> None:
     kafka_totals.write_input(client, "quiet")
     finish(client, "quiet", work)
     undisturbed = kafka_totals.results(client, "quiet")
-    for step in ALL_STEPS:
-        name = f"step-{uuid.uuid4().hex[:6]}"
-        (work := place / name).mkdir()
-        kafka_totals.write_input(client, name)
+    name, work = "steps", place / "steps"
+    work.mkdir()
+    kafka_totals.write_input(client, name)
+    for step in ALL_STEPS:  # each run goes on where the last one died
         kill_at(client, name, work, step)
-        finish(client, name, work)
-        check(client, name, undisturbed)
-        print(f"| killed after {step} | 0 lost | 0 doubled |", flush=True)
+        print(f"killed after {step}", flush=True)
+    finish(client, name, work)
+    check(client, name, undisturbed)
+    print(f"{len(ALL_STEPS)} kills between steps: 0 lost, 0 doubled", flush=True)
     done, chance = 0, random.Random()
     while done < kills:
         name = f"random-{done}"
@@ -137,9 +145,10 @@ def _every_step(client: Client, place: Path, kills: int) -> None:
         kafka_totals.write_input(client, name)
         while done < kills and kill_somewhere(client, name, work, chance):
             done += 1
-        finish(client, name, work) if done == kills else None
+        if not sealed(work):
+            finish(client, name, work)
         check(client, name, undisturbed)
-    print(f"| killed {kills} times at random | 0 lost | 0 doubled |", flush=True)
+        print(f"{done} kills at random: 0 lost, 0 doubled", flush=True)
 
 
 if __name__ == "__main__":

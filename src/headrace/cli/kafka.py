@@ -16,7 +16,7 @@ import typer
 from headrace.cli.interrupts import Interrupts
 from headrace.cli.options import AsJson, flag
 from headrace.cli.output import say, show, show_json
-from headrace.errors import OptionError
+from headrace.errors import OptionError, SetupError
 
 if TYPE_CHECKING:
     from headrace.connectors.kafka.client import Client, Lag, Record
@@ -95,7 +95,7 @@ def up(
         say("ending")
         cluster.stop()
     if fell:
-        raise OptionError(
+        raise SetupError(
             "a broker ended by itself", where="kafka up", hint=f"its log is in {cluster.directory}"
         )
 

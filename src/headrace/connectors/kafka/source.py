@@ -42,6 +42,7 @@ class KafkaReader:
             )
         with self._told(context):
             start = properties.starting(self._options, self._partitions(spark))
+            self.close()
             reader = spark.read.format("kafka").options(**properties.reading(self._options))
             return self._shaped(reader.options(**start, endingOffsets="latest").load())
 
