@@ -239,11 +239,8 @@ def _format(place: Path, broker: Broker, class_path: str) -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        raise SetupError(
-            f"{place} can't be made a Kafka directory: {said[-1] if said else 'no reason given'}",
-            where="kafka up",
-        )
+        reason = _reason(done.stderr + done.stdout)
+        raise SetupError(f"{place} can't be made a Kafka directory: {reason}", where="kafka up")
 
 
 def _launch(place: Path, broker: Broker, class_path: str) -> Broker:
@@ -273,14 +270,19 @@ def _await(place: Path, broker: Broker, patience: float = 120) -> None:
         if _STARTED in said:
             return
         if not _alive(place, broker) or time.monotonic() > deadline:
-            wrong = [line for line in said.splitlines() if "ERROR" in line or "Exception" in line]
-            reason = next(iter(wrong or said.splitlines()[-1:]), "no word in its log")
             raise SetupError(
-                f"broker {broker.node} didn't start: {reason}",
+                f"broker {broker.node} didn't start: {_reason(said)}",
                 where="kafka up",
                 hint=f"its log has more: {_log(place, broker)}",
             )
         time.sleep(0.05)
+
+
+def _reason(said: str) -> str:
+    """The line of a broker's talk that tells what is wrong."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    wrong = [line for line in lines if "Exception" in line] or [line for line in lines if "ERROR" in line]
+    return next(iter(wrong or lines[-1:]), "no word in its log")
 
 
 def _java(place: Path, broker: Broker, class_path: str) -> list[str]:
