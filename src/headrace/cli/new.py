@@ -15,14 +15,16 @@ TEMPLATES = Path(__file__).with_name("templates")
 SUFFIX = ".tmpl"
 """Python files of templates end in it, so that nothing takes them for modules of ours."""
 
-Template = Literal["blank", "card_fraud", "word_count"]
+Template = Literal["blank", "card_fraud", "connector", "word_count"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _ABOUT = {
+    "connector.py": "the connector",
     "pipeline.py": "the pipeline",
     "pipeline.yaml": "the same as a document; keep the one you like",
     "README.md": "what to type",
-    "tests": "the pipeline tested in virtual time",
+    "tests": "tests of it, in virtual time or with crashes",
+    "pyproject.toml": "makes it known to documents, once installed",
 }
 
 
@@ -38,6 +40,7 @@ def new(
     For example:
 
     - `headrace new fraud --template card_fraud && cd fraud && headrace run pipeline.py --finish`
+    - `headrace new my-sink --template connector`: a sink of your own, and the tests that kill it
     """
     if not _NAME.fullmatch(name.name):
         raise OptionError(
