@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,14 +22,14 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_server.Cluster]:
-    """One Kafka broker."""
+    """One Kafka broker, with ports that want a login or TLS too."""
+    place = tmp_path_factory.mktemp("kafka")
     cluster = kafka_server.start(
-        tmp_path_factory.mktemp("kafka"), port=0, logins={"reader": "right"}, settings=QUICK
+        place, port=0, logins={"reader": "right"}, certificate=_certificate(place), settings=QUICK
     )
     yield cluster
-    if (
-        running := kafka_server.running_cluster(cluster.directory)
-    ) is not None:  # a test may have started it again
+    running = kafka_server.running_cluster(place)  # a test may have started it again
+    if running is not None:
         running.stop(patience=10)
 
 
@@ -35,6 +37,27 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_server.Cl
 def client(broker: kafka_server.Cluster) -> Client:
     """A client of the broker, without Spark."""
     return Client(broker.servers)
+
+
+def _certificate(place: Path) -> Path:
+    """A key with a certificate for this host, signed by itself; `ca.pem` beside it is what clients trust."""
+    key, ca, both = place / "key.pem", place / "ca.pem", place / "server.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=127.0.0.1",
+    ]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(ca)]
+    subprocess.run(command, check=True, capture_output=True)
+    both.write_text(key.read_text() + ca.read_text())
+    return both
 
 
 @pytest.fixture

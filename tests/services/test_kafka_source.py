@@ -163,6 +163,17 @@ def test_a_login_is_needed_where_the_server_wants_one_and_a_wrong_one_is_told(
         source("wrong").reader().batch(spark, CONTEXT)
 
 
+def test_tls_is_talked_to_a_server_whose_certificate_is_trusted(
+    spark: SparkSession, client: Client, broker: kafka_server.Cluster, topic: Topic
+) -> None:
+    name = topic("a")
+    servers = f"127.0.0.1:{broker.brokers[0].tls_port}"
+    trusting = {"ca": str(broker.directory / "ca.pem")}
+    assert values(spark, connect.kafka(servers=servers, topic=name, tls=trusting)) == ["a"]
+    with pytest.raises(SourceError, match=r"tx: Kafka at .* and this client don't agree on TLS: "):
+        connect.kafka(servers=servers, topic=name, tls={}).reader().batch(spark, CONTEXT)
+
+
 def test_records_that_retention_removed_before_they_were_read_stop_the_run_unless_it_may_go_on(
     client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
 ) -> None:

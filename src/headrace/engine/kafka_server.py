@@ -47,6 +47,8 @@ class Broker:
     controller_port: int
     login_port: int = 0
     """Where clients have to log in, if anywhere."""
+    tls_port: int = 0
+    """Where clients have to talk TLS, if anywhere."""
     pid: int = 0
 
 
@@ -108,6 +110,7 @@ def start(
     port: int = PORT,
     brokers: int = 1,
     logins: Mapping[str, str] | None = None,
+    certificate: Path | None = None,
     settings: Mapping[str, str] | None = None,
     watch: Watcher = silent,
     say: Callable[[str], None] = lambda line: None,
@@ -119,6 +122,7 @@ def start(
         port: of the first broker, the others take the next ones; 0 for any free ones.
         brokers: how many; with three or more, topics are replicated and survive the death of one.
         logins: names with passwords; with some, each broker has another port at which one has to log in (SASL, PLAIN).
+        certificate: a PEM file with a private key and its certificate; with it each broker has another port for TLS.
         settings: more of the brokers' settings, as `server.properties` spells them.
         watch: gets the downloads of the jars.
         say: gets a line about each step.
@@ -134,15 +138,20 @@ def start(
             hint="use it, or end it with headrace kafka down",
         )
     jars = fetch("kafka-broker", watch=watch)
-    numbers = range(1, brokers + 1)
     chosen = [
-        Broker(node, _port(port + node - 1 if port else 0), _port(0), _port(0) if logins else 0)
-        for node in numbers
+        Broker(
+            node,
+            _port(port + node - 1 if port else 0),
+            _port(0),
+            _port(0) if logins else 0,
+            _port(0) if certificate else 0,
+        )
+        for node in range(1, brokers + 1)
     ]
     place.mkdir(parents=True, exist_ok=True)
     (place / "log4j2.properties").write_text(_LOG4J)
     for broker in chosen:
-        _configure(place, broker, chosen, _logging_in(broker, logins or {}) | dict(settings or {}))
+        _configure(place, broker, chosen, _secured(broker, logins or {}, certificate) | dict(settings or {}))
     class_path = os.pathsep.join(map(str, jars))
     for broker in chosen:
         if not (place / f"node-{broker.node}" / "data" / "meta.properties").exists():
@@ -188,10 +197,7 @@ def _configure(place: Path, broker: Broker, all_of_them: list[Broker], settings:
         "process.roles": "broker,controller",
         "node.id": str(broker.node),
         "controller.quorum.voters": ",".join(f"{b.node}@{HOST}:{b.controller_port}" for b in all_of_them),
-        "listeners": f"PLAINTEXT://{HOST}:{broker.port},CONTROLLER://{HOST}:{broker.controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{broker.port}",
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "log.dirs": str(place / f"node-{broker.node}" / "data"),
         "default.replication.factor": copies,
         "min.insync.replicas": in_sync,
@@ -211,18 +217,26 @@ def _configure(place: Path, broker: Broker, all_of_them: list[Broker], settings:
     target.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 
 
-def _logging_in(broker: Broker, logins: Mapping[str, str]) -> dict[str, str]:
-    if not logins:
-        return {}
-    users = " ".join(f'user_{name}="{password}"' for name, password in logins.items())
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    plain, login = f"PLAINTEXT://{HOST}:{broker.port}", f"LOGIN://{HOST}:{broker.login_port}"
-    return {
-        "listeners": f"{plain},{login},CONTROLLER://{HOST}:{broker.controller_port}",
-        "advertised.listeners": f"{plain},{login}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.login.plain.sasl.jaas.config": f"{module} required {users};",
+def _secured(broker: Broker, logins: Mapping[str, str], certificate: Path | None) -> dict[str, str]:
+    """The settings of the ports at which clients have to log in, or to talk TLS."""
+    ports = {"PLAINTEXT": (broker.port, "PLAINTEXT")}
+    more: dict[str, str] = {}
+    if logins:
+        users = " ".join(f'user_{name}="{password}"' for name, password in logins.items())
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        ports["LOGIN"] = (broker.login_port, "SASL_PLAINTEXT")
+        more["sasl.enabled.mechanisms"] = "PLAIN"
+        more["listener.name.login.plain.sasl.jaas.config"] = f"{module} required {users};"
+    if certificate is not None:
+        ports["TLS"] = (broker.tls_port, "SSL")
+        more["listener.name.tls.ssl.keystore.type"] = "PEM"
+        more["listener.name.tls.ssl.keystore.location"] = str(certificate.absolute())
+    public = [f"{name}://{HOST}:{port}" for name, (port, _) in ports.items()]
+    protocols = ["CONTROLLER:PLAINTEXT", *(f"{name}:{protocol}" for name, (_, protocol) in ports.items())]
+    return more | {
+        "listeners": ",".join([*public, f"CONTROLLER://{HOST}:{broker.controller_port}"]),
+        "advertised.listeners": ",".join(public),
+        "listener.security.protocol.map": ",".join(protocols),
     }
 
 
