@@ -52,6 +52,10 @@ class Match:
         return Match(self.rows, self.start, self.labels[:size], self.number)
 
 
+class StuckError(Exception):
+    """A skip leads to the row where the match began, or to a variable that it doesn't have."""
+
+
 Condition = Callable[[Match], bool | None]
 Way = tuple[tuple[str, ...], frozenset[int]]
 
@@ -97,8 +101,9 @@ class Model:
         if self.clause.skip == "to_next":
             return match.start + 1
         places = [at for at, label in enumerate(match.labels, match.start) if label in self.clause.skip_to]
-        target = places[0 if self.clause.skip == "to_first" else -1]
-        assert target > match.start, "the kernel refuses to skip to the row where it is"
+        target = places[0 if self.clause.skip == "to_first" else -1] if places else match.start
+        if target == match.start:
+            raise StuckError
         return target
 
 
