@@ -19,15 +19,22 @@ from headrace.engine.windowing import Counts, declaration, windowed
 SECOND = 1_000_000
 KEYS = [f"k{i}" for i in range(12)] + [None]
 AGGREGATES = {"values": "sort_array(collect_list(v))", "p": "percentile_approx(v, 0.5)"}
+SUMS = {"values": "concat_ws(' ', count(*), sum(v), min(v), max(v))"}
 
 
 class Feed:
     """Rows as files, one micro-batch each, into one query; what came out of each `play`."""
 
     def __init__(
-        self, spark: Any, directory: Path, window: windows.Window, emission: triggers.Emission
+        self,
+        spark: Any,
+        directory: Path,
+        window: windows.Window,
+        emission: triggers.Emission,
+        aggregates: dict[str, str] = AGGREGATES,
     ) -> None:
         self.spark, self.directory, self.window, self.emission = spark, directory, window, emission
+        self.aggregates = aggregates
         self.source = directory / "in"
         self.source.mkdir()
         self.written = 0
@@ -55,7 +62,7 @@ class Feed:
             .withWatermark("__ts", "0 seconds")
             .drop("t")
         )
-        out = windowed(frame, ["k"], self.window, self.emission, AGGREGATES, counts=self.counts)
+        out = windowed(frame, ["k"], self.window, self.emission, self.aggregates, counts=self.counts)
         checkpoint = str(self.directory / "checkpoint")
         return out.writeStream.foreachBatch(self._take).option("checkpointLocation", checkpoint).start()
 
@@ -137,6 +144,37 @@ def test_query_gives_what_the_model_says_over_a_restart(spark, tmp_path, window,
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
     counts = feed.counts.values()
     assert counts["rows"] == sum(map(len, played)) == counts["folded"] + counts["late"] + counts["pending"]
+
+
+SUMMED = {
+    "tumbling, retracting": (TUMBLING, "retracting"),
+    "sliding, retracting": (windows.sliding("10 seconds", every="5 seconds"), "retracting"),
+    "sliding, sharing slices": (windows.sliding("10 seconds", every="4 seconds"), "defaults"),
+}
+
+
+@pytest.mark.parametrize(("window", "emission"), SUMMED.values(), ids=SUMMED)
+def test_rows_combined_before_the_shuffle_give_what_the_model_says(spark, tmp_path, window, emission):
+    feed = Feed(spark, tmp_path, window, EMISSIONS[emission], SUMS)
+    played = batches(seed=11, count=6)
+    played[-1] += [{"k": key, "v": 900 + i, "t": SECOND} for i, key in enumerate(KEYS[:3])]
+    feed.play(played[:3])
+    feed.play(played[3:])
+
+    expected = [_summed(row) for row in modelled(declaration(window, EMISSIONS[emission]), played)]
+
+    assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
+    counts = feed.counts.values()
+    assert counts["rows"] == sum(map(len, played)) == counts["folded"] + counts["late"]
+    assert counts["late"] >= 3
+
+
+def _summed(row: Any) -> Any:
+    if row[0] == "late":
+        return row
+    values = row[3]
+    said = " ".join(map(str, (len(values), sum(values), min(values), max(values))))
+    return (*row[:3], said, *row[4:])
 
 
 def test_state_of_another_declaration_is_refused_not_misread(spark, tmp_path):

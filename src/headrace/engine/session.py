@@ -31,6 +31,11 @@ REQUIRED = {
 }
 """What every session has, a reused one as well, because checkpoints and results depend on it."""
 
+FAST = {
+    # To count state rows Spark would look up every row before it writes or removes it.
+    f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
+}
+
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
@@ -99,7 +104,7 @@ def _refuse_connect() -> None:
 
 def _settings(name: str, asked: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
     master = asked.get("spark.master") or os.environ.get("MASTER") or "local[*]"
-    settings = {"spark.app.name": name, "spark.master": master} | REQUIRED | QUIET
+    settings = {"spark.app.name": name, "spark.master": master} | REQUIRED | FAST | QUIET
     if (width := cores(master)) is not None:
         settings |= {
             "spark.sql.shuffle.partitions": str(width),

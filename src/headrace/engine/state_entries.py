@@ -83,7 +83,8 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     if (view := kernel.StateView.of(trunk._jdf)) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
         return [_native(files, kernel.NativeView.of(trunk._jdf), names)]
-    stored = files.frame(WINDOWS).select("key", "user_map_key.value", "user_map_value.value")
+    entry = files.frame(WINDOWS)
+    stored = entry.select("key", F.col("user_map_key.value").alias("slot"), "user_map_value.value")
     parts = [(WINDOWS, DataFrame(view.windows(stored._jdf), files.spark))]
     if view.ordered():
         parts.append((WAITING, DataFrame(view.waiting(stored._jdf), files.spark)))

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import gcd
 from typing import Literal
 
 from headrace.connectors.base import Connector
+from headrace.durations import text
+from headrace.plan.facts import by_clock
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import (
     Aggregate,
@@ -104,7 +107,17 @@ def _window(graph: Graph, node: Node) -> Tier:
         return Tier("arrow", why, folded)
     if node.emission.late_rows == "count":
         return Tier("native", 'Spark\'s own window: late_rows="count" lets it drop late rows')
-    return Tier("kernel", "; ".join(_kernel_reasons(node)))
+    return Tier("kernel", "; ".join([*_kernel_reasons(node), *_sharing(graph, node)]))
+
+
+def _sharing(graph: Graph, node: WindowAggregate) -> Iterator[str]:
+    """What overlapping windows share: the kernel does so where each fires once and in event time."""
+    window, emission = node.window, node.emission
+    if not isinstance(window, Sliding) or not emission.fires_once or emission.lateness:
+        return
+    if window.size > window.every and not by_clock(graph, node.input):
+        slices = text(gcd(window.size, window.every))
+        yield f"windows share slices of {slices}, if no aggregate depends on the order of rows"
 
 
 def _kernel_reasons(node: WindowAggregate) -> Iterator[str]:

@@ -258,6 +258,17 @@ def test_late_rows_counted_by_spark_make_a_window_native() -> None:
     assert steps["kernel"].tier.why == 'late rows go to .late (native with late_rows="count")'
 
 
+def test_sliding_windows_that_fire_once_share_slices() -> None:
+    pipeline = Pipeline("p")
+    timed = pipeline.read("a", Wire(), format="json", schema="v int, ts timestamp").event_time("ts")
+    windowed = timed.window(windows.sliding("1 hour", every="25 minutes"))
+    windowed.aggregate("once", n="count(*)").write("out", Screen())
+    windowed.emit(lateness="1 minute").aggregate("again", n="count(*)").write("out2", Screen())
+    steps = explain(pipeline.check()).steps
+    assert "windows share slices of 5 minutes" in steps["once"].tier.why
+    assert "slices" not in steps["again"].tier.why
+
+
 def test_triggers_and_emissions_have_words() -> None:
     trigger = triggers.or_finally(
         triggers.repeatedly(triggers.all_of(triggers.every("1 minute"), triggers.after_count(10))),

@@ -39,6 +39,19 @@ final class Aggregates(
     case f => Aggregates.commutative(f)
   }
 
+  /** The same over other columns, among which are all that are looked at. */
+  def over(columns: Seq[Attribute]): Aggregates = new Aggregates(functions, results, columns, key)
+
+  /** The places of the input's columns that are looked at. */
+  def columns: Set[Int] = {
+    val looked = AttributeSet(functions)
+    input.indices.filter(i => looked.contains(input(i))).toSet
+  }
+
+  /** Whether a buffer has the same size whatever came in: then its bytes are the buffer, as in Spark's own aggregation. */
+  @transient lazy val fixed: Boolean =
+    bound.forall(_.isInstanceOf[DeclarativeAggregate]) && layout.forall(UnsafeRow.isMutable)
+
   @transient private lazy val bound: Seq[AggregateFunction] = {
     val offsets = functions.map(_.aggregateFunction.aggBufferAttributes.size).scanLeft(0)(_ + _)
     functions.map(_.aggregateFunction).zip(offsets).map {
@@ -76,10 +89,19 @@ final class Aggregates(
   @transient private lazy val joined = new JoinedRow
   @transient private lazy val evaluated = new GenericInternalRow(functions.size)
   @transient private lazy val allDeclarative = imperative.isEmpty
+  @transient private lazy val slotTypes = layout.toIndexedSeq
+  @transient private lazy val empty = packed(cleared()).copy()
+  // With declarative functions alone, results are expressions over the buffer itself.
+  @transient private lazy val direct = UnsafeProjection.create(
+    results.map(_.transform { case e: AggregateExpression =>
+      bound(functions.indexWhere(_.resultId == e.resultId)).asInstanceOf[DeclarativeAggregate].evaluateExpression
+    }), attributes ++ key)
 
   /** A buffer of no rows. */
-  def create(): InternalRow = {
-    val buffer = new SpecificInternalRow(layout.toIndexedSeq)
+  def create(): InternalRow = if (fixed) empty.copy() else cleared()
+
+  private def cleared(): InternalRow = {
+    val buffer = new SpecificInternalRow(slotTypes)
     initial.target(buffer)(InternalRow.empty)
     imperative.foreach(_._1.initialize(buffer))
     buffer
@@ -102,6 +124,7 @@ final class Aggregates(
 
   /** The results of a buffer, which stays as it is. */
   def result(buffer: InternalRow, key: InternalRow): UnsafeRow = {
+    if (allDeclarative) return direct(joined(buffer, key)).copy()
     evaluate.target(evaluated)(buffer)
     var i = 0
     while (i < bound.size) {
@@ -113,6 +136,7 @@ final class Aggregates(
 
   /** A buffer as bytes; the buffer stays as it is. */
   def write(buffer: InternalRow): Array[Byte] = {
+    if (fixed) return buffer.asInstanceOf[UnsafeRow].getBytes
     if (typed.isEmpty) return packed(buffer).getBytes
     val flat = new GenericInternalRow(layout.indices.map(i => buffer.get(i, layout(i)): Any).toArray)
     typed.foreach { case (f, at) => flat.update(at, f.serialize(buffer.get(at, f.aggBufferAttributes.head.dataType))) }
@@ -122,7 +146,8 @@ final class Aggregates(
   /** The buffer that bytes hold. */
   def read(bytes: Array[Byte]): InternalRow = {
     val from = unsafe(bytes)
-    val buffer = new SpecificInternalRow(layout.toIndexedSeq)
+    if (fixed) return from
+    val buffer = new SpecificInternalRow(slotTypes)
     var i = 0
     while (i < layout.length) {
       if (from.isNullAt(i)) buffer.setNullAt(i) else buffer.update(i, from.get(i, layout(i)))

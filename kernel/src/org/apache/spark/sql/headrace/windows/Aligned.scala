@@ -8,7 +8,16 @@ import org.apache.spark.sql.catalyst.InternalRow
 import scala.collection.mutable
 
 /** Windows whose bounds follow from the time alone. */
-final class Grid(val size: Long, every: Long, offset: Long) {
+final class Grid(val size: Long, val every: Long, offset: Long) {
+  /** The length of slices that are each in or out of a window as a whole. */
+  val slice: Long = if (size == Long.MaxValue) size else Grid.gcd(size, every)
+
+  /** The start of the slice that a time is in. */
+  def sliceOf(time: Long): Long = if (size == Long.MaxValue) 0L else time - Math.floorMod(time - offset, slice)
+
+  /** The end of the first window that ends after a time. */
+  def endAfter(time: Long): Long = last(time - size) + every + size
+
   def end(start: Long): Long = if (size == Long.MaxValue) Time.End else Time.plus(start, size)
 
   /** The start of the last window that a time is in; those before it are a step apart, as long as they hold it. */
@@ -27,7 +36,17 @@ final class Grid(val size: Long, every: Long, offset: Long) {
 
 object Grid {
   def sliding(s: Sliding): Grid = new Grid(s.size, s.every, s.offset)
-  val Everything: Grid = new Grid(Long.MaxValue, Long.MaxValue, 0)
+  val Whole: Grid = new Grid(Long.MaxValue, Long.MaxValue, 0)
+
+  /** The grid of a kind of window that has one. */
+  def of(kind: WindowKind): Option[Grid] = kind match {
+    case s: Sliding => Some(sliding(s))
+    case Everything => Some(Whole)
+    case _ => None
+  }
+
+  @scala.annotation.tailrec
+  private def gcd(a: Long, b: Long): Long = if (b == 0) a else gcd(b, a % b)
 }
 
 /** Tumbling, sliding and global windows: a call reads and writes only the windows its rows are in. */
@@ -37,14 +56,13 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
   override def rows(key: InternalRow, store: Store, events: Iterator[Event], now: Now, out: Emitter): Unit = {
     val touched = mutable.LongMap.empty[Cell]
     events.foreach { event =>
-      panes.counts.add(Counts.Rows, 1)
-      event.time match {
-        case None => late(event, None, now, Reason.NoEventTime, out)
-        case Some(time) => place(key, store, touched, event, time, now, out)
-      }
+      panes.counts.add(Counts.Rows, event.rows)
+      if (event.at == Time.None) late(event, None, now, Reason.NoEventTime, out)
+      else place(key, store, touched, event, now, out)
     }
-    touched.keys.toArray.sorted.foreach { start =>
-      val cell = touched(start)
+    val cells = touched.values.toArray
+    if (cells.length > 1) java.util.Arrays.sort(cells, Aligned.byStart)
+    cells.foreach { cell =>
       panes.settle(key, cell, now, out)
       keep(store, cell, now, panes.unvisited(now))
     }
@@ -62,8 +80,8 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
     }
 
   private def place(
-      key: InternalRow, store: Store, touched: mutable.LongMap[Cell], event: Event, time: Long, now: Now,
-      out: Emitter): Unit = {
+      key: InternalRow, store: Store, touched: mutable.LongMap[Cell], event: Event, now: Now, out: Emitter): Unit = {
+    val time = event.at
     var taken, missed = 0
     var latest: Cell = null
     var start = grid.last(time)
@@ -81,8 +99,8 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
       start = grid.before(start)
     }
     if (taken > 0) {
-      panes.counts.add(Counts.Folded, 1)
-      panes.counts.add(Counts.Missed, missed)
+      panes.counts.add(Counts.Folded, event.rows)
+      panes.counts.add(Counts.Missed, missed * event.rows)
     } else {
       val own = grid.last(time)
       late(event, Some((own, grid.end(own))), now, if (latest == null) Reason.TooLate else Reason.Closed, out)
@@ -90,7 +108,7 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
   }
 
   private def load(key: InternalRow, store: Store, start: Long, now: Now, out: Emitter): Cell =
-    store.get(start) match {
+    find(store, start, now) match {
       case null => panes.open(start, grid.end(start), 0, now)
       case bytes =>
         val cell = panes.read(bytes)
@@ -98,8 +116,18 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
         cell
     }
 
+  /** A window is due at its end; one that has been visited there, when its lateness is over. */
+  private def find(store: Store, start: Long, now: Now): Array[Byte] = {
+    val end = grid.end(start)
+    val visited =
+      if (spec.byClock || now.watermark < end) null
+      else store.get(start, Time.millis(Time.plus(end, lateness(start))))
+    if (visited != null) visited else store.get(start, Time.millis(end))
+  }
+
   private def candidates(store: Store, due: Long): Seq[(Long, Array[Byte])] =
-    if (spec.byClock) store.all.toVector
+    if (store.come.isDefined) store.come.toSeq
+    else if (spec.byClock) store.all.toVector
     else {
       val starts = (grid.ending(due, 0) ++ grid.ending(due, spec.lateness)).toVector.distinct
       starts.map(start => start -> store.get(start)).filter(_._2 != null)
@@ -107,7 +135,7 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
 
   private def keep(store: Store, cell: Cell, now: Now, visited: Long): Unit = {
     panes.arm(cell, store, now, visited)
-    store.put(cell.start, panes.write(cell))
+    store.put(cell.start, panes.write(cell), cell.wake)
   }
 
   private def lateness(start: Long): Long = if (grid.end(start) >= Time.End) 0 else spec.lateness
@@ -116,4 +144,8 @@ final class Aligned(panes: Panes, grid: Grid) extends Logic {
     panes.counts.add(Counts.Late, 1)
     out.late(event, window, now, reason)
   }
+}
+
+object Aligned {
+  private val byStart: java.util.Comparator[Cell] = (a, b) => java.lang.Long.compare(a.start, b.start)
 }

@@ -46,12 +46,10 @@ final class Cell(var start: Long, var end: Long, var number: Long, var buffer: I
 /** Cells as bytes. The first ones tell a cell of another version or another declaration, which is refused. */
 final class CellCodec(trigger: Trigger, aggregates: Aggregates, fingerprint: Int, carries: Boolean) {
   private val out = new Output(256, -1)
-  private val Format = 1
 
   def write(cell: Cell): Array[Byte] = {
     out.clear()
-    out.writeByte(Format)
-    out.writeInt(fingerprint)
+    CellCodec.mark(out, fingerprint)
     out.writeLong(cell.start)
     out.writeLong(cell.end)
     out.writeLong(cell.newest)
@@ -73,11 +71,7 @@ final class CellCodec(trigger: Trigger, aggregates: Aggregates, fingerprint: Int
 
   def read(stored: Array[Byte]): Cell = {
     val in = new Input(stored)
-    if (in.readByte() != Format || in.readInt() != fingerprint) {
-      throw new IllegalStateException(
-        "the checkpoint holds windows of another declaration of this step (its aggregates, trigger or window have " +
-          "changed); name the step anew or delete its checkpoint")
-    }
+    CellCodec.check(in, fingerprint)
     val start = in.readLong()
     val end = in.readLong()
     val newest = in.readLong()
@@ -123,4 +117,21 @@ final class CellCodec(trigger: Trigger, aggregates: Aggregates, fingerprint: Int
   }
 
   private def bytes(in: Input): Array[Byte] = in.readBytes(in.readVarInt(true))
+}
+
+object CellCodec {
+  // Raised with every change of what is written, so that state of another version is refused.
+  private val Format = 2
+
+  /** Writes what tells the version and the declaration that bytes are of. */
+  def mark(out: Output, fingerprint: Int): Unit = {
+    out.writeByte(Format)
+    out.writeInt(fingerprint)
+  }
+
+  def check(in: Input, fingerprint: Int): Unit = if (in.readByte() != Format || in.readInt() != fingerprint) {
+    throw new IllegalStateException(
+      "the checkpoint holds windows of another declaration of this step (its aggregates, trigger or window have " +
+        "changed); name the step anew or delete its checkpoint")
+  }
 }

@@ -11,7 +11,8 @@ import org.apache.spark.sql.types._
  * The columns of a step: what comes in, and the two kinds of rows that go out.
  *
  * Columns whose names start with `__` are Headrace's own: `__ts` (event time), `__position`, `__when` (the
- * condition of punctuation and landmark windows), `__of` (the value of delta windows).
+ * condition of punctuation and landmark windows), `__of` (the value of delta windows), `__combined` and `__rows`
+ * (several rows in one, see `Combine`).
  */
 final class Layout(
     val input: Seq[Attribute],
@@ -21,7 +22,8 @@ final class Layout(
     kind: WindowKind)
     extends Serializable {
 
-  private val ts = ordinal("__ts")
+  val ts: Int = ordinal("__ts")
+  private val combined = ordinal(Combine.Buffer)
   private val position = ordinal("__position")
   private val when: Int = ordinal("__when")
   val of: Int = ordinal("__of")
@@ -57,8 +59,14 @@ final class Layout(
   /** The same columns under another kind of window. */
   def withKind(other: WindowKind): Layout = new Layout(input, keys, names, types, other)
 
-  def event(row: InternalRow): Event =
-    Event(row, if (row.isNullAt(ts)) None else Some(row.getLong(ts)))
+  /** The same with other columns in front of or behind those that are looked at. */
+  def over(columns: Seq[Attribute]): Layout = new Layout(columns, keys, names, types, kind)
+
+  def event(row: InternalRow): Event = {
+    val at = if (row.isNullAt(ts)) Time.None else row.getLong(ts)
+    if (combined < 0 || row.isNullAt(combined)) new Event(row, at, 1, null)
+    else new Event(row, at, row.getLong(combined + 1), row.getBinary(combined))
+  }
 
   /** Whether a row satisfies the window's condition; a null condition is false. */
   def satisfied(row: InternalRow): Boolean = !row.isNullAt(when) && row.getBoolean(when)

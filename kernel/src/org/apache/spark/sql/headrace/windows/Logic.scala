@@ -5,8 +5,17 @@ package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
 
-/** A row with its event time in microseconds, or without one. */
-final case class Event(row: InternalRow, time: Option[Long])
+/**
+ * A row with its event time in microseconds (`Time.None`: it has none), or several rows of one slice of time that were
+ * combined before they came here: then `buffer` holds their aggregates, and `at` is the newest one's time.
+ */
+final case class Event(row: InternalRow, at: Long, rows: Long, buffer: Array[Byte]) {
+  def time: Option[Long] = if (at == Time.None) None else Some(at)
+}
+
+object Event {
+  def apply(row: InternalRow, time: Option[Long]): Event = new Event(row, time.getOrElse(Time.None), 1, null)
+}
 
 /** Why a row went to `late`. */
 object Reason {
@@ -21,6 +30,13 @@ trait Store {
   def put(slot: Long, value: Array[Byte]): Unit
   def remove(slot: Long): Unit
   def all: Iterator[(Long, Array[Byte])]
+
+  /** The same for slots whose next visit is known: a store may keep them in that order. */
+  def get(slot: Long, due: Long): Array[Byte] = get(slot)
+  def put(slot: Long, value: Array[Byte], due: Long): Unit = put(slot, value)
+
+  /** The slot that a visit is for, where the store knows it; the store takes it out by itself. */
+  def come: Option[(Long, Array[Byte])] = None
 
   def waiting: Iterator[Array[Byte]]
   def append(rows: Seq[Array[Byte]]): Unit
@@ -67,8 +83,9 @@ object Logic {
 
   private def of(panes: Panes, layout: Layout): Logic =
     panes.spec.kind match {
+      case s: Sliding if panes.spec.shares && panes.aggregates.commutative => new Slices(panes, Grid.sliding(s))
       case s: Sliding => new Aligned(panes, Grid.sliding(s))
-      case Everything => new Aligned(panes, Grid.Everything)
+      case Everything => new Aligned(panes, Grid.Whole)
       case Session(gap) => new Sessions(panes, gap)
       case c: Count => new CountWindows(panes, c, layout)
       case d: Delta => new DeltaWindows(panes, d, layout)

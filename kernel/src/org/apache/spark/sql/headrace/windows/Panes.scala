@@ -9,7 +9,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts) {
   // A window whose content another takes over keeps it when its trigger has finished.
   private val carries = spec.kind.isInstanceOf[Reset]
-  private val codec = new CellCodec(spec.trigger, aggregates, 31 * spec.text.hashCode + aggregates.fingerprint, carries)
+  val fingerprint: Int = 31 * spec.text.hashCode + aggregates.fingerprint
+  private val codec = new CellCodec(spec.trigger, aggregates, fingerprint, carries)
   private val retracting = spec.mode == Mode.Retracting
 
   def open(start: Long, end: Long, number: Long, now: Now): Cell = {
@@ -20,12 +21,13 @@ final class Panes(val spec: Spec, val aggregates: Aggregates, val counts: Counts
   }
 
   def fold(cell: Cell, event: Event): Unit = {
-    aggregates.update(cell.buffer, event.row)
-    cell.rows += 1
-    cell.fresh += 1
-    cell.added += 1
-    cell.newest = math.max(cell.newest, event.time.getOrElse(cell.newest))
-    counts.add(Counts.Placed, 1)
+    if (event.buffer == null) aggregates.update(cell.buffer, event.row)
+    else aggregates.merge(cell.buffer, event.buffer)
+    cell.rows += event.rows
+    cell.fresh += event.rows
+    cell.added += event.rows
+    cell.newest = math.max(cell.newest, event.at)
+    counts.add(Counts.Placed, event.rows)
   }
 
   /** Tells the trigger of the rows that came in and asks it once. */

@@ -33,9 +33,9 @@ final class Rows(layout: Layout, kind: WindowKind) extends Emitter {
   override def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String): Unit = {
     val row = event.row.copy()
     val known = now.watermark != Time.None
-    val by = for (t <- event.time if known) yield now.watermark - t
+    val by: Any = if (known && event.at != Time.None) now.watermark - event.at else null
     val values = layout.visible.map(i => row.get(i, layout.input(i).dataType): Any) ++ Array[Any](
-      by.orNull, window.map { case (start, end) => bounds(start, end, null) }.orNull,
+      by, window.map { case (start, end) => bounds(start, end, null) }.orNull,
       if (known) now.watermark else null, UTF8String.fromString(reason))
     rows += new GenericInternalRow(Array[Any](Rows.Late, null, new GenericInternalRow(values)))
   }

@@ -47,6 +47,20 @@ final case class Spec(
   /** Whether timers run by the clock rather than by the watermark. */
   def byClock: Boolean = clockTime || trigger.period != Long.MaxValue
 
+  /** Whether windows that overlap can share slices of time: each fires once, so that a slice means the same to all. */
+  def shares: Boolean = kind match {
+    case Sliding(size, every, _) =>
+      size > every && !byClock && lateness == 0 && trigger == AfterWatermark(None, None)
+    case _ => false
+  }
+
+  /** Whether a window takes every row that isn't too late: its trigger doesn't finish before. */
+  def takesAll: Boolean = trigger match {
+    case _: Repeatedly => true
+    case AfterWatermark(_, late) => late.isDefined || lateness == 0
+    case _ => false
+  }
+
   /** Whether windows depend on the order of rows. */
   def ordered: Boolean = kind match {
     case _: Sliding | _: Session | Everything => false

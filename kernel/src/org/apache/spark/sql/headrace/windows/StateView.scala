@@ -7,6 +7,7 @@ import org.apache.spark.sql.{Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
 import org.apache.spark.sql.classic
+import org.apache.spark.sql.functions.{collect_list, struct}
 import org.apache.spark.sql.types._
 
 /** The state of a windowed step as rows that people can read. The state is Spark's, as its state reader gives it. */
@@ -14,7 +15,18 @@ final class StateView(step: Step) {
   private val columns = new StateColumns(step)
 
   /** Open windows, from rows of `key`, `slot` and `bytes`: the entries of the state `windows`. */
-  def windows(entries: Dataset[Row]): Dataset[Row] = decoded(entries, columns.windows)(_.windows)
+  def windows(entries: Dataset[Row]): Dataset[Row] =
+    if (step.slices) sliding(entries) else decoded(entries, columns.windows)(_.windows)
+
+  /** What windows share is in several entries of a key. */
+  private def sliding(entries: Dataset[Row]): Dataset[Row] = {
+    val (declared, shape) = (step, columns)
+    val Array(key, slot, bytes) = entries.columns
+    entries.groupBy(key).agg(collect_list(struct(slot, bytes))).mapPartitions { (rows: Iterator[Row]) =>
+      val reader = new StateReader(declared, shape)
+      rows.flatMap(row => reader.sliding(row.getStruct(0), row.getSeq[Row](1)))
+    }(Encoders.row(columns.windows))
+  }
 
   /** Rows that wait, from the same. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = decoded(entries, columns.waiting)(_.waiting)
@@ -62,6 +74,7 @@ final class StateReader(step: Step, columns: StateColumns) {
   private val codec = new OrderedCodec(panes)
   private val sessions = new SessionCodec(panes)
   private val trailing = new TrailingCodec
+  private val shared = new SliceCodec(step.aggregates, panes.fingerprint)
   private val internal = CatalystTypeConverters.createToCatalystConverter(columns.key)
   private val shown = CatalystTypeConverters.createToScalaConverter(columns.values)
   private val time = CatalystTypeConverters.createToScalaConverter(TimestampType)
@@ -76,6 +89,19 @@ final class StateReader(step: Step, columns: StateColumns) {
       case _ => if (slot == 0) codec.read(bytes).open.iterator else Iterator.empty
     }
     open.map(window(own(key), _))
+  }
+
+  /** Windows that share slices, from all entries of a key: slot and bytes. */
+  def sliding(key: Row, entries: Seq[Row]): Iterator[Row] = {
+    val bytes = entries.map(entry => entry.getLong(0) -> entry.getAs[Array[Byte]](1)).toMap
+    val slices = (bytes - SliceCodec.State).values.flatMap(shared.slices).toArray.sortBy(_.start)
+    val fired = shared.state(bytes.getOrElse(SliceCodec.State, null)).fired
+    val grid = Grid.of(step.spec.kind).get
+    val open = Vector.newBuilder[Row]
+    Slices.windows(grid, slices, fired, Long.MaxValue) { (from, end) =>
+      open += window(own(key), Slices.window(step.aggregates, grid, slices, from, end))
+    }
+    open.result().iterator
   }
 
   def waiting(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = step.spec.kind match {

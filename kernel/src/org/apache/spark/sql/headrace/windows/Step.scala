@@ -18,6 +18,22 @@ final case class Step(layout: Layout, aggregates: Aggregates, keys: Seq[Attribut
   /** The events of a batch's rows of one key. */
   def events(rows: Iterator[InternalRow]): Iterator[Event] = layout.arrived(rows, ordered).map(layout.event)
 
+  /**
+   * The same step over other columns: all that it looks at are among them, and those it has are in the same order
+   * where both have them.
+   */
+  def over(columns: Seq[Attribute]): Step = copy(layout = layout.over(columns), aggregates = aggregates.over(columns))
+
+  /** Whether windows share slices of time; the order in which rows came is lost there. */
+  def slices: Boolean = spec.shares && aggregates.commutative
+
+  /** Whether each window is visited at times that follow from its bounds. */
+  def visitsByTime: Boolean = !spec.byClock && spec.ttl == 0 && !slices && Grid.of(spec.kind).isDefined
+
+  /** Whether rows of one key and slice of time may come as one. */
+  @transient lazy val combines: Boolean =
+    Grid.of(spec.kind).isDefined && !spec.clockTime && !ordered && spec.takesAll && aggregates.fixed
+
   def logic(counts: Counts): Logic = Logic(spec, aggregates, counts, layout)
 }
 

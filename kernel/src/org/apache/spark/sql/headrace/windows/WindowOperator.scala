@@ -40,11 +40,30 @@ object WindowOperator {
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val read = Step(frame, grouped, spec)
     val declared = read.copy(spec = read.spec.copy(eager = session.conf.get(Eager, "false").toBoolean))
-    val (child, renamed) = hidden(frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
-    val keys = constant(declared.keys.map(k => renamed(k.exprId)), child)
-    val processor = new WindowProcessor(declared, counts)
-    val operator = node(processor, declared.spec.byClock, keys._1, keys._2)
-    classic.Dataset.ofRows(session, serialized(operator, operator.outputObjAttr, declared.layout.output))
+    val (step, child, renamed) = narrowed(declared, frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
+    val (keys, keyed) = constant(step.keys.map(k => renamed(k.exprId)), child)
+    val processor = new WindowProcessor(step, RowKey.encoder(keys), counts)
+    val operator = node(
+      processor, step.spec.byClock, keys, if (step.combines) combined(session, step, keys, keyed) else keyed,
+      RowCopy(), processor.encoder)
+    classic.Dataset.ofRows(session, serialized(operator, operator.outputObjAttr, step.layout.output))
+  }
+
+  /** A plan with the columns that the step needs, those for `Combine` behind them; and the step over these. */
+  private def narrowed(step: Step, plan: LogicalPlan): (Step, LogicalPlan, Map[ExprId, Attribute]) = {
+    val kept = plan.output.filter(a => step.ordered || a.name != "__position")
+    val (child, renamed) = hidden(Project(kept, plan))
+    if (!step.combines) (step.over(kept), child, renamed)
+    else {
+      val added = Combine.columns
+      (step.over(kept ++ added.map(_.toAttribute)), Project(child.output ++ added, child), renamed)
+    }
+  }
+
+  private def combined(session: classic.SparkSession, step: Step, keys: Seq[Attribute], child: LogicalPlan): LogicalPlan = {
+    val planned = session.experimental
+    if (!planned.extraStrategies.contains(Combine.Planned)) planned.extraStrategies :+= Combine.Planned
+    Combine(step, keys, child)
   }
 
   /**
@@ -70,23 +89,28 @@ object WindowOperator {
       child: LogicalPlan): TransformWithState = {
     val encoder = ExpressionEncoder(StructType(keys.map(k => StructField(k.name, k.dataType, k.nullable))))
     val deserializer = UnresolvedDeserializer(encoder.deserializer, keys)
+    node(processor, byClock, keys, child, deserializer, encoder.asInstanceOf[ExpressionEncoder[Any]])
+  }
+
+  private def node(
+      processor: StatefulProcessor[_, InternalRow, InternalRow], byClock: Boolean, keys: Seq[Attribute],
+      child: LogicalPlan, keyOf: Expression, encoder: ExpressionEncoder[Any]): TransformWithState =
     new TransformWithState(
-      deserializer,
+      keyOf,
       WholeRow(),
       keys,
       child.output,
       processor.asInstanceOf[StatefulProcessor[Any, Any, Any]],
       if (byClock) TimeMode.ProcessingTime() else TimeMode.EventTime(),
       OutputMode.Append(),
-      encoder.asInstanceOf[ExpressionEncoder[Any]],
+      encoder,
       AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)(),
       child,
       false,
       keys,
       child.output,
-      deserializer,
+      keyOf,
       LocalRelation(keys))
-  }
 
   /** The tagged rows out of the objects that a node gives. */
   def serialized(node: LogicalPlan, row: Attribute, output: StructType): LogicalPlan =
