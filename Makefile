@@ -56,7 +56,7 @@ pictures: kernel ## draw the time lines of the documentation again, from docs/tr
 	$(RUN)/python docs/_making/timelines.py
 
 matrix: kernel ## every window, trigger, mode and disorder through Spark; what passed goes on the reference's page
-	$(RUN)/python -m tests.support.matrix kernel spark
+	$(RUN)/python -m tests.support.matrix kernel batch spark
 
 kernel: $(READY) ## compile the Scala kernel, if it changed
 	@$(RUN)/python -m headrace.engine.kernel_jar

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MARKS = {"passed": "✓", "kernel": "○", "failed": "✗", "": "·"}
 SAID = {
-    "passed": "passes through Spark, and its batch gives the same where that can be compared",
+    "passed": "passes without a query and through Spark",
     "kernel": "passes without a query",
     "failed": "fails",
     "": "not run since it changed",

@@ -205,3 +205,16 @@ def test_windows_with_late_rows_equal_their_batch(spark: SparkSession, file: str
     [first, second, *_] = read_file(BEAM.parents[1] / "pipelines" / file)
     outcomes = run_cases([first, second], batch=True, spark=spark)
     assert [outcome.failure for outcome in outcomes] == ["", ""]
+
+
+EVERYWHERE = ("beam", "contract", "windows")
+
+
+def test_a_sample_of_transcripts_equals_their_batch(spark: SparkSession) -> None:
+    """Every sixth case that runs without a query; the others take `headrace test --batch tests/transcripts`."""
+    files = [path for folder in EVERYWHERE for path in sorted((BEAM.parents[1] / folder).glob("*.yaml"))]
+    cases = [case for path in files for case in read_file(path) if isinstance(case, Case) and drivable(case)]
+    missing_some = [case for case in cases if case.name.startswith("lateness holds for each sliding window")]
+    outcomes = run_cases([*cases[::6], *missing_some], batch=True, spark=spark)
+    assert len(outcomes) > 10
+    assert [outcome.failure for outcome in outcomes if not outcome.passed] == []

@@ -15,6 +15,7 @@ from headrace.engine.virtual import NUMBER, Feed, collect, numbered
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Distinct, Match, Ref, RowPattern, Sink, Source, WindowAggregate
 from headrace.testing.difference import compare
+from headrace.testing.driver import DriverStage
 from headrace.testing.final import final_rows, obstacle
 from headrace.testing.outputs import Output, rows_of
 from headrace.testing.script import output_of
@@ -45,7 +46,7 @@ def late_outputs(case: Case) -> tuple[str, ...]:
     return tuple(str(Ref(step.name, LATE)) for step in steps)
 
 
-def batch_failures(stage: Stage, case: Case, late: Sequence[str]) -> list[str]:
+def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) -> list[str]:
     """What the batch over all rows that the script fed gives differently, less those that were late."""
     graph, spark = case.graph, stage.session
     inputs = _FedBatch(spark, graph.name)

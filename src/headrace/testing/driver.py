@@ -32,14 +32,17 @@ from headrace.plan.nodes import (
     WindowAggregate,
 )
 from headrace.testing.batches import Batches
+from headrace.testing.feeding import Input
 from headrace.testing.folds import folds_here, with_results
 from headrace.testing.outputs import Output, rows_of
-from headrace.testing.script import Restart, decodes, only, output_of, schema_of
+from headrace.testing.script import Restart, Rows, decodes, only, output_of, schema_of
 from headrace.testing.transcript import Case
 from headrace.windows import Delta, Landmark, Punctuation, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.engine.virtual import Feed
 
 POSITION = "__position struct<source: string, partition: string, offset: bigint>"
 
@@ -106,11 +109,14 @@ class DriverStage:
     dropped = 0
 
     def __init__(self, spark: SparkSession, case: Case) -> None:
+        self.session = spark
+        self._case = case
         self._graph = case.graph
         self._run = _runner(spark, case.graph)
         self._batches = Batches(case)
         self._whole = Batches.of(case)
         self._answer: dict[str, Any] | None = None
+        self._input: Input | None = None
         self._seen: dict[str, int] = {}
 
     def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
@@ -142,25 +148,49 @@ class DriverStage:
         """All that an output ever gave."""
         return self._rows(output, 0)
 
+    @property
+    def missed(self) -> int:
+        """How many places in sliding windows rows were too late for, while others took them."""
+        return int(self._asked()["counts"].get("missed", 0))
+
     def holds_whole(self, output: str) -> bool:
         """Panes never come again as a whole."""
         return False
 
+    @property
+    def feeds(self) -> dict[str, Feed]:
+        """What the script gives, by source, for a batch over it."""
+        source = only(self._graph, Source)
+        if self._input is None:
+            self._input = Input(self.session, source)
+            for line in self._case.script:
+                if isinstance(line, Rows):
+                    self._input.add(line.rows[source.name])
+        return {source.name: self._input.feed}
+
     def close(self) -> None:
-        """Nothing is left behind."""
+        """Forget the rows of a batch; nothing else is left behind."""
+        if self._input is not None:
+            self._input.close()
 
     def _rows(self, output: str, since: int) -> list[Output]:
-        if self._answer is None:
-            self._answer = self._run(self._whole.content)
-            check_replays(self._answer)
         ref = output_of(self._graph, output)
         tag = (ref.output if ref is not None else "") or "main"
-        schema = next(f["type"] for f in self._answer["schema"]["fields"] if f["name"] == f"__{tag}")
-        events = self._answer["events"][since : len(self._batches.content)]
+        answer = self._asked()
+        schema = next(f["type"] for f in answer["schema"]["fields"] if f["name"] == f"__{tag}")
+        events = answer["events"][since : len(self._batches.content)]
         rows = [row[f"__{tag}"] for event in events for row in event if row["__output"] == tag]
         found = [_shown(row) for row in rows_of(schema, rows)]
         windows = self._graph.of(WindowAggregate)
         return [with_results(windows[0], row) for row in found] if windows and tag == "main" else found
+
+    def _asked(self) -> dict[str, Any]:
+        """What the kernel says to the whole script, or to more than that where the input was ended after it."""
+        if self._answer is None or len(self._answer["events"]) < len(self._batches.content):
+            whole = max(self._whole.content, self._batches.content, key=len)
+            self._answer = self._run(whole)
+            check_replays(self._answer)
+        return self._answer
 
 
 def check_replays(answer: Mapping[str, Any]) -> None:

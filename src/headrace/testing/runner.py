@@ -148,11 +148,9 @@ def files_of(paths: Iterable[str | Path]) -> list[Path]:
     return found
 
 
-def stage_of(
-    case: Case, spark: SparkSession, *, also: tuple[str, ...] = (), quick: bool = True
-) -> Stage | DriverStage:
-    """The stage for a case: the in-process driver where that shows all of it and `quick` allows it, else Spark."""
-    return DriverStage(spark, case) if quick and drivable(case) else Stage(spark, case, also=also)
+def stage_of(case: Case, spark: SparkSession, *, also: tuple[str, ...] = ()) -> Stage | DriverStage:
+    """The stage for a case: the in-process driver where that shows all of it, else Spark."""
+    return DriverStage(spark, case) if drivable(case) else Stage(spark, case, also=also)
 
 
 def perform(line: Line, stage: Stage | DriverStage, *, dying: bool) -> None:
@@ -205,13 +203,13 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
     where = case.where
     stage = None
     try:
-        stage = stage_of(case, spark, also=late_outputs(case) if batch else (), quick=not batch)
+        stage = stage_of(case, spark, also=late_outputs(case) if batch else ())
         for index, line in enumerate(case.script):
             where = line.where
             perform(line, stage, dying=case.killed_in(index))
             if isinstance(line, Expect) and (failure := _look(line, stage)):
                 return failure
-        return _left_over(case, stage) or (_batch(case, stage) if isinstance(stage, Stage) and batch else "")
+        return _left_over(case, stage) or (_batch(case, stage) if batch else "")
     except Exception as error:  # whatever ends a run is the failure of this case, not of the others
         return f"{where}: the run failed\n{_told(error)}"
     finally:
@@ -235,11 +233,15 @@ def _left_over(case: Case, stage: Stage | DriverStage) -> str:
     return "\n".join(told)
 
 
-def _batch(case: Case, stage: Stage) -> str:
-    """The difference to the same case as a batch. Where Spark's operators dropped rows, it isn't known which."""
+def _batch(case: Case, stage: Stage | DriverStage) -> str:
+    """The difference to the same case as a batch.
+
+    Where Spark's operators dropped rows, it isn't known which; and of a row that was too late for some of its sliding windows,
+    which is not late, the batch would know nothing.
+    """
     if not any(isinstance(line, End) for line in case.script):
         stage.end()
-    if stage.dropped:
+    if stage.dropped or stage.missed:
         return ""
     failures = batch_failures(stage, case, late_outputs(case))
     return "\n".join(f"{case.where}: {failure}" for failure in failures)

@@ -65,6 +65,7 @@ class Stage:
         self._idle = Idle(self._graph, fixed)
         self._dying = False
         self._dropped: dict[tuple[str, int], int] = {}
+        self._missed = 0
         self._queries: list[Assembled] = []
         try:
             self._start()
@@ -105,6 +106,7 @@ class Stage:
     def restart(self) -> None:
         """The run dies without a clean stop and starts again from its checkpoint."""
         died, self._dying = self._dying, False
+        self._missed = self.missed
         self._stop()
         self._heartbeats.forget()  # a new process knows only what the checkpoint holds
         self._start()
@@ -129,6 +131,11 @@ class Stage:
     def came(self, output: str) -> list[Output]:
         """All that an output ever gave."""
         return self.collectors[_sink_name(self._graph, output)].history
+
+    @property
+    def missed(self) -> int:
+        """How many places in sliding windows rows were too late for, while others took them."""
+        return self._missed + sum(balance.missed for balance in self.balances.values())
 
     @property
     def dropped(self) -> int:

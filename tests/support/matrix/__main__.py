@@ -1,8 +1,9 @@
-"""`python -m tests.support.matrix`: writes the transcripts; with `kernel` or `spark` runs them that way too.
+"""`python -m tests.support.matrix`: writes the transcripts; with `kernel`, `batch` or `spark` runs them that way too.
 
 python -m tests.support.matrix                          the files in tests/transcripts/matrix
 python -m tests.support.matrix kernel                   all cells, without a query
-python -m tests.support.matrix spark "killed"           cells whose name has the text, through Spark and as a batch
+python -m tests.support.matrix batch                    those that a batch has something to say about, and their batch
+python -m tests.support.matrix spark "killed"           cells whose name has the text, through Spark
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import cast, get_args
 
-from tests.support.matrix.runs import Way, allowed, run_and_note
+from tests.support.matrix.runs import Way, allowed, comparable, run_and_note
 from tests.support.matrix.writing import texts
 
 
@@ -40,7 +41,8 @@ def _run(way: Way, chosen: list) -> list:  # type: ignore[type-arg]
 
     conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
     spark = open_session("headrace-matrix", master="local[2]", conf=conf)
-    return run_and_note(chosen, way, spark, side_by_side=1 if way == "kernel" else 4)
+    wanted = [cell for cell in chosen if way != "batch" or comparable(cell)]
+    return run_and_note(wanted, way, spark, side_by_side=1 if way == "kernel" else 4)
 
 
 if __name__ == "__main__":
