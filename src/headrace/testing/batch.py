@@ -16,7 +16,7 @@ from headrace.plan.graph import Graph
 from headrace.plan.nodes import Distinct, Match, Ref, RowPattern, Sink, Source, WindowAggregate
 from headrace.testing.difference import compare
 from headrace.testing.driver import DriverStage
-from headrace.testing.final import final_rows, obstacle
+from headrace.testing.final import final_rows, obstacle, split_sessions
 from headrace.testing.outputs import Output, rows_of
 from headrace.testing.script import output_of
 from headrace.testing.stage import Stage
@@ -57,8 +57,10 @@ def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) 
     for name in case.outputs:
         ref = output_of(graph, name)
         if ref is not None and not obstacle(graph, ref):
-            batch = final_rows(graph, ref, _collected(lowering.frame(ref)))
-            difference = compare(name, batch, final_rows(graph, ref, stage.came(name)))
+            stream = final_rows(graph, ref, stage.came(name))
+            if split_sessions(graph, ref, stream):
+                continue
+            difference = compare(name, final_rows(graph, ref, _collected(lowering.frame(ref))), stream)
             failures += [f"{HEADING}\n{difference}"] if difference else []
     inputs.close()
     return failures

@@ -8,6 +8,7 @@ rows are never replaced.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 from typing import Any
 
 from headrace.plan.facts import change_of
@@ -78,7 +79,7 @@ def final_rows(graph: Graph, ref: Ref, rows: Iterable[Output]) -> list[Output]:
 
 def _last_panes(node: WindowAggregate, rows: Iterable[Output]) -> list[Output]:
     keys = _names(node.keys)
-    swallows = _overlap if isinstance(node.window, Session) else _never
+    swallows = _holds if isinstance(node.window, Session) else _never
     last: dict[str, Output] = {}
     for row in rows:
         key = _identity(row, keys)
@@ -87,15 +88,42 @@ def _last_panes(node: WindowAggregate, rows: Iterable[Output]) -> list[Output]:
             for name, old in last.items()
             if _identity(old, keys) == key and swallows(old["window"], row["window"])
         ]
-        for name in [*gone, _identity(row, (*keys, "window"))]:
+        own = f"{key}\0{_place(row['window'])}"
+        for name in [*gone, own]:
             last.pop(name, None)
         if not row[PANE]["retraction"]:
-            last[_identity(row, (*keys, "window"))] = row
+            last[own] = row
     return list(last.values())
 
 
-def _overlap(old: Any, new: Any) -> bool:
-    return bool(old["start"] < new["end"] and new["start"] < old["end"])
+def _place(window: Any) -> str:
+    """What a window is known by: its bounds, or its number where the bounds grow with its rows."""
+    return show(window.get("number") if "number" in window else window)
+
+
+def split_sessions(graph: Graph, ref: Ref, final: Iterable[Output]) -> bool:
+    """Whether final results hold two sessions of a key that overlap.
+
+    The first was over when a row came whose own session still had time: not late, yet too late to join it. A batch joins them.
+    """
+    node = graph[ref.step]
+    if not isinstance(node, WindowAggregate) or not isinstance(node.window, Session):
+        return False
+    keys = _names(node.keys)
+    pairs = combinations(final, 2)
+    return any(
+        _identity(one, keys) == _identity(other, keys) and _overlap(one["window"], other["window"])
+        for one, other in pairs
+    )
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    return bool(one["start"] < other["end"] and other["start"] < one["end"])
+
+
+def _holds(old: Any, new: Any) -> bool:
+    """Whether a session took in another: a merged one holds all that it was made of."""
+    return bool(new["start"] <= old["start"] and old["end"] <= new["end"])
 
 
 def _never(old: Any, new: Any) -> bool:

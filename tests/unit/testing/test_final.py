@@ -9,7 +9,7 @@ import pytest
 from headrace import documents
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Ref
-from headrace.testing.final import final_rows, obstacle
+from headrace.testing.final import final_rows, obstacle, split_sessions
 from headrace.testing.outputs import Instant
 
 
@@ -20,8 +20,11 @@ def graph(step: str, *, time: str = "event_time: {column: ts}", more: str = "") 
     ).graph
 
 
-def pane(k: str, start: int, end: int, n: int, *, retraction: bool = False) -> dict[str, Any]:
-    window = {"start": Instant(start), "end": Instant(end)}
+def pane(
+    k: str, start: int, end: int, n: int, *, retraction: bool = False, number: int | None = None
+) -> dict[str, Any]:
+    window: dict[str, Any] = {"start": Instant(start), "end": Instant(end)}
+    window |= {} if number is None else {"number": number}
     return {
         "k": k,
         "window": window,
@@ -49,12 +52,18 @@ def test_the_last_pane_of_each_key_and_window_is_left() -> None:
     assert sorted(left(TUMBLING, *rows)) == [("a", 0, 2), ("a", 10, 1), ("b", 0, 1)]
 
 
+def test_a_window_that_grows_with_its_rows_is_known_by_its_number() -> None:
+    count = "key_by: k, window: {count: 3}, emit: {early: {after_count: 1}}, aggregate: {n: count(*)}"
+    rows = [pane("a", 0, end, n, number=number) for end, n, number in ((0, 1, 0), (9, 3, 0), (12, 1, 1))]
+    assert left(count, *rows) == [("a", 0, 3), ("a", 0, 1)]
+
+
 def test_a_retraction_takes_its_pane_away() -> None:
     rows = [pane("a", 0, 10, 1), pane("a", 0, 10, 1, retraction=True)]
     assert left(TUMBLING, *rows) == []
 
 
-def test_a_merged_session_swallows_those_it_overlaps() -> None:
+def test_a_merged_session_swallows_those_it_was_made_of() -> None:
     rows = [
         pane("a", 0, 10, 1),
         pane("a", 12, 22, 1),
@@ -63,6 +72,16 @@ def test_a_merged_session_swallows_those_it_overlaps() -> None:
         pane("a", 22, 32, 1),
     ]
     assert sorted(left(SESSION, *rows)) == [("a", 0, 3), ("a", 22, 1), ("b", 0, 1)]
+
+
+def test_a_session_that_was_over_before_the_row_came_that_would_join_it_is_not_swallowed() -> None:
+    rows = [pane("a", 1, 7, 2), pane("a", 6, 10, 1), pane("b", 20, 30, 1)]
+    assert left(SESSION, *rows) == [("a", 1, 2), ("a", 6, 1), ("b", 20, 1)]
+    plan = graph(SESSION)
+    final = final_rows(plan, Ref("out"), rows)
+    assert split_sessions(plan, Ref("out"), final)
+    assert not split_sessions(plan, Ref("out"), final[1:])
+    assert not split_sessions(graph(TUMBLING), Ref("out"), final)
 
 
 def test_the_last_row_of_each_key_of_a_running_aggregate_is_left() -> None:
