@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,18 @@ import pytest
 from tests.support.public_names import public
 
 import headrace
-from headrace import connect, testing, triggers, windows
+from headrace import testing
 
 CHANGELOG = (Path(__file__).parents[2] / "CHANGELOG.md").read_text()
-NAMESPACES = (headrace, connect, testing, triggers, windows)
+WORDS = [thing for name in headrace.__all__ if inspect.ismodule(thing := getattr(headrace, name))]
 
 
-NAMES = [(module, name) for module in NAMESPACES for name in public(module)]
+NAMES = [(module, name) for module in (headrace, testing) for name in public(module)] + [
+    (module, name)
+    for module in WORDS
+    for name in public(module)
+    if name.islower()  # classes there are what words make
+]
 IDS = [f"{module.__name__}.{name}" for module, name in NAMES]
 
 
