@@ -1,6 +1,6 @@
 """The ledger of a sink: its newest entry in the compacted topic `_headrace_ledger`.
 
-    key     {"pipeline": "fraud", "sink": "alerts"}
+    key     {"pipeline": "fraud", "sink": "alerts", "topic": "alerts"}
     value   {"epochs": {"<lineage>": 41}}
 
 An entry is written in the transaction of the rows it speaks of, so one is there if and only if the other is.
@@ -43,9 +43,9 @@ class Entry:
         return cls(json.loads(bytes(content))["epochs"]) if content is not None else cls()
 
 
-def key_of(pipeline: str, sink: str) -> bytes:
-    """The key of a sink's entries."""
-    return json.dumps({"pipeline": pipeline, "sink": sink}).encode()
+def key_of(pipeline: str, sink: str, topic: str) -> bytes:
+    """The key of a sink's entries; a sink that is given another topic begins anew there, as with another file."""
+    return json.dumps({"pipeline": pipeline, "sink": sink, "topic": topic}).encode()
 
 
 def newest(spark: SparkSession, options: Kafka, key: bytes) -> Entry:

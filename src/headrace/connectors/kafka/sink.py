@@ -51,7 +51,7 @@ class KafkaWriter:
             self._producer = self._opened(spark)
             reach("kafka.fenced")
             self._sender = _kernel(spark).Sender(self._producer)
-            self._entry = newest(spark, self._options, key_of(run.pipeline, run.sink))
+            self._entry = newest(spark, self._options, key_of(*self._owner))
         return self._entry.epochs.get(run.lineage, -1)
 
     def stage(self, epoch: int, frame: DataFrame) -> Counted:
@@ -109,8 +109,7 @@ class KafkaWriter:
 
     def _opened(self, spark: SparkSession) -> Any:
         """A producer that owns the sink: the server refuses what older ones of the same id still send."""
-        run = self._running
-        told_to = properties.producer(self._options, f"headrace.{run.pipeline}.{run.sink}")
+        told_to = properties.producer(self._options, ".".join(("headrace", *self._owner)))
         producer = kafka_java(spark).clients.producer.KafkaProducer(java_map(spark, told_to))
         try:
             producer.initTransactions()
@@ -120,12 +119,10 @@ class KafkaWriter:
         return producer
 
     def _send_entry(self, entry: Entry) -> None:
-        run = self._running
         java = kafka_java(_session())
-        record = java.clients.producer.ProducerRecord(
-            LEDGER, 0, key_of(run.pipeline, run.sink), entry.encoded()
+        self._producer.send(
+            java.clients.producer.ProducerRecord(LEDGER, 0, key_of(*self._owner), entry.encoded())
         )
-        self._producer.send(record)
 
     def _give_up(self) -> None:
         if self._under_way:
@@ -158,6 +155,15 @@ class KafkaWriter:
             where=self._running.sink,
             hint="two runs of one pipeline write here; stop one of them (or an epoch took longer than "
             f"transaction_timeout, {self._options.transaction_timeout})",
+        )
+
+    @property
+    def _owner(self) -> tuple[str, str, str]:
+        """Who writes where: what the ledger's entries and the transactional id are of."""
+        return (
+            self._running.pipeline,
+            self._running.sink,
+            self._options.topic or f"by {self._options.topic_column}",
         )
 
     @property

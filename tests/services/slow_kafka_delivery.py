@@ -1,0 +1,39 @@
+"""Kafka's sink in the delivery harness, also while its server dies. Too slow for CI; run it by its name:
+
+pytest -s tests/services/slow_kafka_delivery.py
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+from pyspark.sql import SparkSession
+
+from headrace import connect
+from headrace.connectors.kafka.client import Client
+from headrace.engine import kafka_server
+from headrace.testing import delivery
+
+_numbers = itertools.count()
+
+
+def test_every_disturbance_leaves_every_row_once(
+    spark: SparkSession, client: Client, broker: kafka_server.Cluster
+) -> None:
+    def target(trial: str) -> delivery.Target:
+        name = f"trial-{next(_numbers)}"
+        sink = connect.kafka(servers=client.servers, topic=name, partitions=2, key="id")
+        return delivery.Target(
+            sink, lambda: [json.loads(str(record.value))["id"] for record in client.consume(name)]
+        )
+
+    def restarted(_: delivery.Target) -> None:
+        running = kafka_server.running_cluster(broker.directory)
+        assert running is not None
+        running.kill(1)
+        kafka_server.restart(running, 1)
+
+    report = delivery.check_sink(spark, target, disturbances={"the server dies and comes back": restarted})
+    print(report)
+    assert report.passed, report
