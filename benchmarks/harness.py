@@ -6,9 +6,7 @@ seconds on the wall those of CPU time, over all processes, which others' work di
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+
+from benchmarks.cpu_meter import CpuMeter
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -51,15 +51,15 @@ def compare(
     """Run the contenders in turn, `runs` times each after `warm_up`; the first is what the others are compared with."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     cpu: dict[str, list[float]] = {name: [] for name in contenders}
-    with Progress(transient=True) as progress:
+    with Progress(transient=True) as progress, CpuMeter() as meter:
         task = progress.add_task(title, total=(runs + warm_up) * len(contenders))
         for turn in range(runs + warm_up):
             for name, run in contenders.items():
-                before = cpu_seconds()
+                before = meter.seconds()
                 took = _timed(run)
                 if turn >= warm_up:
                     seconds[name].append(took)
-                    cpu[name].append(cpu_seconds() - before)
+                    cpu[name].append(meter.seconds() - before)
                 progress.advance(task)
     measured = [Measured(name, tuple(times), rows, tuple(cpu[name])) for name, times in seconds.items()]
     report(title, measured)
@@ -86,27 +86,6 @@ def report(title: str, measured: list[Measured]) -> None:
     name = title.lower().replace(" ", "_").replace(",", "")
     (RESULTS / f"{name}.json").write_text(json.dumps([asdict(item) for item in measured], indent=2))
     _plot(title, measured, RESULTS / f"{name}.svg")
-
-
-def cpu_seconds() -> float:
-    """CPU time so far of this process and all below it, the ended ones too; 0 where there is no `/proc`."""
-    stats = _stats()
-    below, found = {os.getpid()}, 0
-    while len(below) > found:
-        found = len(below)
-        below |= {pid for pid, (parent, _) in stats.items() if parent in below}
-    ticks = sum(stats[pid][1] for pid in below if pid in stats)
-    return ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
-
-
-def _stats() -> dict[int, tuple[int, int]]:
-    """Of each process its parent, and its CPU time with that of children it has waited for."""
-    found = {}
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
-            words = file.read_text().rpartition(")")[2].split()
-            found[int(file.parent.name)] = int(words[1]), sum(map(int, words[11:15]))
-    return found
 
 
 def _timed(run: Callable[[], None]) -> float:
