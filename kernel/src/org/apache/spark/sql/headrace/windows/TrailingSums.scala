@@ -39,7 +39,7 @@ final class TrailingSums(rows: Array[TrailingRow], size: Long, aggregates: Aggre
   private def stretch(from: Int, until: Int): Array[Byte] = folded.getOrElseUpdate(number(from), {
     val buffer = aggregates.create()
     fold(buffer, from, until)
-    aggregates.write(buffer)
+    aggregates.write(buffer).clone() // they may be those that the next write fills
   })
 
   private def fold(buffer: InternalRow, from: Int, until: Int): Unit = {
