@@ -66,7 +66,9 @@ def test_reference_has_every_name_of_the_root(documented: set[str]) -> None:
     assert undocumented == {"connect"}
 
 
-@pytest.mark.parametrize("module", [headrace.windows, headrace.triggers], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [headrace.windows, headrace.triggers, headrace.patterns], ids=lambda module: module.__name__
+)
 def test_reference_has_every_name_of_a_namespace(module: Any, documented: set[str]) -> None:
     assert {
         name for name, thing in public(module) if callable(thing) and path_of(thing) not in documented

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -13,6 +14,8 @@ Contiguity = Literal["first", "next", "followed_by", "followed_by_any", "not_nex
 Repeats = Literal["relaxed", "consecutive", "combinations"]
 SkipKind = Literal["none", "past_last", "to_next", "to_first", "to_last"]
 Order = Literal["event_time", "arrival"]
+
+_CALL = re.compile(r"(to_first|to_last)\((.+)\)")
 
 NEGATED: tuple[Contiguity, ...] = ("not_next", "not_followed_by")
 
@@ -135,7 +138,7 @@ def within_of(given: Duration | Mapping[str, Duration] | Within | None) -> Withi
 
 
 def skip_of(given: str | Mapping[str, str] | Skip) -> Skip:
-    """A word, `to_first("step")`, or `{"to_first": "step"}`.
+    """A word, `to_first(step)`, or `{"to_first": "step"}`.
 
     >>> skip_of("to_next"), skip_of({"to_first": "b"})
     (Skip(kind='to_next', step=''), Skip(kind='to_first', step='b'))
@@ -146,6 +149,9 @@ def skip_of(given: str | Mapping[str, str] | Skip) -> Skip:
     if isinstance(given, Skip):
         return given
     kinds = get_args(SkipKind)
+    called = _CALL.fullmatch(given) if isinstance(given, str) else None
+    if called:
+        given = {called.group(1): called.group(2)}
     kind, step = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else (given, "")
     if not isinstance(kind, str) or kind not in kinds:
         raise OptionError(

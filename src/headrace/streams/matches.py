@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from headrace.durations import Duration
 from headrace.errors import OptionError, did_you_mean
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
 from headrace.plan.nodes import Match, Named, Ref
-from headrace.streams.rows import named_expressions
 from headrace.streams.stream import Stream
 from headrace.streams.timed import TimedStream
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 
 class Matches(TimedStream):
@@ -46,7 +42,7 @@ def match_node(
     within: Duration | Mapping[str, Duration] | Within | None = None,
     skip: str | Mapping[str, str] | Skip = "past_last",
     order: Order = "event_time",
-    select: Mapping[str, str | Column] | None = None,
+    select: Mapping[str, str] | None = None,
 ) -> Match:
     """A node for a pattern.
 
@@ -66,6 +62,10 @@ def match_node(
         )
     if select is not None and not select:
         raise OptionError("select is empty", where=where, hint="leave it out for the matched rows themselves")
-    measures = None if select is None else named_expressions(dict(select))
+    for measure in (select or {}).values():
+        if not isinstance(measure, str):
+            hint = 'a Column knows nothing of steps; write text such as "large.ts"'
+            raise OptionError(f"expected a measure in Spark SQL, got {measure!r}", where=where, hint=hint)
+    measures = None if select is None else tuple(select.items())
     whole = Pattern(pattern.elements)  # the stage it was left in says nothing about it
     return Match(name, ref, keys, whole, within_of(within), skip_of(skip), order, measures)

@@ -31,6 +31,21 @@ class TimedStream(Stream):
         """Group all rows by window."""
         return WindowedStream(self._pipeline, self._ref, (), window)
 
+    def match(
+        self,
+        name: str,
+        pattern: Pattern,
+        /,
+        *,
+        within: Duration | Mapping[str, Duration] | Within | None = None,
+        skip: str | Mapping[str, str] | Skip = "past_last",
+        order: Order = "event_time",
+        select: Mapping[str, str] | None = None,
+    ) -> Matches:
+        """Find a pattern in all rows, as if they had one key; see `TimedKeyedStream.match`. One task does all the work."""
+        keyed = TimedKeyedStream(self._pipeline, self._ref, ())
+        return keyed.match(name, pattern, within=within, skip=skip, order=order, select=select)
+
     def distinct(
         self,
         name: str | None = None,
@@ -61,7 +76,7 @@ class TimedKeyedStream(KeyedStream):
         within: Duration | Mapping[str, Duration] | Within | None = None,
         skip: str | Mapping[str, str] | Skip = "past_last",
         order: Order = "event_time",
-        select: Mapping[str, str | Column] | None = None,
+        select: Mapping[str, str] | None = None,
     ) -> Matches:
         """Find a pattern in the rows of each key, taken in event-time order.
 

@@ -29,3 +29,53 @@ def test_a_case_that_is_not_there_is_told(call: Call, write: Callable[[str, str]
     assert said.returncode == 2
     assert "no case is called 'rows pas by'" in said.stderr
     assert "rows pass" in said.stderr
+
+
+FRAUD = """
+name: fraud
+sources: {tx: {memory: {}, schema: "card string, amount double, ts timestamp", event_time: ts}}
+steps:
+  hits:
+    from: tx
+    key_by: card
+    match: {steps: [{small: amount < 1}, {large: {followed_by: amount > 500}}], within: 1 minute}
+sinks: {out: {from: hits, memory: {}}}
+"""
+
+
+def test_the_patterns_of_a_pipeline_are_drawn_as_state_diagrams(
+    call: Call, write: Callable[[str, str], Path]
+) -> None:
+    write("fraud.yaml", FRAUD)
+    said = call("draw", "fraud.yaml")
+    assert said.returncode == 0, said.stderr
+    picture = Path("fraud.svg").read_text()
+    assert picture.startswith("<svg ")
+    assert all(f">{word}</text>" in picture for word in ("small", "amount &lt; 1", "followed by", "large"))
+
+
+def test_a_pipeline_without_a_pattern_has_nothing_to_draw(call: Call) -> None:
+    said = call("draw", "good.py")
+    assert said.returncode == 2
+    assert "good.py: there is nothing to draw: no step has a `match`" in said.stderr
+
+
+def test_a_pattern_is_a_mermaid_state_diagram(call: Call, write: Callable[[str, str], Path]) -> None:
+    write("fraud.yaml", FRAUD)
+    said = call("explain", "fraud.yaml", "--mermaid", "--step", "hits")
+    assert said.stdout.startswith("stateDiagram-v2\n")
+    assert "s0 --> s1 : followed by" in said.stdout
+    alone = call("explain", "fraud.yaml", "--step", "hits")
+    assert (alone.returncode, alone.stderr) == (
+        2,
+        "error: explain: --step is for --mermaid\n  hint: add --mermaid\n",
+    )
+    wrong = call("explain", "fraud.yaml", "--mermaid", "--step", "hit")
+    assert "there is no step `hit` with a pattern\n  hint: did you mean `hits`?" in wrong.stderr
+
+
+def test_explain_says_a_pattern_in_words(call: Call, write: Callable[[str, str], Path]) -> None:
+    write("fraud.yaml", FRAUD)
+    said = call("explain", "fraud.yaml").stdout
+    assert "small, followed by large · by card · within 1 minute" in said
+    assert "partial matches of each card, kept 1 minute" in said

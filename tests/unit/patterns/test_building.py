@@ -74,7 +74,12 @@ def test_within_is_a_length_or_both_of_them() -> None:
 
 
 def test_skip_is_a_word_or_names_a_step() -> None:
-    assert skip_of(patterns.to_last("b")) == Skip("to_last", "b") == skip_of({"to_last": "b"})
+    assert (
+        skip_of(patterns.to_last("b"))
+        == Skip("to_last", "b")
+        == skip_of({"to_last": "b"})
+        == skip_of("to_last(b)")
+    )
     assert str(skip_of({"to_first": "b"})) == "to_first(b)"
     with pytest.raises(
         OptionError,
@@ -101,3 +106,11 @@ def test_options_of_match_are_checked(keyed: TimedKeyedStream) -> None:
         keyed.match("m", A, order="arival")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="`m`: select is empty"):
         keyed.match("m", A, select={})
+    with pytest.raises(OptionError, match="`m`: expected a measure in Spark SQL, got 5"):
+        keyed.match("m", A, select={"n": 5})  # type: ignore[dict-item]
+
+
+def test_without_a_key_all_rows_have_one() -> None:
+    tx = Pipeline("p").read("tx", connect.memory(), schema="v string, ts timestamp").event_time("ts")
+    found = tx.match("m", A, within="1 minute")
+    assert found._pipeline.graph["m"].keys == ()

@@ -40,7 +40,12 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
   override def read(in: Input): Partials = codec.read(in)
   override def write(memory: Partials, out: Output): Unit = codec.write(memory, out)
 
-  override def take(key: InternalRow, memory: Partials, row: InternalRow, time: Long, out: Found): Unit = {
+  override def take(key: InternalRow, memory: Partials, row: InternalRow, time: Long, out: Found): Unit =
+    if (!memory.nothing || edges(start, new AskedOfRow(memory.partial.peek, row, time)).nonEmpty) {
+      meet(key, memory, row, time, out)
+    }
+
+  private def meet(key: InternalRow, memory: Partials, row: InternalRow, time: Long, out: Found): Unit = {
     lazy val taken = new Taken(memory.number, time, rules.kept(row))
     val alive = Partials.queue()
     val complete = Partials.queue()

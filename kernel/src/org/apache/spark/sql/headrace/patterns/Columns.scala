@@ -28,6 +28,9 @@ trait InOrderStep extends Serializable {
   /** Tells the state of this declaration from that of another. */
   def fingerprint: Int
 
+  /** Whether a row can make a difference; one that can't need not wait, nor be taken. */
+  def matters(row: InternalRow): Boolean = true
+
   /** A matcher of its own for each task. */
   def matcher(): Matcher
 }

@@ -36,6 +36,7 @@ final class InOrder(step: InOrderStep, counts: Counts) {
       event.time match {
         case None => late(event, now, Reason.NoEventTime, out)
         case Some(time) if time < 0 || (!arrival && time < now.watermark) => late(event, now, Reason.TooLate, out)
+        case Some(_) if !step.matters(event.row) => counts.add(Counts.Folded, 1)
         case Some(time) if arrival => take(key, own, event.row.copy(), time, out)
         case Some(time) =>
           waits += Waiting.write(time, event.row)

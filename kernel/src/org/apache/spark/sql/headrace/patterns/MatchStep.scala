@@ -12,7 +12,8 @@ import org.apache.spark.sql.types._
 /**
  * A step with a pattern, ready to run.
  *
- * @param conditions for each condition what it says of rows matched so far; null where Spark has computed it before
+ * @param conditions for each condition what it says of rows matched so far; null where it looks at the row alone. The part
+ *                   that does is a column, which Spark has computed before
  * @param measures what a match gives, by name
  */
 final class MatchStep(
@@ -29,14 +30,24 @@ final class MatchStep(
   override def matcher(): Matcher =
     new AutomatonMatcher(spec, new Compiler(spec).automaton, new MatchRules, columns.visible.size)
 
+  @transient private lazy val places =
+    conditions.indices.map(i => columns.input.indexWhere(_.name == MatchStep.condition(i))).toArray
+
+  /** Whether a row that satisfies no condition changes nothing: not where the next row counts, whichever it is. */
+  private val selective = MatchStep.selective(spec.elements, whole = true) &&
+    conditions.indices.forall(i => columns.input.exists(_.name == MatchStep.condition(i)))
+
+  override def matters(row: InternalRow): Boolean = !selective || places.exists(satisfied(row, _))
+
+  private def satisfied(row: InternalRow, place: Int): Boolean = !row.isNullAt(place) && row.getBoolean(place)
+
   private final class MatchRules extends Rules {
-    private val places = conditions.indices.map(i => columns.input.indexWhere(_.name == MatchStep.condition(i))).toArray
     private val keyTypes = columns.keyType.fields.map(_.dataType)
     private val arrays = MatchStep.arrays(spec, columns.visible)
 
     override def holds(condition: Int, row: InternalRow, matched: Matched): Boolean =
-      if (conditions(condition) != null) conditions(condition).holds(row, matched)
-      else !row.isNullAt(places(condition)) && row.getBoolean(places(condition))
+      (places(condition) < 0 || satisfied(row, places(condition))) &&
+        (conditions(condition) == null || conditions(condition).holds(row, matched))
 
     override def kept(row: InternalRow): UnsafeRow = columns.kept(row).copy()
 
@@ -61,9 +72,8 @@ object MatchStep {
     val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
     val visible = plan.output.filterNot(_.name.startsWith("__"))
     val references = new References(session, spec.steps, visible)
-    val plain = spec.conditions.zipWithIndex.collect {
-      case (text, i) if !references.navigates(text) =>
-        Alias(Cast(references.plain(text, plan), BooleanType), condition(i))()
+    val plain = spec.conditions.zipWithIndex.flatMap { case (text, i) =>
+      references.plainPart(text, plan).map(part => Alias(Cast(part, BooleanType), condition(i))())
     }
     val input = plan.output ++ plain.map(_.toAttribute)
     val conditions = spec.conditions.map(text =>
@@ -80,6 +90,19 @@ object MatchStep {
   }
 
   private def condition(number: Int): String = s"__condition$number"
+
+  /** Whether nothing asks for the very next row, and every step for something. How the first follows is not its own. */
+  private def selective(elements: IndexedSeq[Element], whole: Boolean): Boolean = elements.zipWithIndex.forall {
+    case (element, i) =>
+      val first = i == 0 && (whole || element.body.isInstanceOf[Leaf])
+      val follows = first || (element.contiguity != Contiguity.Next && element.contiguity != Contiguity.NotNext)
+      val repeats = element.once || element.inner != Contiguity.Next
+      follows && repeats && (element.body match {
+        case Leaf(_, condition) => condition != Always
+        case Group(inner) => selective(inner, whole = false)
+        case Either(alternatives) => alternatives.forall(selective(_, whole = false))
+      })
+  }
 
   private def arrays(spec: Spec, visible: Seq[Attribute]): Seq[Whole] =
     spec.steps.indices.map(Whole(_, Columns.struct(visible)))

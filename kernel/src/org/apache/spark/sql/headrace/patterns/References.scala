@@ -30,6 +30,12 @@ final class References(session: SparkSession, steps: IndexedSeq[String], columns
   /** Whether a text speaks of rows matched so far. */
   def navigates(text: String): Boolean = parsed(text).exists(of(_).isDefined)
 
+  /** The part of a condition that looks at the row alone: what must hold whatever was matched; none for any row. */
+  def plainPart(text: String, child: LogicalPlan): Option[Expression] = {
+    val parts = conjuncts(parsed(text)).filterNot(_.exists(of(_).isDefined))
+    parts.reduceOption(And(_, _)).map(part => single(Project(Seq(Alias(part, "plain")()), child)))
+  }
+
   /** A condition on a row under test, whose columns are `over`. */
   def condition(text: String, over: Seq[Attribute]): Navigated = {
     val read = navigated(parsed(text), over, bare = false)
@@ -39,8 +45,10 @@ final class References(session: SparkSession, steps: IndexedSeq[String], columns
   /** A measure of a whole match; a column without a step is the last row's. */
   def measure(text: String): Navigated = navigated(parsed(text), Nil, bare = true)
 
-  /** An expression over a row alone. */
-  def plain(text: String, child: LogicalPlan): Expression = single(Project(Seq(Alias(parsed(text), "plain")()), child))
+  private def conjuncts(of: Expression): Seq[Expression] = of match {
+    case And(left, right) => conjuncts(left) ++ conjuncts(right)
+    case other => Seq(other)
+  }
 
   private def parsed(text: String): Expression = session.sessionState.sqlParser.parseExpression(text)
 
