@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headrace import documents
+from headrace.plan.nodes import Match
+from headrace.plan.pattern_diagram import diagram_of
+from headrace.plan.pattern_svg import svg_of
 from headrace.testing import Case, draw, read_file, run_files
 from headrace.testing.driver import drivable
 from headrace.triggers import Trigger
@@ -29,6 +33,12 @@ def name_of(transcript: Path) -> str:
 def quick(transcript: Path) -> bool:
     """Whether the in-process driver shows all of it: then it costs nothing to draw it again."""
     return all(isinstance(case, Case) and drivable(case) for case in read_file(transcript))
+
+
+def test_the_picture_of_a_pattern_is_what_would_be_drawn_now() -> None:
+    graph = documents.load(DOCS.parent / "examples" / "base_stations" / "pipeline.yaml").check()
+    drawn = svg_of([diagram_of(node) for node in graph.of(Match)])
+    assert (DOCS / "images" / "patterns" / "base_stations.svg").read_text() == drawn
 
 
 def test_the_transcripts_of_the_documentation_pass(spark: SparkSession) -> None:

@@ -180,7 +180,13 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
 
   private final class AskedOfRow(partial: Partial, row: InternalRow, time: Long) extends Asked {
     private lazy val matched = rows(partial)
-    override def condition(number: Int): Boolean = rules.holds(number, row, matched)
+    /** 0 for a condition that was not asked yet, 1 for one that holds: several edges ask for the same. */
+    private val known = new Array[Byte](spec.conditions.size)
+
+    override def condition(number: Int): Boolean = {
+      if (known(number) == 0) known(number) = if (rules.holds(number, row, matched)) 1 else 2
+      known(number) == 1
+    }
     override def sincePrevious: Long = time - partial.lastTime
   }
 }
