@@ -20,7 +20,8 @@ from pyspark.sql.types import BooleanType, DataType, LongType
 from headrace.engine.expressions import HIDDEN
 from headrace.engine.windowing import Counts, Time
 from headrace.errors import PlanError, Problem, did_you_mean
-from headrace.sql.expressions import (
+from headrace.sql.tokens import place_of, tokens_of
+from headrace.sql.values import (
     CLASSIFIER,
     NUMBER,
     Aggregation,
@@ -30,7 +31,6 @@ from headrace.sql.expressions import (
     Subquery,
     Value,
 )
-from headrace.sql.tokens import place_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

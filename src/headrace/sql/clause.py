@@ -8,9 +8,10 @@ from typing import Literal
 
 from headrace.durations import microseconds
 from headrace.errors import DurationError, did_you_mean
-from headrace.sql.expressions import NUMBER, Holed, Labels, MatchNumber, Navigation, Scope, Text, holes
+from headrace.sql.expressions import Scope, holes
 from headrace.sql.pattern import Anchor, Exclusion, Pattern, canonical, holds, read_pattern, variables_of
 from headrace.sql.tokens import Reader, Token
+from headrace.sql.values import NUMBER, Holed, Labels, MatchNumber, Navigation, Text
 
 Rows = Literal["one", "show_empty", "omit_empty", "with_unmatched"]
 Skip = Literal["past_last", "to_next", "to_first", "to_last"]

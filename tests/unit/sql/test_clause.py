@@ -6,7 +6,6 @@ import pytest
 
 from headrace.errors import OptionError
 from headrace.sql.clause import MatchRecognize
-from headrace.sql.expressions import Aggregation, MatchNumber, Navigation
 from headrace.sql.pattern import (
     Alternatives,
     Anchor,
@@ -18,6 +17,7 @@ from headrace.sql.pattern import (
     Variable,
 )
 from headrace.sql.statement import cut
+from headrace.sql.values import Aggregation, MatchNumber, Navigation
 
 A, B, C = map(Variable, "ABC")
 COLUMNS = ("symbol", "price", "ts", "end")
