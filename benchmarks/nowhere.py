@@ -5,7 +5,7 @@ It counts what came, so that a benchmark can tell whether its contenders did the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import PrivateAttr
@@ -22,8 +22,10 @@ class Tally:
 
     panes: int = 0
     rows: int = 0
+    by_epoch: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
+    """How many results each micro-batch gave."""
 
-    def take(self, frame: DataFrame, _: int) -> None:
+    def take(self, frame: DataFrame, epoch: int) -> None:
         """Compute a batch: a function for `foreachBatch`."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F  # noqa: N812
@@ -31,7 +33,8 @@ class Tally:
         seen = Observation()
         counts = (F.count(F.lit(1)).alias("panes"), F.sum("n").alias("rows"))
         frame.observe(seen, *counts).write.format("noop").mode("overwrite").save()
-        self.panes += int(seen.get["panes"] or 0)
+        self.by_epoch[epoch] = int(seen.get["panes"] or 0)
+        self.panes += self.by_epoch[epoch]
         self.rows += int(seen.get["rows"] or 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ class Epoch:
 
     number: int
     rows: int
-    millis: int
-    state_rows: int
+    millis: float
+    """Since the report before it. Spark's own account stands still where a query lives by a clock that does."""
     state_bytes: int
     """What the state store says it uses outside the heap."""
     visits: int
@@ -36,15 +37,18 @@ class Watch(StreamingQueryListener):
     def __init__(self, spark: SparkSession) -> None:
         self._pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
         self._ended = threading.Event()
+        self._last = time.perf_counter()
         self.epochs: list[Epoch] = []
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         self._ended.clear()
+        self._last = time.perf_counter()
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         pass
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        before, self._last = self._last, time.perf_counter()
         report = json.loads(event.progress.json)
         rows = sum(source["numInputRows"] for source in report["sources"])
         if rows == 0:
@@ -55,8 +59,7 @@ class Watch(StreamingQueryListener):
             Epoch(
                 report["batchId"],
                 rows,
-                report["durationMs"]["triggerExecution"],
-                sum(state["numRowsTotal"] for state in states),
+                (self._last - before) * 1000,
                 sum(state["memoryUsedBytes"] for state in states),
                 sum(metrics.get("numExpiredTimers", 0) for metrics in own),
                 resident(self._pid),

@@ -111,9 +111,8 @@ def measure(
 def _say(one: Keys) -> None:
     first = statistics.median(epoch.millis for epoch in one.firsts)
     visits = statistics.median(epoch.visits for epoch in one.firsts)
-    state = one.epochs[-1]
     print(
-        f"{one.keys:,} keys: {state.state_rows:,} entries in state; the first batch of a run takes {first / 1000:.2f} s "
-        f"with {visits:,.0f} timers come, later ones {statistics.median(e.visits for e in one.epochs):,.0f} timers",
+        f"{one.keys:,} keys: the first batch of a run takes {first / 1000:.2f} s, with {visits:,.0f} visits by timer; "
+        f"later ones have {statistics.median(e.visits for e in one.epochs):,.0f}",
         flush=True,
     )

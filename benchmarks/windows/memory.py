@@ -7,6 +7,7 @@ the windows of 50 batches are open; from then on each batch opens as many as it 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -35,17 +36,28 @@ def measure(spark: SparkSession, place: Path, open_windows: int, epochs: int) ->
         pipeline.run(once=True, checkpoint=place / "checkpoint")
         seen = list(watch.settled())
     steady = seen[min(OPEN_FOR, len(seen) - 1) :]
+    held = open_after(seen, sink.tally.by_epoch)
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "memory.json").write_text(json.dumps([asdict(epoch) for epoch in seen], indent=2))
-    _plot(seen, RESULTS / "memory.svg")
+    told = [asdict(epoch) | {"open_windows": count} for epoch, count in zip(seen, held, strict=True)]
+    (RESULTS / "memory.json").write_text(json.dumps(told, indent=2))
+    _plot(seen, held, RESULTS / "memory.svg")
     half = len(steady) // 2
     print(
-        f"{len(seen)} batches, {sink.tally.panes:,} windows closed; in state at the end {seen[-1].state_rows:,} entries; "
+        f"{len(seen)} batches, {sink.tally.panes:,} windows closed; open at the end {held[-1]:,}; "
         f"resident memory of the JVM at most {_gib(steady[: half or 1])} GiB in the first half of the steady part and "
         f"{_gib(steady[half:])} GiB in the second",
         flush=True,
     )
     return seen
+
+
+def open_after(epochs: list[Epoch], closed: Mapping[int, int]) -> list[int]:
+    """The windows that are open after each batch: every row opens one, every result closes one."""
+    return [
+        sum(e.rows for e in epochs if e.number <= epoch.number)
+        - sum(panes for number, panes in closed.items() if number <= epoch.number)
+        for epoch in epochs
+    ]
 
 
 def _written(spark: SparkSession, path: Path, keys: int, batches: int) -> Path:
@@ -63,7 +75,7 @@ def _gib(epochs: list[Epoch]) -> str:
     return f"{max(epoch.resident for epoch in epochs) / 2**30:.2f}"
 
 
-def _plot(epochs: list[Epoch], path: Path) -> None:
+def _plot(epochs: list[Epoch], held: list[int], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
@@ -80,7 +92,7 @@ def _plot(epochs: list[Epoch], path: Path) -> None:
     above.set_ylabel("GiB")
     above.set_ylim(bottom=0)
     above.legend()
-    below.plot(numbers, [epoch.state_rows / 1e6 for epoch in epochs], label="entries in state, millions")
+    below.plot(numbers, [count / 1e6 for count in held], label="open windows, millions")
     below.plot(numbers, [epoch.millis / 1000 for epoch in epochs], label="a batch, seconds")
     below.set_xlabel("micro-batch")
     below.set_ylim(bottom=0)
