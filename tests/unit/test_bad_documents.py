@@ -580,7 +580,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of emit",
         emit("{latenes: 1 hour}"),
         "p.yaml:5:52: unknown key `latenes` in emit\n"
-        "  hint: did you mean `lateness`? Known: allow_loss, early, late, late_rows, lateness, mode, trigger",
+        "  hint: did you mean `lateness`? Known: allow_loss, early, late, late_rows, lateness, mode, trigger, ttl",
     ),
     ("a text for a flag", emit("{allow_loss: please}"), "p.yaml:5:64: expected true or false, got `please`"),
     (
@@ -684,9 +684,10 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "  hint: let one of them read something else",
     ),
     (
-        "a pattern",
+        "a pattern without steps",
         step("{from: tx, key_by: card, match: {steps: []}}"),
-        "p.yaml:5:31: `match` can't be used in documents yet\n  hint: leave the step out",
+        "p.yaml:5:46: expected a list of steps, got a list\n"
+        "  hint: such as steps: [{small: amount < 1}, {large: {followed_by: amount > 500}}]",
     ),
     (
         "a sink without from",
