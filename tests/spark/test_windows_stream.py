@@ -169,6 +169,29 @@ def test_rows_combined_before_the_shuffle_give_what_the_model_says(spark, tmp_pa
     assert counts["late"] >= 3
 
 
+def test_rows_of_one_key_and_window_are_sent_as_one(spark, tmp_path):
+    feed, sent = Feed(spark, tmp_path, TUMBLING, EMISSIONS["retracting"], SUMS), []
+
+    def look(batch: Any, _: int) -> None:
+        batch.collect()
+        [query] = spark.streams.active
+        sent.append(_sent(query._jsq.streamingQuery().lastExecution().executedPlan()))
+
+    feed._take = look
+    feed.play([[{"k": "ab"[i % 2], "v": i, "t": SECOND + i} for i in range(90)]])
+
+    assert sent[0] == 2
+    assert feed.counts.values()["folded"] == 90
+
+
+def _sent(node: Any) -> int:
+    """How many rows the shuffles of a plan carried."""
+    metrics, children = node.metrics(), node.children()
+    own = "shuffleRecordsWritten"
+    below = sum(_sent(children.apply(i)) for i in range(children.size()))
+    return below + (metrics.apply(own).value() if metrics.contains(own) else 0)
+
+
 def _summed(row: Any) -> Any:
     if row[0] == "late":
         return row
