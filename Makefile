@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test bench docs picture pictures matrix kernel servers clean
+.PHONY: help demo check lint unit test bench delivery docs picture pictures matrix kernel servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -45,6 +45,9 @@ test: lint servers ## all tests, with coverage; what CI runs
 
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
 	$(UV) run --locked --group bench python -m benchmarks
+
+delivery: kernel servers ## kill runs into every sink after every step and at random; writes the table of the documentation
+	$(RUN)/python -m tests.services.test_every_row_once
 
 docs: $(READY) ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict

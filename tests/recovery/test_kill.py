@@ -44,7 +44,10 @@ def test_killed_at_random_moments_every_row_is_there_once(
 ) -> None:
     """Each run dies within moments of beginning an epoch, so that something is always under way."""
     payments.write_input(tmp_path)
-    killed = kill_at_random(lambda: start(tmp_path), lambda: epochs(tmp_path), kills=KILLS)
+    sealed = tmp_path / "checkpoint" / "sealed"
+    killed = kill_at_random(
+        lambda: start(tmp_path), lambda: epochs(tmp_path), finished=sealed.exists, kills=KILLS
+    )
     assert killed >= 3
     assert payments.results(tmp_path) == undisturbed
 
