@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 # Tests start many JVMs that live for seconds: on two cores the second compiler and the parallel collector cost more than
 # they give. Inherited by every process that a test starts.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# The same generated cases in every run, so that a failure belongs to the change that caused it. New ones are found with
+# HYPOTHESIS_PROFILE=random.
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("random", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @cache

@@ -28,7 +28,7 @@ from tests.services import everywhere
 
 KILLED = -9
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "delivery-table.md"
-SAMPLE = ("kafka.ledger@2", "database.staged@2", "database.ledger@3", "database.committed@1")
+SAMPLE = ("kafka.ledger@2", "database.ledger@3")
 ALL_STEPS = (
     "delivery.opened@4", "kafka.fenced@1", "database.fenced@2", "database.swept@1", "sqlite.fenced@1",
     "files.rolled_forward@1", "files.fenced@1", "kafka.staged@1", "database.prepared@2", "database.staged@3",

@@ -145,7 +145,7 @@ final class Evaluator(names: Array[UTF8String], slots: Int) {
     if (todo.isEmpty) return at.buffers(v.slot)
     val known = if (at == null) null else at.buffers(v.slot)
     val buffer = if (!todo.exists(t => v.of.has(t.variable)) && known != null) known else {
-      val own = if (known == null) v.aggregates.create() else v.aggregates.read(v.aggregates.write(known))
+      val own = if (known == null) v.aggregates.create() else v.aggregates.copy(known)
       todo.reverseIterator.filter(t => v.of.has(t.variable)).foreach { t =>
         v.aggregates.update(own, extended(partition.row(start + t.size - 1), names(t.variable), number))
       }

@@ -134,7 +134,10 @@ final class Aggregates(
     shown(joined(evaluated, key)).copy()
   }
 
-  /** A buffer as bytes; the buffer stays as it is. */
+  /** A buffer with the same content, which goes its own way from here. */
+  def copy(buffer: InternalRow): InternalRow = if (fixed) buffer.copy() else read(write(buffer))
+
+  /** A buffer as bytes, which may be the buffer's own: good until it is updated. */
   def write(buffer: InternalRow): Array[Byte] = {
     if (fixed) return buffer.asInstanceOf[UnsafeRow].getBytes
     if (typed.isEmpty) return packed(buffer).getBytes
@@ -143,7 +146,7 @@ final class Aggregates(
     packed(flat).getBytes
   }
 
-  /** The buffer that bytes hold. */
+  /** The buffer that bytes hold, which may be updated in place. */
   def read(bytes: Array[Byte]): InternalRow = {
     val from = unsafe(bytes)
     if (fixed) return from
