@@ -116,6 +116,16 @@ class Dialect(Protocol):
         ...
 
 
+def listed(dialect: Dialect, names: Iterable[str]) -> str:
+    """Names of columns as a list of SQL."""
+    return ", ".join(map(dialect.quoted, names))
+
+
+def qualified(dialect: Dialect, table: str) -> str:
+    """The name of a table, perhaps with its schema, as SQL."""
+    return ".".join(map(dialect.quoted, table.split(".")))
+
+
 def client(module: str, *, extra: str) -> Any:
     """The client library of a database, which is an extra of the package.
 

@@ -13,7 +13,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.connectors.base import Run, Staged
-from headrace.connectors.database.dialect import ATTEMPT, LEDGER, RUNS, STAGING, Database, Dialect
+from headrace.connectors.database.dialect import (
+    ATTEMPT,
+    LEDGER,
+    RUNS,
+    STAGING,
+    Database,
+    Dialect,
+    listed,
+    qualified,
+)
 from headrace.connectors.database.lines import content
 from headrace.connectors.database.tables import RETRACTION, Table
 from headrace.connectors.failpoints import reach
@@ -127,11 +136,11 @@ class TableWriter:
             return
         _check(table, there, self._dialect, self._running.sink)
         if table.key and not self._dialect.unique(database, table.name, table.key):
-            listed = ", ".join(map(self._dialect.quoted, table.key))
+            key = listed(self._dialect, table.key)
             raise DeliveryError(
-                f"the table `{table.name}` doesn't keep its key ({listed}) unique",
+                f"the table `{table.name}` doesn't keep its key ({key}) unique",
                 where=self._running.sink,
-                hint=f"CREATE UNIQUE INDEX ON {table.name} ({listed}), or name another key",
+                hint=f"CREATE UNIQUE INDEX ON {table.name} ({key}), or name another key",
             )
 
     def _settle(self, database: Database, epoch: int, staged: Loaded) -> None:
@@ -141,7 +150,7 @@ class TableWriter:
                 return
             reach("database.begun")
             if self._running.mode == "complete":
-                database.execute(f"DELETE FROM {_qualified(self._dialect, staged.table.name)}")
+                database.execute(f"DELETE FROM {qualified(self._dialect, staged.table.name)}")
             if staged.attempts:
                 self._check_staged(database, epoch, staged)
                 for statement in self._dialect.fold(staged.table, staged.stage, staged.attempts):
@@ -347,7 +356,3 @@ def _check(table: Table, there: dict[str, tuple[str, bool]], dialect: Dialect, w
                 where=where,
                 hint="add the column to the stream, or give it a default there",
             )
-
-
-def _qualified(dialect: Dialect, name: str) -> str:
-    return ".".join(dialect.quoted(part) for part in name.split("."))

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.database.dialect import Dialect
+from headrace.connectors.database.dialect import Dialect, qualified
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats.datatypes import quoted
 
@@ -54,7 +54,7 @@ class TableReader:
             kinds = {name: self._dialect.spark_type(declared) for name, (declared, _) in there.items()}
             wanted = kinds if context.schema is None else self._chosen(context, kinds)
             texts = ", ".join(self._dialect.as_text(name, kinds[name] == "binary") for name in wanted)
-            target = ".".join(map(self._dialect.quoted, self._table.split(".")))
+            target = qualified(self._dialect, self._table)
             rows = database.rows(f"SELECT {texts} FROM {target}")
         # As text, which both sides read alike; Spark gives each column its type.
         plain = spark.createDataFrame(rows, ", ".join(f"{quoted(name)} string" for name in wanted))

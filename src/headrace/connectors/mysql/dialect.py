@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
-from headrace.connectors.database.dialect import ATTEMPT, LEDGER, RUNS, SEQUENCE, Database, client
+from headrace.connectors.database.dialect import (
+    ATTEMPT,
+    LEDGER,
+    RUNS,
+    SEQUENCE,
+    Database,
+    client,
+    listed,
+    qualified,
+)
 from headrace.connectors.database.lines import Spelling
 from headrace.connectors.database.tables import RETRACTION, Table
 
@@ -159,15 +168,15 @@ class MySQLDialect:
         parts = [f"{self.quoted(column.name)} {column.declared}" for column in table.columns]
         if table.key:
             parts.append(
-                f"UNIQUE ({self._listed(table.key)})"
+                f"UNIQUE ({listed(self, table.key)})"
             )  # a primary key would refuse a null, which is a key
-        return f"CREATE TABLE IF NOT EXISTS {self._qualified(table.name)} ({', '.join(parts)}) {_KEPT}"
+        return f"CREATE TABLE IF NOT EXISTS {qualified(self, table.name)} ({', '.join(parts)}) {_KEPT}"
 
     def create_stage(self, table: Table, stage: str) -> str:
         retraction = f", {RETRACTION} boolean NULL" if table.retracts else ""
         return (
             f"CREATE TABLE {self.quoted(stage)} ({ATTEMPT} bigint, {SEQUENCE} bigint{retraction}) ENGINE InnoDB"
-            f" SELECT {self._listed(table.names)} FROM {self._qualified(table.name)} WHERE false"
+            f" SELECT {listed(self, table.names)} FROM {qualified(self, table.name)} WHERE false"
         )
 
     def stages(self, database: Database, prefix: str) -> list[str]:
@@ -178,12 +187,12 @@ class MySQLDialect:
         return [row[0] for row in database.rows(query, (len(prefix), prefix))]
 
     def fold(self, table: Table, stage: str, attempts: Sequence[int]) -> list[str]:
-        target, names = self._qualified(table.name), self._listed(table.names)
+        target, names = qualified(self, table.name), listed(self, table.names)
         staged = f"SELECT * FROM {self.quoted(stage)} WHERE {ATTEMPT} IN ({', '.join(map(str, attempts))})"
         if not table.key:
             return [f"INSERT INTO {target} ({names}) SELECT {names} FROM ({staged}) s ORDER BY {SEQUENCE}"]
         ranked = (
-            f"SELECT s.*, row_number() OVER (PARTITION BY {self._listed(table.key)} ORDER BY {SEQUENCE} DESC)"
+            f"SELECT s.*, row_number() OVER (PARTITION BY {listed(self, table.key)} ORDER BY {SEQUENCE} DESC)"
             f" AS _headrace_rank FROM ({staged}) s"
         )
         last = f"SELECT * FROM ({ranked}) r WHERE _headrace_rank = 1"
@@ -213,12 +222,6 @@ class MySQLDialect:
     def lost(self, error: Exception) -> bool:
         known = isinstance(error, pymysql.OperationalError | pymysql.InterfaceError)
         return known and (not error.args or error.args[0] in (0, *_LOST))
-
-    def _listed(self, names: Iterable[str]) -> str:
-        return ", ".join(map(self.quoted, names))
-
-    def _qualified(self, table: str) -> str:
-        return ".".join(map(self.quoted, table.split(".")))
 
 
 class _Session:

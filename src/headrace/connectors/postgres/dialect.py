@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from headrace.connectors.database.dialect import ATTEMPT, LEDGER, RUNS, SEQUENCE, Database, client
+from headrace.connectors.database.dialect import (
+    ATTEMPT,
+    LEDGER,
+    RUNS,
+    SEQUENCE,
+    Database,
+    client,
+    listed,
+    qualified,
+)
 from headrace.connectors.database.lines import Spelling
 from headrace.connectors.database.tables import RETRACTION, Table
 
@@ -116,7 +125,7 @@ class PostgresDialect:
             FROM pg_attribute a
             WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
             ORDER BY a.attnum"""
-        return {row[0]: (row[1], row[2]) for row in database.rows(query, (self._qualified(table),))}
+        return {row[0]: (row[1], row[2]) for row in database.rows(query, (qualified(self, table),))}
 
     def unique(self, database: Database, table: str, key: Sequence[str]) -> bool:
         query = """
@@ -124,23 +133,23 @@ class PostgresDialect:
             FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
             WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL
             GROUP BY i.indexrelid"""
-        return any(set(row[0]) == set(key) for row in database.rows(query, (self._qualified(table),)))
+        return any(set(row[0]) == set(key) for row in database.rows(query, (qualified(self, table),)))
 
     def create(self, table: Table) -> str:
         parts = [f"{self.quoted(column.name)} {column.declared}" for column in table.columns]
         if table.key:
             parts.append(
-                f"UNIQUE ({self._listed(table.key)})"
+                f"UNIQUE ({listed(self, table.key)})"
             )  # a primary key would refuse a null, which is a key
-        return f"CREATE TABLE IF NOT EXISTS {self._qualified(table.name)} ({', '.join(parts)})"
+        return f"CREATE TABLE IF NOT EXISTS {qualified(self, table.name)} ({', '.join(parts)})"
 
     def create_stage(self, table: Table, stage: str) -> str:
         retraction = f", NULL::boolean AS {RETRACTION}" if table.retracts else ""
         # Unlogged: what a crash of the server empties belongs to an epoch that comes again.
         return (
             f"CREATE UNLOGGED TABLE {self.quoted(stage)} AS SELECT NULL::bigint AS {ATTEMPT},"
-            f" NULL::bigint AS {SEQUENCE}, {self._listed(table.names)}{retraction}"
-            f" FROM {self._qualified(table.name)} WHERE false;"
+            f" NULL::bigint AS {SEQUENCE}, {listed(self, table.names)}{retraction}"
+            f" FROM {qualified(self, table.name)} WHERE false;"
             f" ALTER TABLE {self.quoted(stage)} ALTER {ATTEMPT}"
             " SET DEFAULT current_setting('headrace.attempt')::bigint"
         )
@@ -150,11 +159,11 @@ class PostgresDialect:
         return [row[0] for row in database.rows(query, (prefix,))]
 
     def fold(self, table: Table, stage: str, attempts: Sequence[int]) -> list[str]:
-        target, names = self._qualified(table.name), self._listed(table.names)
+        target, names = qualified(self, table.name), listed(self, table.names)
         staged = f"SELECT * FROM {self.quoted(stage)} WHERE {ATTEMPT} IN ({', '.join(map(str, attempts))})"
         if not table.key:
             return [f"INSERT INTO {target} ({names}) SELECT {names} FROM ({staged}) s ORDER BY {SEQUENCE}"]
-        key = self._listed(table.key)
+        key = listed(self, table.key)
         last = f"SELECT DISTINCT ON ({key}) * FROM ({staged}) s ORDER BY {key}, {SEQUENCE} DESC"
         some_null = " OR ".join(f"s.{self.quoted(name)} IS NULL" for name in table.key)
         statements = [
@@ -194,12 +203,6 @@ class PostgresDialect:
 
     def _same(self, key: Sequence[str], equals: str) -> str:
         return " AND ".join(f"t.{self.quoted(name)} {equals} s.{self.quoted(name)}" for name in key)
-
-    def _listed(self, names: Iterable[str]) -> str:
-        return ", ".join(map(self.quoted, names))
-
-    def _qualified(self, table: str) -> str:
-        return ".".join(map(self.quoted, table.split(".")))
 
 
 class _Session:
