@@ -14,8 +14,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.kafka import Kafka, properties, records
 from headrace.durations import Duration, microseconds
@@ -151,18 +150,6 @@ class RealTimeRunning(Running):
         """How far the run is: as of the last batch that ended."""
         return self._progress.status({}, active=not self._ended.is_set())
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Block until the run has ended; False if `timeout` seconds went by first.
-
-        Raises:
-            HeadraceError: the run failed.
-        """
-        if not self._ended.wait(timeout):
-            return False
-        if self._failure is not None:
-            raise self._failure
-        return True
-
     def drain(self) -> None:
         """End the run when the batch under way has ended, so that the next run has little to write again."""
         before = self._reports
@@ -177,15 +164,6 @@ class RealTimeRunning(Running):
             query.stop()
         self._ended.wait()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if not self._ended.is_set():
-            self.stop()
-
     def _inputs_of(self, query: Query) -> StreamInputs:
         return StreamInputs(
             self.spark,
@@ -199,13 +177,20 @@ class RealTimeRunning(Running):
         lowering = Lowering(self.spark, self.graph, self._inputs[query.name])
         sinks = [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
         tip = self.graph[query.tip.step]
-        frame = _tagged(lowering.raw(tip.name), tip, sinks) if tip.stateful else _plain(lowering, sinks)
+        frame = self._records(lowering, tip, sinks)
         writer = frame.writeStream.format("kafka").outputMode("update").options(**_writing(sinks))
         writer = writer.queryName(f"{self.graph.name}.{query.name}")
         writer = writer.option("checkpointLocation", str(checkpoint_of(self.directory.path, query) / "spark"))
         started = writer.trigger(realTime=f"{batch // 1000} milliseconds").start()  # type: ignore[call-overload]
         self._running.append(started)
         self._progress.follow(started, query.name)
+
+    @staticmethod
+    def _records(lowering: Lowering, tip: Any, sinks: list[Sink]) -> DataFrame:
+        if not tip.stateful:
+            return _plain(lowering.frame(sinks[0].input), sinks)
+        raw = lowering.raw(tip.name)
+        return _tagged(raw, tip, sinks) if OUTPUT in raw.columns else _plain(raw, sinks)
 
     def _heard(self, query: str, report: Mapping[str, Any]) -> None:
         self._reports += 1
@@ -261,10 +246,9 @@ def _for_latency(graph: Graph) -> Graph:
     return Graph(graph.name, nodes, graph.places)
 
 
-def _plain(lowering: Lowering, sinks: list[Sink]) -> DataFrame:
-    """The records of a chain without state: it has one sink."""
+def _plain(frame: DataFrame, sinks: list[Sink]) -> DataFrame:
+    """The records of rows without tags: they have one sink."""
     [sink] = sinks
-    frame = lowering.frame(sink.input)
     fields = {
         n: f for n, f in records.fields_of(frame.schema.jsonValue()).items() if not n.startswith(HIDDEN)
     }
@@ -273,12 +257,6 @@ def _plain(lowering: Lowering, sinks: list[Sink]) -> DataFrame:
 
 def _tagged(raw: DataFrame, tip: Any, sinks: list[Sink]) -> DataFrame:
     """The records of all outputs of a step, in one pass: by its tag each row is made a record of its sink."""
-    if OUTPUT not in raw.columns:
-        [sink] = sinks
-        fields = {
-            n: f for n, f in records.fields_of(raw.schema.jsonValue()).items() if not n.startswith(HIDDEN)
-        }
-        return raw.selectExpr(*_aliased(records.expressions(_kafka(sink), fields, where=sink.name)))
     made = {sink.input.output or "main": _nested(raw, tip, sink) for sink in sinks}
     cases = [
         " ".join(f"when '{tag}' then {parts[place]}" for tag, parts in made.items())
