@@ -103,8 +103,8 @@ class Dialect(Protocol):
         """The staging tables whose names start so."""
         ...
 
-    def fold(self, table: Table, stage: str, attempts: Sequence[int]) -> list[str]:
-        """The statements that bring staged rows into the target, the last row of each key winning."""
+    def fold(self, table: Table, staged: str) -> list[str]:
+        """The statements that bring the rows of a query into a table with a key, the last row of each key winning."""
         ...
 
     def told(self, error: Exception) -> tuple[str, str] | None:
@@ -124,6 +124,32 @@ def listed(dialect: Dialect, names: Iterable[str]) -> str:
 def qualified(dialect: Dialect, table: str) -> str:
     """The name of a table, perhaps with its schema, as SQL."""
     return ".".join(map(dialect.quoted, table.split(".")))
+
+
+def body(dialect: Dialect, table: Table) -> str:
+    """The columns of a table and its key, as CREATE TABLE says them."""
+    parts = [f"{dialect.quoted(column.name)} {column.declared}" for column in table.columns]
+    if table.key:
+        parts.append(
+            f"UNIQUE ({listed(dialect, table.key)})"
+        )  # a primary key would refuse a null, which is a key
+    return f"({', '.join(parts)})"
+
+
+def staged(dialect: Dialect, stage: str, attempts: Iterable[int]) -> str:
+    """The query for the rows that count of a staging table."""
+    return f"SELECT * FROM {dialect.quoted(stage)} WHERE {ATTEMPT} IN ({', '.join(map(str, attempts))})"
+
+
+def append(dialect: Dialect, table: Table, rows: str) -> str:
+    """The statement that adds the rows of a query to a table without a key, in their order."""
+    names = listed(dialect, table.names)
+    return f"INSERT INTO {qualified(dialect, table.name)} ({names}) SELECT {names} FROM ({rows}) s ORDER BY {SEQUENCE}"
+
+
+def some_null(dialect: Dialect, key: Iterable[str]) -> str:
+    """Whether a staged row, `s`, has a null in its key: unique indexes hold no two nulls equal, and we do."""
+    return " OR ".join(f"s.{dialect.quoted(name)} IS NULL" for name in key)
 
 
 def client(module: str, *, extra: str) -> Any:

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from headrace import durations
 from headrace.connectors.base import Carries, Connector, Guarantee, Reader, Role, WriteMode, Writer
 from headrace.connectors.database.dialect import Dialect
+from headrace.connectors.database.tables import refused
 from headrace.connectors.options import DurationOption, NamesOption
 
 
@@ -55,9 +56,7 @@ class ServerTable(Connector):
         return "rows"
 
     def refuses(self, mode: WriteMode) -> str:
-        if mode == "update" and not self.key:
-            return "`update` overwrites rows, so the sink needs `key`, the columns that tell rows apart"
-        return ""
+        return refused(mode, self.key)
 
     def dialect(self) -> Dialect:
         """How to speak to the server; loads its client."""

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.connectors.base import Run, Staged
 from headrace.connectors.database.dialect import (
-    ATTEMPT,
     LEDGER,
     RUNS,
     STAGING,
     Database,
     Dialect,
+    append,
     listed,
     qualified,
+    staged,
 )
 from headrace.connectors.database.lines import content
 from headrace.connectors.database.tables import RETRACTION, Table
@@ -143,18 +144,16 @@ class TableWriter:
                 hint=f"CREATE UNIQUE INDEX ON {table.name} ({key}), or name another key",
             )
 
-    def _settle(self, database: Database, epoch: int, staged: Loaded) -> None:
+    def _settle(self, database: Database, epoch: int, loaded: Loaded) -> None:
         with _transaction(database):
             self._check_owner(database, epoch)
             if epoch <= self._committed(database):
                 return
             reach("database.begun")
             if self._running.mode == "complete":
-                database.execute(f"DELETE FROM {qualified(self._dialect, staged.table.name)}")
-            if staged.attempts:
-                self._check_staged(database, epoch, staged)
-                for statement in self._dialect.fold(staged.table, staged.stage, staged.attempts):
-                    database.execute(statement)
+                database.execute(f"DELETE FROM {qualified(self._dialect, loaded.table.name)}")
+            if loaded.attempts:
+                self._take_in(database, epoch, loaded)
             reach("database.rows")
             self._enter(database, epoch)
             reach("database.ledger")
@@ -170,17 +169,21 @@ class TableWriter:
                 hint="two runs of one pipeline write here; stop one of them",
             )
 
-    def _check_staged(self, database: Database, epoch: int, staged: Loaded) -> None:
-        """A server that crashes may lose what no transaction has made last: staged rows may be gone."""
-        attempts = ", ".join(map(str, staged.attempts))
-        query = f"SELECT count(*) FROM {self._dialect.quoted(staged.stage)} WHERE {ATTEMPT} IN ({attempts})"
-        found = int(database.rows(query)[0][0])
-        if found != staged.rows:
+    def _take_in(self, database: Database, epoch: int, loaded: Loaded) -> None:
+        """Bring staged rows into the table. A server that crashed may have lost some: staging tables don't last."""
+        rows = staged(self._dialect, loaded.stage, loaded.attempts)
+        found = int(database.rows(f"SELECT count(*) FROM ({rows}) s")[0][0])
+        if found != loaded.rows:
             raise self._failure(
                 f"can't commit epoch {epoch}",
-                f"the server restarted and kept {found} of {staged.rows} staged rows",
+                f"the server restarted and kept {found} of {loaded.rows} staged rows",
                 "run again: the epoch comes again, and nothing is lost",
             )
+        keyed = bool(loaded.table.key)
+        for statement in (
+            self._dialect.fold(loaded.table, rows) if keyed else [append(self._dialect, loaded.table, rows)]
+        ):
+            database.execute(statement)
 
     def _committed(self, database: Database) -> int:
         run = self._running
@@ -220,7 +223,7 @@ class TableWriter:
 
         try:
             yield
-        except (DeliveryError, FencedError):
+        except DeliveryError:
             raise
         except PySparkException as error:
             raise self._failure(what, *_from_task(str(error))) from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from headrace.connectors import flat
+from headrace.connectors.base import WriteMode
 from headrace.errors import DeliveryError, did_you_mean
 
 RETRACTION = "pane_retraction"
@@ -74,6 +75,13 @@ class Table:
     def values(self) -> tuple[str, ...]:
         """The columns that aren't part of the key."""
         return tuple(name for name in self.names if name not in self.key)
+
+
+def refused(mode: WriteMode, key: Sequence[str]) -> str:
+    """Why a table can't take rows in a mode; empty where it can."""
+    if mode == "update" and not key:
+        return "`update` overwrites rows, so the sink needs `key`, the columns that tell rows apart"
+    return ""
 
 
 def _kind(kind: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +14,11 @@ from headrace.connectors.database.dialect import (
     RUNS,
     SEQUENCE,
     Database,
+    body,
     client,
     listed,
     qualified,
+    some_null,
 )
 from headrace.connectors.database.lines import Spelling
 from headrace.connectors.database.tables import RETRACTION, Table
@@ -134,7 +135,7 @@ class MySQLDialect:
         return f"hex({self.quoted(name)})" if binary else f"cast({self.quoted(name)} AS char)"
 
     def quoted(self, name: str) -> str:
-        return "`" + name.replace("`", "``") + "`"
+        return _quoted(name)
 
     def ledger(self) -> Sequence[str]:
         name = "varchar(190) NOT NULL"
@@ -165,12 +166,7 @@ class MySQLDialect:
         return any(set(row[0].split("\n")) == set(key) for row in database.rows(query, _split(table)))
 
     def create(self, table: Table) -> str:
-        parts = [f"{self.quoted(column.name)} {column.declared}" for column in table.columns]
-        if table.key:
-            parts.append(
-                f"UNIQUE ({listed(self, table.key)})"
-            )  # a primary key would refuse a null, which is a key
-        return f"CREATE TABLE IF NOT EXISTS {qualified(self, table.name)} ({', '.join(parts)}) {_KEPT}"
+        return f"CREATE TABLE IF NOT EXISTS {qualified(self, table.name)} {body(self, table)} {_KEPT}"
 
     def create_stage(self, table: Table, stage: str) -> str:
         retraction = f", {RETRACTION} boolean NULL" if table.retracts else ""
@@ -186,21 +182,17 @@ class MySQLDialect:
         )
         return [row[0] for row in database.rows(query, (len(prefix), prefix))]
 
-    def fold(self, table: Table, stage: str, attempts: Sequence[int]) -> list[str]:
+    def fold(self, table: Table, staged: str) -> list[str]:
         target, names = qualified(self, table.name), listed(self, table.names)
-        staged = f"SELECT * FROM {self.quoted(stage)} WHERE {ATTEMPT} IN ({', '.join(map(str, attempts))})"
-        if not table.key:
-            return [f"INSERT INTO {target} ({names}) SELECT {names} FROM ({staged}) s ORDER BY {SEQUENCE}"]
         ranked = (
             f"SELECT s.*, row_number() OVER (PARTITION BY {listed(self, table.key)} ORDER BY {SEQUENCE} DESC)"
             f" AS _headrace_rank FROM ({staged}) s"
         )
         last = f"SELECT * FROM ({ranked}) r WHERE _headrace_rank = 1"
         same = " AND ".join(f"t.{self.quoted(name)} <=> s.{self.quoted(name)}" for name in table.key)
-        some_null = " OR ".join(f"s.{self.quoted(name)} IS NULL" for name in table.key)
         statements = [
-            # A unique key holds no two nulls equal: rows with a null key are deleted, then inserted.
-            f"DELETE t FROM {target} t JOIN ({staged}) s ON {same} WHERE {some_null}"
+            # Rows with a null key are deleted, then inserted.
+            f"DELETE t FROM {target} t JOIN ({staged}) s ON {same} WHERE {some_null(self, table.key)}"
         ]
         if table.retracts:
             statements.append(f"DELETE t FROM {target} t JOIN ({last}) s ON {same} WHERE s.{RETRACTION}")
@@ -245,7 +237,6 @@ class _Session:
             for part in lines:
                 spool.write(part)
             spool.flush()
-            os.fsync(spool.fileno())
             names = [
                 f"@v{i}" if kind == "binary" else _quoted(name)
                 for i, (name, kind) in enumerate(columns.items())

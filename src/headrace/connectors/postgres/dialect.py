@@ -12,9 +12,11 @@ from headrace.connectors.database.dialect import (
     RUNS,
     SEQUENCE,
     Database,
+    body,
     client,
     listed,
     qualified,
+    some_null,
 )
 from headrace.connectors.database.lines import Spelling
 from headrace.connectors.database.tables import RETRACTION, Table
@@ -107,7 +109,7 @@ class PostgresDialect:
         return f"encode({self.quoted(name)}, 'hex')" if binary else f"{self.quoted(name)}::text"
 
     def quoted(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+        return _quoted(name)
 
     def ledger(self) -> Sequence[str]:
         return (
@@ -136,12 +138,7 @@ class PostgresDialect:
         return any(set(row[0]) == set(key) for row in database.rows(query, (qualified(self, table),)))
 
     def create(self, table: Table) -> str:
-        parts = [f"{self.quoted(column.name)} {column.declared}" for column in table.columns]
-        if table.key:
-            parts.append(
-                f"UNIQUE ({listed(self, table.key)})"
-            )  # a primary key would refuse a null, which is a key
-        return f"CREATE TABLE IF NOT EXISTS {qualified(self, table.name)} ({', '.join(parts)})"
+        return f"CREATE TABLE IF NOT EXISTS {qualified(self, table.name)} {body(self, table)}"
 
     def create_stage(self, table: Table, stage: str) -> str:
         retraction = f", NULL::boolean AS {RETRACTION}" if table.retracts else ""
@@ -158,17 +155,13 @@ class PostgresDialect:
         query = "SELECT tablename FROM pg_tables WHERE starts_with(tablename, %s) AND schemaname = current_schema()"
         return [row[0] for row in database.rows(query, (prefix,))]
 
-    def fold(self, table: Table, stage: str, attempts: Sequence[int]) -> list[str]:
+    def fold(self, table: Table, staged: str) -> list[str]:
         target, names = qualified(self, table.name), listed(self, table.names)
-        staged = f"SELECT * FROM {self.quoted(stage)} WHERE {ATTEMPT} IN ({', '.join(map(str, attempts))})"
-        if not table.key:
-            return [f"INSERT INTO {target} ({names}) SELECT {names} FROM ({staged}) s ORDER BY {SEQUENCE}"]
         key = listed(self, table.key)
         last = f"SELECT DISTINCT ON ({key}) * FROM ({staged}) s ORDER BY {key}, {SEQUENCE} DESC"
-        some_null = " OR ".join(f"s.{self.quoted(name)} IS NULL" for name in table.key)
         statements = [
-            # A unique index holds no two nulls equal: a null key is looked up, and slowly, only where there is one.
-            f"DELETE FROM {target} t USING ({staged}) s WHERE ({some_null}) AND"
+            # A null key is looked up, and slowly, only where there is one.
+            f"DELETE FROM {target} t USING ({staged}) s WHERE ({some_null(self, table.key)}) AND"
             f" {self._same(table.key, 'IS NOT DISTINCT FROM')}"
         ]
         if table.retracts:
@@ -219,12 +212,16 @@ class _Session:
         return list(self._connection.execute(query, values or None).fetchall())
 
     def load(self, stage: str, columns: Mapping[str, str], attempt: int, lines: Iterable[bytes]) -> None:
-        names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        names = ", ".join(map(_quoted, columns))
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.execute("SELECT set_config('headrace.attempt', %s, true)", (str(attempt),))
-            with cursor.copy(f'COPY "{stage}" ({SEQUENCE}, {names}) FROM STDIN') as copy:
+            with cursor.copy(f"COPY {_quoted(stage)} ({SEQUENCE}, {names}) FROM STDIN") as copy:
                 for part in lines:
                     copy.write(part)
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

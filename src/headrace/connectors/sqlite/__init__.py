@@ -11,6 +11,7 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 
 from headrace.connectors.base import Connector, Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.database.tables import refused
 from headrace.connectors.options import NamesOption, PathOption
 
 
@@ -44,9 +45,7 @@ class SQLite(Connector):
         return table
 
     def refuses(self, mode: WriteMode) -> str:
-        if mode == "update" and not self.key:
-            return "`update` overwrites rows, so the sink needs `key`, the columns that tell rows apart"
-        return ""
+        return refused(mode, self.key)
 
     def reader(self) -> Reader:
         from headrace.connectors.sqlite.source import SQLiteReader
