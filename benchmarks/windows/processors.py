@@ -44,15 +44,8 @@ def shown(key: str, windows: list[tuple[int, int, int, float]]) -> Iterator[pd.D
         yield pd.DataFrame({"key": key, "start": starts, "end": ends, "n": counts, "total": totals})
 
 
-class Ordered(StatefulProcessor):
-    """Windows that depend on the order of rows; in event-time order rows wait for the watermark."""
-
-    def __init__(self, *, in_event_time: bool) -> None:
-        self._waits = in_event_time
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._handle = handle
-        self._state = handle.getValueState("state", f"{OPEN}, wake bigint, waiting binary")
+class ByTurns(StatefulProcessor):
+    """Rows that come and timers that are due are one thing to do: `_turn`, with the rows there are."""
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         yield from self._turn(key, rows_of(rows), timerValues.getCurrentWatermarkInMs())
@@ -62,6 +55,20 @@ class Ordered(StatefulProcessor):
 
     def close(self) -> None:
         pass
+
+    def _turn(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
+        raise NotImplementedError
+
+
+class Ordered(ByTurns):
+    """Windows that depend on the order of rows; in event-time order rows wait for the watermark."""
+
+    def __init__(self, *, in_event_time: bool) -> None:
+        self._waits = in_event_time
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._state = handle.getValueState("state", f"{OPEN}, wake bigint, waiting binary")
 
     @abstractmethod
     def splits(self, taken: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
@@ -150,7 +157,7 @@ class Punctuation(Ordered):
         return (np.flatnonzero(rows["end"]) + 1).tolist()  # type: ignore[no-any-return]
 
 
-class Sessions(StatefulProcessor):
+class Sessions(ByTurns):
     """Sessions that are shown whenever so many rows have come since, and when the watermark has passed their end."""
 
     GAP = 54_000_000
@@ -160,15 +167,6 @@ class Sessions(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._state = handle.getValueState("state", "wake bigint, sessions binary")
-
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        yield from self._turn(key, rows_of(rows), timerValues.getCurrentWatermarkInMs())
-
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        yield from self._turn(key, np.empty(0, ROW), timerValues.getCurrentWatermarkInMs())
-
-    def close(self) -> None:
-        pass
 
     def _turn(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
         wake, stored = self._state.get() or (NEVER, b"")
@@ -208,7 +206,7 @@ class Sessions(StatefulProcessor):
         return merged
 
 
-class Trailing(StatefulProcessor):
+class Trailing(ByTurns):
     """For each row, once the watermark has passed it, the rows of so long before it."""
 
     SIZE = 600_000_000
@@ -217,18 +215,9 @@ class Trailing(StatefulProcessor):
         self._handle = handle
         self._state = handle.getValueState("state", "done bigint, wake bigint, rows binary")
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        yield from self._turn(key, rows_of(rows), timerValues.getCurrentWatermarkInMs())
-
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        yield from self._turn(key, np.empty(0, ROW), timerValues.getCurrentWatermarkInMs())
-
-    def close(self) -> None:
-        pass
-
-    def _turn(self, key: Any, new: Rows, watermark: int) -> Iterator[pd.DataFrame]:
+    def _turn(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
         done, wake, stored = self._state.get() or (0, NEVER, b"")
-        rows = np.sort(np.concatenate([np.frombuffer(bytes(stored), ROW), new]), order=["ts", "id"])
+        rows = np.sort(np.concatenate([np.frombuffer(bytes(stored), ROW), rows]), order=["ts", "id"])
         times, now = rows["ts"], watermark * 1000
         ready = times[(times >= done) & (times < now)]
         kept = rows[times > now - self.SIZE]

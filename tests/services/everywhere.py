@@ -82,9 +82,7 @@ def results(
     columns = f"SELECT card, n, total FROM {table(name)}"
     with closing(sqlite3.connect(work / "out.db")) as database:
         kept = database.execute("SELECT card, n, total FROM totals").fetchall()
-    lines = [
-        *(line for path in (work / "totals").glob("*.json") for line in path.read_text().splitlines()),
-    ]
+    lines = (line for path in (work / "totals").glob("*.json") for line in path.read_text().splitlines())
     found = {
         "kafka": _panes(str(record.value) for record in client.consume(f"{name}-out")),
         "postgres": [tuple(map(_plain, row)) for row in postgres(columns)],

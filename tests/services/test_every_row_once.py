@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,28 +91,11 @@ def epochs(work: Path) -> int:
     return sum(1 for _ in work.glob("checkpoint/queries/*/spark/offsets/[0-9]*"))
 
 
-@contextmanager
-def databases() -> Iterator[tuple[Any, Any]]:
-    """A PostgreSQL and a MariaDB."""
-    from servers import MariaDBServer, PostgresServer
-
-    # Not below pytest's directory, which a server that isn't root's can't enter.
-    places = [Path(tempfile.mkdtemp(prefix="headrace-db-")) for _ in range(2)]
-    started: list[Any] = []
-    try:
-        started.append(PostgresServer(places[0]))
-        started.append(MariaDBServer(places[1]))
-        yield started[0], started[1]
-    finally:
-        for server in started:
-            server.stop()
-        for place in places:
-            shutil.rmtree(place, ignore_errors=True)
-
-
 @pytest.fixture(scope="module")
 def bench(client: Client) -> Iterator[Bench]:
-    with databases() as (postgres, mysql):
+    from servers import started
+
+    with started("postgres") as postgres, started("mysql") as mysql:
         yield Bench(client, postgres, mysql)
 
 
@@ -134,7 +115,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--kills", type=int, default=20)
     kills = parser.parse_args().kills
-    with tempfile.TemporaryDirectory(prefix="headrace-delivery-") as place, databases() as (postgres, mysql):
+    from servers import started
+
+    with (
+        tempfile.TemporaryDirectory(prefix="headrace-delivery-") as place,
+        started("postgres") as postgres,
+        started("mysql") as mysql,
+    ):
         cluster = kafka_server.start(Path(place) / "kafka", port=0)
         try:
             _table(Bench(Client(cluster.servers), postgres, mysql), Path(place), kills)

@@ -8,9 +8,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,24 @@ class MariaDBServer(Server):
         except pymysql.OperationalError:
             return False
         return True
+
+
+KINDS = {server.kind: server for server in (MariaDBServer, PostgresServer)}
+
+
+@contextmanager
+def started(kind: str) -> Iterator[Server]:
+    """A server of a kind, for as long as the block lasts."""
+    # Not below pytest's directory, which a server that isn't root's can't enter.
+    place = Path(tempfile.mkdtemp(prefix=f"headrace-{kind}-"))
+    try:
+        server = KINDS[kind](place)
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _postgres_places() -> list[str]:

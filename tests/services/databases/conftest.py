@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from itertools import count
 from pathlib import Path
 
 import pytest
-from servers import MariaDBServer, PostgresServer, Server
+from servers import KINDS, Server, started
 
 from headrace.connectors.base import ReadContext, Run
 from headrace.formats import Schema
 
-KINDS = {"postgres": PostgresServer, "mysql": MariaDBServer}
 _numbers = count()
 
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Callable[[str], Server]]:
-    started: list[Server] = []
-
-    @cache
-    def start(kind: str) -> Server:
-        # Not below pytest's directory, which a server that isn't root's can't enter.
-        server = KINDS[kind](Path(tempfile.mkdtemp(prefix=f"headrace-{kind}-")))
-        started.append(server)
-        return server
-
-    yield start
-    for server in started:
-        server.stop()
-        shutil.rmtree(server.directory, ignore_errors=True)
+    with ExitStack() as running:
+        yield cache(lambda kind: running.enter_context(started(kind)))
 
 
 @pytest.fixture(params=sorted(KINDS))
