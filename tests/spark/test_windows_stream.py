@@ -146,6 +146,30 @@ def test_query_gives_what_the_model_says_over_a_restart(spark, tmp_path, window,
     assert counts["rows"] == sum(map(len, played)) == counts["folded"] + counts["late"] + counts["pending"]
 
 
+def test_keys_of_one_hash_are_told_apart_and_nothing_is_sorted_by_key(spark, tmp_path):
+    window, plans = windows.delta("v % 10", by=4, order="arrival"), []
+    feed = Feed(spark, tmp_path, window, EMISSIONS["early"])
+    played = batches(seed=7, count=6)
+    take = feed._take
+
+    def look(batch: Any, number: int) -> None:
+        take(batch, number)
+        [query] = spark.streams.active
+        plans.append(query._jsq.streamingQuery().lastExecution().executedPlan().toString())
+
+    feed._take = look
+    spark.conf.set("spark.headrace.together.bits", "1")
+    try:
+        feed.play(played)
+    finally:
+        spark.conf.unset("spark.headrace.together.bits")
+
+    expected = modelled(declaration(window, EMISSIONS["early"]), played)
+    assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
+    assert "Together" in plans[0]
+    assert "Sort [" not in plans[0]
+
+
 SUMMED = {
     "tumbling, retracting": (TUMBLING, "retracting"),
     "sliding, retracting": (windows.sliding("10 seconds", every="5 seconds"), "retracting"),

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.MapGroups
 import org.apache.spark.sql.classic
+import org.apache.spark.sql.headrace.Together
 import org.apache.spark.sql.headrace.windows.{Counts, Now, SparkStore, Time, WholeRow, WindowOperator}
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types.{ObjectType, StructField, StructType}
@@ -30,7 +31,7 @@ object InOrderOperator {
     val analysed = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
     val (child, renamed) = WindowOperator.hidden(step.columns.over(analysed))
     val (keys, keyed) = WindowOperator.constant(step.columns.keys.map(k => renamed(k.exprId)), child)
-    val node = WindowOperator.node(new InOrderProcessor(step, counts), step.clockTime, keys, keyed)
+    val node = WindowOperator.node(new InOrderProcessor(step, counts), step.clockTime, keys, Together.over(session, keys, keyed))
     classic.Dataset.ofRows(session, WindowOperator.serialized(node, node.outputObjAttr, step.columns.output))
   }
 

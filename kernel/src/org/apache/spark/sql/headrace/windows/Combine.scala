@@ -8,9 +8,9 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.Strategy
-import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
 import org.apache.spark.sql.execution.{SparkPlan, SQLExecution, UnaryExecNode}
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
+import org.apache.spark.sql.headrace.Together
 import org.apache.spark.sql.types.{BinaryType, LongType, TimestampType}
 
 /**
@@ -34,15 +34,9 @@ object Combine {
   /** How Spark plans it. */
   object Planned extends Strategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      // In real time nothing is held back, and Spark takes no operator that it doesn't know.
-      case c: Combine if realTime(c.child) => planLater(c.child) :: Nil
+      case c: Combine if Together.inRealTime(c.child) => planLater(c.child) :: Nil
       case c: Combine => CombineExec(c.step, c.keys, planLater(c.child)) :: Nil
       case _ => Nil
-    }
-
-    private def realTime(plan: LogicalPlan): Boolean = plan.exists {
-      case scan: StreamingDataSourceV2ScanRelation => scan.relation.realTimeModeDuration.isDefined
-      case _ => false
     }
   }
 }

@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic
+import org.apache.spark.sql.headrace.Together
 import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
 import org.apache.spark.sql.types.{Metadata, ObjectType, StructField, StructType}
 
@@ -43,9 +44,9 @@ object WindowOperator {
     val (step, child, renamed) = narrowed(declared, frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
     val (keys, keyed) = constant(step.keys.map(k => renamed(k.exprId)), child)
     val processor = new WindowProcessor(step, RowKey.encoder(keys), counts)
+    val rows = if (step.combines) combined(session, step, keys, keyed) else keyed
     val operator = node(
-      processor, step.spec.byClock, keys, if (step.combines) combined(session, step, keys, keyed) else keyed,
-      RowCopy(), processor.encoder)
+      processor, step.spec.byClock, keys, Together.over(session, keys, rows), RowCopy(), processor.encoder)
     classic.Dataset.ofRows(session, serialized(operator, operator.outputObjAttr, step.layout.output))
   }
 
@@ -61,8 +62,7 @@ object WindowOperator {
   }
 
   private def combined(session: classic.SparkSession, step: Step, keys: Seq[Attribute], child: LogicalPlan): LogicalPlan = {
-    val planned = session.experimental
-    if (!planned.extraStrategies.contains(Combine.Planned)) planned.extraStrategies :+= Combine.Planned
+    Together.plannedBy(session, Combine.Planned)
     Combine(step, keys, child)
   }
 
