@@ -90,31 +90,34 @@ def jar_sets(lock: Path = LOCK) -> Mapping[str, JarSet]:
     }
 
 
-def jar_set(name: str) -> JarSet:
+def jar_set(name: str, lock: Path = LOCK) -> JarSet:
     """One set of the lock.
 
     Raises:
         OptionError: There is no set of that name.
     """
-    known = jar_sets()
+    known = jar_sets(lock)
     if name not in known:
         raise OptionError(f"unknown set of jars {name!r}", where="jars", hint=did_you_mean(name, known))
     return known[name]
 
 
-def fetch(name: str, *, mirror: str | None = None, watch: Watcher = silent) -> tuple[Path, ...]:
+def fetch(
+    name: str, *, mirror: str | None = None, watch: Watcher = silent, lock: Path = LOCK
+) -> tuple[Path, ...]:
     """The jars of a set, downloaded where the cache lacks them.
 
     Args:
         name: The set, such as `kafka`.
         mirror: A Maven repository's address; `HEADRACE_MAVEN_MIRROR`, then Maven Central by default.
         watch: Gets each download and how far it is; `headrace.engine.progress` draws it as bars.
+        lock: Another lock than Headrace's own, such as the benchmarks'.
 
     Raises:
         OptionError: There is no such set.
         SetupError: A jar can't be had, or isn't the one of the lock.
     """
-    chosen = jar_set(name)
+    chosen = jar_set(name, lock)
     repository = _repository(mirror)
     for jar in chosen.missing():
         wanted = Download(f"{repository}/{jar.path}", _cached(jar), jar.sha256, jar.size)

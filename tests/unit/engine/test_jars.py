@@ -79,7 +79,7 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock of one set of one jar, and an empty cache."""
     jar = jars.Jar(COORDINATES, SHA256, len(CONTENT))
-    monkeypatch.setattr(jars, "jar_sets", lambda: {"tools": jars.JarSet("tools", "show it", (jar,))})
+    monkeypatch.setattr(jars, "jar_sets", lambda lock: {"tools": jars.JarSet("tools", "show it", (jar,))})
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("HEADRACE_MAVEN_MIRROR", raising=False)
 

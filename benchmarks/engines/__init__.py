@@ -1,0 +1,1 @@
+"""Other engines to be measured beside Headrace."""

@@ -1,0 +1,329 @@
+"""Flink SQL beside Headrace: a mini-cluster in a process of its own, driven from Python.
+
+    with Flink(parallelism=2, state="heap") as flink:
+        flink.sql(kafka_table("events", "k string, v int", servers, topic))
+        flink.sql(nowhere_table("out", "k string, v int"))
+        taken = flink.measure("insert into out select k, v from events where v < 10", warm=2_000_000, events=10_000_000)
+    taken.rate          # events/s of the 10 million after the first 2 million, of one run
+
+The jars come from Maven Central, pinned in `jars.toml` beside this module; only benchmarks fetch them. How far a job is, is
+what its Kafka source says (the current offset of each partition), asked over Flink's REST interface ten times a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from headrace.engine.jars import fetch
+from headrace.engine.java import find_java
+
+LOCK = Path(__file__).with_name("jars.toml")
+VERSION = "2.2.0"
+_POLL = 0.1
+# What Flink's own scripts open for it on Java 17.
+_OPENED = ("lang", "net", "io", "nio", "lang.reflect", "text", "time", "util", "util.concurrent")
+_LOG4J = """\
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = ERROR
+rootLogger.appenderRef.console.ref = console
+"""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was measured: so many events in so many seconds, after the warm-up, in the same run."""
+
+    events: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        return self.events / self.seconds
+
+
+class Flink:
+    """A Flink of the benchmarks' own: a JVM that runs one SQL job after the other, each in a mini-cluster.
+
+    Objects are reused between operators. State is on the heap, or in RocksDB with incremental checkpoints.
+
+    Args:
+        parallelism: tasks of each operator.
+        state: `heap` or `rocksdb`.
+        memory: of the JVM's heap, as `-Xmx` takes it.
+        checkpoints: seconds between checkpoints, written to a directory on disk; None for no checkpoints.
+        settings: more of Flink's settings, by their names.
+    """
+
+    def __init__(
+        self,
+        *,
+        parallelism: int = 2,
+        state: Literal["heap", "rocksdb"] = "heap",
+        memory: str = "2g",
+        checkpoints: float | None = 10,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._place = tempfile.TemporaryDirectory(prefix="headrace-flink-")
+        self._rest = _free_port()
+        self._memory = memory
+        self._settings = {
+            **_settings(parallelism, state, checkpoints, Path(self._place.name), self._rest),
+            **(settings or {}),
+        }
+
+    def __enter__(self) -> Self:
+        self._gateway = _launch(Path(self._place.name), self._memory)
+        jvm = self._gateway.jvm
+        configuration = jvm.org.apache.flink.configuration.Configuration()
+        for name, value in self._settings.items():
+            configuration.setString(name, value)
+        table = jvm.org.apache.flink.table.api
+        builder = table.EnvironmentSettings.newInstance().inStreamingMode()
+        self._tables = table.TableEnvironment.create(builder.withConfiguration(configuration).build())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._gateway.shutdown()
+        self._gateway.java_process.stdin.close()  # it ends with its standard input
+        self._gateway.java_process.wait()
+        self._place.cleanup()
+
+    def sql(self, statement: str) -> None:
+        """Run a statement that ends at once, such as `create table`."""
+        _executed(self._tables, statement)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """All rows of a query over bounded tables, for checks: everything as text but null.
+
+        Of a running aggregate these are all its changes, each with a call to the JVM: not for many rows.
+        """
+        result = _executed(self._tables, query).collect()
+        found = []
+        while result.hasNext():
+            row = result.next()
+            fields = [row.getField(place) for place in range(row.getArity())]
+            found.append(tuple(None if field is None else str(field) for field in fields))
+        return found
+
+    def explain(self, query: str) -> str:
+        """Flink's plan of a statement."""
+        details = self._gateway.new_array(self._gateway.jvm.org.apache.flink.table.api.ExplainDetail, 0)
+        return str(self._tables.explainSql(query, details))
+
+    def measure(self, insert: str, *, warm: int, events: int, patience: float = 1800) -> Taken:
+        """Run an `insert` until `warm + events` events were taken from Kafka, and time the last `events` of them.
+
+        From bounded tables it runs to its end, which then is the end of the measured range. Otherwise it is cancelled as soon
+        as it has taken enough; the topic may hold more.
+        """
+        job = self.start(insert)
+        seen: list[tuple[float, int]] = []
+        try:
+            for moment, count in self._progress(job, patience):
+                seen.append((moment, count))
+                if count >= warm + events:
+                    break
+        finally:
+            self.stop(job)
+        return _measured(seen, warm, events)
+
+    def run(self, insert: str, patience: float = 1800) -> float:
+        """Run an `insert` from bounded tables to its end; returns the seconds it took."""
+        begun = time.monotonic()
+        job = self.start(insert)
+        for _ in self._progress(job, patience):
+            pass
+        return time.monotonic() - begun
+
+    def start(self, insert: str) -> Any:
+        """Start an `insert` that runs on; `stop` ends it."""
+        return _executed(self._tables, insert).getJobClient().get()
+
+    def stop(self, job: Any) -> None:
+        """Cancel a job, unless it has ended, and wait for its end."""
+        with suppress(Exception):
+            job.cancel().get()
+        while self._state(job) not in ("CANCELED", "FINISHED", "FAILED", None):
+            time.sleep(_POLL)
+
+    def taken(self, job: Any) -> int:
+        """How many events a job's Kafka sources have taken so far."""
+        return sum(self._offsets(str(job.getJobID())).values())
+
+    def _state(self, job: Any) -> str | None:
+        """What a job says of itself; None where its cluster is gone, as it is soon after the job's end."""
+        try:
+            return str(job.getJobStatus().get().name())
+        except Exception:
+            return None
+
+    def _progress(self, job: Any, patience: float) -> Iterator[tuple[float, int]]:
+        """(Moment, events taken) until the job's end."""
+        deadline = time.monotonic() + patience
+        finished = job.getJobExecutionResult()
+        highest = 0
+        while not finished.isDone():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"Flink took {highest} events in {patience:.0f} s")
+            with suppress(urllib.error.URLError, OSError):
+                highest = max(highest, self.taken(job))
+                yield time.monotonic(), highest
+            time.sleep(_POLL)
+        finished.get()  # raises what the job failed with
+        yield time.monotonic(), 1 << 62
+
+    def _offsets(self, job: str) -> dict[str, int]:
+        """The number of records taken from each partition, by the metric's name."""
+        found: dict[str, int] = {}
+        for vertex in _get(self._rest, f"/jobs/{job}")["vertices"]:
+            place = f"/jobs/{job}/vertices/{vertex['id']}/metrics"
+            names = [
+                metric["id"] for metric in _get(self._rest, place) if metric["id"].endswith(".currentOffset")
+            ]
+            if names:
+                asked = urllib.parse.urlencode({"get": ",".join(names)})
+                for metric in _get(self._rest, f"{place}?{asked}"):
+                    found[metric["id"]] = int(metric["value"]) + 1
+        return found
+
+
+def kafka_table(
+    name: str,
+    columns: str,
+    servers: str,
+    topic: str,
+    *,
+    bounded: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> str:
+    """`create table` for a topic of JSON: read from its beginning, without end or to where it ends now; or written."""
+    chosen = {
+        "connector": "kafka",
+        "topic": topic,
+        "properties.bootstrap.servers": servers,
+        "scan.startup.mode": "earliest-offset",
+        "scan.bounded.mode": "latest-offset" if bounded else "unbounded",
+        "format": "json",
+        **(options or {}),
+    }
+    return f"create temporary table {name} ({columns}) with ({_options(chosen)})"
+
+
+def nowhere_table(name: str, columns: str) -> str:
+    """`create table` for a sink that computes every row and keeps none."""
+    return f"create temporary table {name} ({columns}) with ({_options({'connector': 'blackhole'})})"
+
+
+def _options(chosen: Mapping[str, str]) -> str:
+    return ", ".join(f"'{name}' = '{value}'" for name, value in chosen.items())
+
+
+def _settings(
+    parallelism: int, state: str, checkpoints: float | None, place: Path, rest: int
+) -> dict[str, str]:
+    kept: dict[str, str] = {}
+    if checkpoints is not None:
+        kept = {
+            "execution.checkpointing.interval": f"{round(checkpoints * 1000)} ms",
+            "execution.checkpointing.dir": (place / "checkpoints").as_uri(),
+            "execution.checkpointing.incremental": "true",
+        }
+    return {
+        "execution.target": "local",
+        "parallelism.default": str(parallelism),
+        "pipeline.object-reuse": "true",
+        "state.backend.type": "hashmap" if state == "heap" else "rocksdb",
+        "taskmanager.memory.managed.size": "64m" if state == "heap" else "512m",
+        "taskmanager.memory.network.min": "128m",
+        "taskmanager.memory.network.max": "128m",
+        "table.local-time-zone": "UTC",
+        "rest.bind-port": str(rest),
+        "rest.address": "127.0.0.1",
+        "metrics.fetcher.update-interval": "50",
+        "io.tmp.dirs": str(place),
+        **kept,
+    }
+
+
+def _launch(place: Path, memory: str) -> Any:
+    """A JVM with Flink's jars that takes calls from Python, as Spark's does."""
+    import pyspark
+    from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+    (place / "log4j2.properties").write_text(_LOG4J)
+    bridge = next((Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar"))
+    options = [
+        f"-Xms{memory}",
+        f"-Xmx{memory}",
+        "-Duser.timezone=UTC",
+        f"-Dlog4j2.configurationFile={(place / 'log4j2.properties').as_uri()}",
+        *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED),
+        "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+        "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+    ]
+    port, process = launch_gateway(
+        jarpath=str(bridge),
+        classpath=os.pathsep.join(map(str, fetch("flink", lock=LOCK))),
+        javaopts=options,
+        java_path=str(find_java().executable),
+        die_on_exit=True,
+        return_proc=True,
+        redirect_stderr=None,
+    )
+    parameters = GatewayParameters(port=port, auto_convert=True)
+    return JavaGateway(gateway_parameters=parameters, java_process=process)
+
+
+def _executed(tables: Any, statement: str) -> Any:
+    """Have a statement run; what Flink says against it is told while its JVM still answers."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return tables.executeSql(statement)
+    except Py4JJavaError as error:
+        raise ValueError(f"Flink refused `{statement}`: {error}") from error
+
+
+def _measured(seen: list[tuple[float, int]], warm: int, events: int) -> Taken:
+    """The seconds between the moments at which `warm` and `warm + events` had been taken, between two looks in proportion."""
+    return Taken(events, _moment(seen, warm + events) - _moment(seen, warm))
+
+
+def _moment(seen: list[tuple[float, int]], count: int) -> float:
+    for (before, fewer), (after, more) in pairwise(seen):
+        if fewer <= count <= more:
+            done = 1 << 62  # the job's end, not a count: the last events may have come at any time before it
+            share = 1.0 if more == done else (count - fewer) / max(more - fewer, 1)
+            return before + (after - before) * share
+    raise ValueError(f"{count} events were never reached; seen: {seen[-3:]}")
+
+
+def _get(port: int, place: str) -> Any:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{place}", timeout=10) as answer:
+        return json.load(answer)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
