@@ -9,6 +9,7 @@ AfterWatermark(early=Every(period=30000000), late=AfterCount(rows=1))
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -178,24 +179,36 @@ def may_finish(trigger: Trigger) -> bool:
             return True
 
 
-def asks_clock(trigger: Trigger | None) -> bool:
+def parts_of(trigger: Trigger) -> Iterator[Trigger]:
+    """The trigger and everything it is made of.
+
+    >>> [type(part).__name__ for part in parts_of(repeatedly(after_watermark(late=after_count(1))))]
+    ['Repeatedly', 'AfterWatermark', 'AfterCount']
+    """
+    yield trigger
+    match trigger:
+        case AfterWatermark(early, late):
+            inside: tuple[Trigger | None, ...] = (early, late)
+        case AnyOf(parts) | AllOf(parts) | EachOf(parts):
+            inside = parts
+        case Repeatedly(part):
+            inside = (part,)
+        case OrFinally(part, until):
+            inside = (part, until)
+        case _:
+            inside = ()
+    for each in inside:
+        if each is not None:
+            yield from parts_of(each)
+
+
+def asks_clock(trigger: Trigger) -> bool:
     """Whether processing time plays a part in the trigger.
 
     >>> asks_clock(after_watermark(early=every("1 minute"))), asks_clock(after_count(1))
     (True, False)
     """
-    match trigger:
-        case Every():
-            return True
-        case AfterWatermark(early, late):
-            return asks_clock(early) or asks_clock(late)
-        case AnyOf(parts) | AllOf(parts) | EachOf(parts):
-            return any(map(asks_clock, parts))
-        case Repeatedly(part):
-            return asks_clock(part)
-        case OrFinally(part, until):
-            return asks_clock(part) or asks_clock(until)
-    return False
+    return any(isinstance(part, Every) for part in parts_of(trigger))
 
 
 @dataclass(frozen=True)

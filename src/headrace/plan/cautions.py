@@ -9,6 +9,7 @@ from headrace.plan.graph import Graph
 from headrace.plan.nodes import Match, Node, Ref, RowPattern, Sink, Sql, WindowAggregate
 from headrace.plan.pattern_rules import grows
 from headrace.sql.pattern import endless
+from headrace.triggers import AfterWatermark, parts_of
 from headrace.windows import Session
 
 Caution = Callable[[Graph, Node], Iterator[tuple[str, str]]]
@@ -52,21 +53,35 @@ def _endless_match(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         )
 
 
-def _swallowed_sessions(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
-    if not isinstance(node, WindowAggregate) or not isinstance(node.window, Session):
+def _moving_bounds(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if (
+        not isinstance(node, WindowAggregate)
+        or node.emission.fires_once
+        or node.emission.mode == "retracting"
+    ):
         return
-    if node.emission.fires_once or node.emission.mode == "retracting":
+    if isinstance(node.window, Session):
+        told = "a session that is swallowed by a longer one stays in `{}`"
+    elif node.window.order_dependent:
+        told = "a window ends where its last row is, so that each early pane has a `window` of its own and stays in `{}`"
+    else:
         return
     for sink in graph.sinks:
-        if (
-            getattr(sink.connector, "key", None)
-            and node in graph.upstream(sink)
-            and sink.input.output != "late"
-        ):
-            yield (
-                f"a session that is swallowed by a longer one stays in `{sink.name}`",
-                'mode="retracting" removes it',
-            )
+        by_window = node in graph.upstream(sink) and "window" in (getattr(sink.connector, "key", None) or ())
+        if by_window and sink.input.output != "late":
+            yield told.format(sink.name), 'mode="retracting" removes it'
+
+
+def _late_in_order(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, WindowAggregate) or not node.window.order_dependent:
+        return
+    if any(
+        isinstance(part, AfterWatermark) and part.late is not None for part in parts_of(node.emission.trigger)
+    ):
+        yield (
+            f"{type(node.window).__name__.lower()} windows take rows in order, so the late part of the trigger never fires",
+            "leave it out; late rows are in .late",
+        )
 
 
 def _growing_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
@@ -78,6 +93,7 @@ _CAUTIONS: tuple[Caution, ...] = (
     _unread,
     _dropping_sql,
     _endless_match,
-    _swallowed_sessions,
+    _moving_bounds,
+    _late_in_order,
     _growing_pattern,
 )
