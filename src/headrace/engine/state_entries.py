@@ -47,6 +47,11 @@ class StateFiles:
         reader = self.spark.read.format("statestore").option("path", str(self.checkpoint / "spark"))
         return (reader.option("stateVarName", variable) if variable else reader).load()
 
+    def entries(self, variable: str) -> DataFrame:
+        """The entries of a map variable: key, slot and bytes."""
+        slot = F.col("user_map_key.value").alias("slot")
+        return self.frame(variable).select("key", slot, "user_map_value.value")
+
 
 def entries_of(files: StateFiles, node: Node, trunk: DataFrame, *, key: str | None, limit: int) -> Found:
     """What the state of a step holds.
@@ -83,8 +88,7 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     if (view := kernel.StateView.of(trunk._jdf)) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
         return [_native(files, kernel.NativeView.of(trunk._jdf), names)]
-    entry = files.frame(WINDOWS)
-    stored = entry.select("key", F.col("user_map_key.value").alias("slot"), "user_map_value.value")
+    stored = files.entries(WINDOWS)
     parts = [(WINDOWS, DataFrame(view.windows(stored._jdf), files.spark))]
     if view.ordered():
         parts.append((WAITING, DataFrame(view.waiting(stored._jdf), files.spark)))
@@ -94,8 +98,7 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
 def _matches(files: StateFiles, node: Match | RowPattern, trunk: DataFrame) -> list[tuple[str, DataFrame]]:
     """Partial matches, or the match that is open, and rows that wait for the watermark."""
     kernel = files.spark._jvm.org.apache.spark.sql.headrace  # type: ignore[union-attr]
-    stored = files.frame(MATCHES).select("key", "user_map_value.value")
-    rows = files.frame(WAITING).select("key", "list_element.value")
+    stored = files.entries(MATCHES)
     if isinstance(node, Match):
         view = kernel.patterns.MatchView.of(trunk._jdf)
         found = view.partials(stored._jdf)
@@ -104,7 +107,7 @@ def _matches(files: StateFiles, node: Match | RowPattern, trunk: DataFrame) -> l
         found = view.searches(stored._jdf)
     return [
         (MATCHES, DataFrame(found, files.spark)),
-        (WAITING, DataFrame(view.waiting(rows._jdf), files.spark)),
+        (WAITING, DataFrame(view.waiting(stored._jdf), files.spark)),
     ]
 
 

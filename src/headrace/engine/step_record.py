@@ -36,6 +36,9 @@ from headrace.windows import Trailing
 NAME = "step.json"
 STATELESS: dict[str, str] = {"step": "stateless"}
 
+_IN_ORDER = {"layout": "one entry a key"}
+"""How the kernel keeps the state of patterns; it once kept rows that wait in a list of their own."""
+
 Record = dict[str, str]
 """What matters of a step for its state, in words, by the name of each thing."""
 
@@ -127,7 +130,7 @@ def _window(node: WindowAggregate, by_clock: bool) -> Record:
 def _match(node: Match, by_clock: bool) -> Record:
     """What a match gives is computed from its rows when it is found: it is not in the state."""
     said = {name: _plain(value) for name, value in match_of(node, _text).items() if name != "select"}
-    return {"keys": _named(node.keys), **said, "time": "clock" if by_clock else "event"}
+    return {"keys": _named(node.keys), **said, "time": "clock" if by_clock else "event", **_IN_ORDER}
 
 
 def _row_pattern(node: RowPattern) -> Record:
@@ -143,6 +146,7 @@ def _row_pattern(node: RowPattern) -> Record:
         "skip": " ".join((clause.skip, *clause.skip_to)),
         "rows": clause.rows,
         "within": within,
+        **_IN_ORDER,
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace import Pipeline, connect, windows
+from headrace import Pipeline, connect, patterns, windows
 from headrace.connectors.failpoints import Crash, armed
 from headrace.engine.state import state_of
 from headrace.engine.windowing import Counts, windowed
@@ -59,6 +59,33 @@ def test_rows_add_up_over_runs_and_over_a_death_after_the_commit(spark: SparkSes
     log = (tmp_path / "checkpoint" / "queries" / "sums" / "balance.jsonl").read_text().splitlines()
     assert json.loads(log[-1])["sum"]["rows"] == 5
     assert json.loads(log[-1])["sum"]["late"] == 1
+
+
+def test_rows_that_no_step_of_a_pattern_takes_are_counted_and_given_out_if_late(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    feed, out, late = connect.memory(), connect.memory(), connect.memory()
+    pipeline = Pipeline("sifted")
+    rows = pipeline.read("rows", feed, schema="k string, v int, ts timestamp").event_time("ts")
+    pair = patterns.step("one", "v = 1").followed_by("two", "v = 2 and one.k = k")
+    found = rows.key_by("k").match("pairs", pair, within="1 minute", select={"at": "two.ts"})
+    found.write("out", out)
+    found.late.write("late", late)
+
+    def run(**how: Any) -> str:
+        with pipeline.start(checkpoint=tmp_path / "checkpoint", **how) as running:
+            running.wait(timeout=300)
+            return str(running.status().steps["pairs"])
+
+    # Only the last row moves the watermark, and it is one that the pattern has no use for.
+    feed.add(row("a", 5), row("a", 6) | {"v": 7}, row("b", 90) | {"v": None})
+    assert run(once=True) == "3 rows = 3 taken"
+    feed.add(row("a", 60) | {"v": 2}, row("a", 61) | {"v": 7}, row("a", 91) | {"v": 7})
+    assert run(once=True) == "3 rows = 1 taken + 2 late"
+    feed.add(row("a", 92), row("a", 93) | {"v": 2}, row("a", 94) | {"v": 7})
+    assert run(finish=True) == "3 rows = 3 taken"
+    assert sorted(one["v"] for one in late.contents()) == [2, 7]
+    assert [one["at"].second for one in out.contents()] == [33]
 
 
 def test_a_batch_that_is_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -253,3 +254,35 @@ def test_a_pattern_that_was_declared_differently_is_refused(spark: SparkSession,
         PlanError, match=r"another declaration: steps were `low\(amount = 1\).*are `low\(amount = 2\)"
     ):
         run("amount = 2")
+
+
+def test_matches_go_on_after_their_state_was_repartitioned(spark: SparkSession, tmp_path: Path) -> None:
+    feed = connect.memory(rows=[payment("a", 1, 1), payment("b", 1, 1), payment("a", 1, 20)])
+    out = connect.memory()
+    pipeline = Pipeline("rises")
+    tx = pipeline.read("tx", feed, schema=SCHEMA).event_time("ts", out_of_order="10 seconds")
+    rise = patterns.step("low", "amount = 1").followed_by("high", "amount = 200")
+    select = {"high": "high.amount", "at": "low.ts"}
+    tx.key_by("card").match("rise", rise, within="1 hour", select=select).write("out", out)
+    pipeline.run(once=True, checkpoint=tmp_path)
+    # More rows wait than one entry holds.
+    feed.add(*(payment("a", 1, 20) for _ in range(300)), payment("a", 200, 21), payment("b", 200, 20))
+    pipeline.run(once=True, checkpoint=tmp_path)
+    assert repartition(pipeline.check(), tmp_path, 3) == {"rise": (2, 3)}
+    [state] = state_of(pipeline.check(), tmp_path)
+    assert state.found.counts == {"matches": 2, "waiting": 303}
+    feed.add(payment("c", 1, 100))
+    pipeline.run(finish=True, checkpoint=tmp_path)
+    found = sorted((row["card"], row["at"].timestamp(), row["high"]) for row in out.contents())
+    assert found == [("a", 1, 200), ("b", 1, 200)]
+
+
+def test_matches_of_an_older_layout_are_refused(tmp_path: Path) -> None:
+    pipeline = Pipeline("rises")
+    tx = pipeline.read("tx", connect.memory(rows=[payment("a", 1, 1)]), schema=SCHEMA).event_time("ts")
+    tx.key_by("card").match("rise", patterns.step("low", "amount = 1")).write("out", connect.memory())
+    pipeline.run(once=True, checkpoint=tmp_path)
+    record = tmp_path / "queries" / "rise" / "step.json"
+    record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k != "layout"}))
+    with pytest.raises(PlanError, match="layout was `nothing`, is `one entry a key`"):
+        pipeline.run(once=True, checkpoint=tmp_path)

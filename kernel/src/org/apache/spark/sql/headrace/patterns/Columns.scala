@@ -31,6 +31,9 @@ trait InOrderStep extends Serializable {
   /** Whether a row can make a difference; one that can't need not wait, nor be taken. */
   def matters(row: InternalRow): Boolean = true
 
+  /** Columns of which a row that makes a difference satisfies one; none where that can't be said. */
+  def conditions: Seq[Attribute] = Nil
+
   /** A matcher of its own for each task. */
   def matcher(): Matcher
 }
@@ -49,6 +52,7 @@ final class Columns(
   val input: Seq[Attribute] = raw ++ added.map(_.toAttribute)
   val keys: Seq[Attribute] = keyNames.map(name => raw.find(_.name == name).getOrElse(
     throw new IllegalArgumentException(s"a key must be a column here, got $name")))
+  val ts: Attribute = input.find(_.name == "__ts").get
   private val side = new Layout(input, keys, Nil, Nil, Everything)
 
   /** The columns that the user sees: those of a row that is kept. */
@@ -68,6 +72,10 @@ final class Columns(
   @transient lazy val complete: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), raw)
 
   @transient lazy val kept: UnsafeProjection = UnsafeProjection.create(visible, input)
+
+  /** A row as it waits in state: without its position, which it is not asked for again. Reuses its result. */
+  @transient lazy val waiting: UnsafeProjection = UnsafeProjection.create(
+    input.map(a => if (a.name == "__position") Literal(null, a.dataType) else a), input)
   @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
 
   /** The events of a batch's rows of one key, in arrival order. */

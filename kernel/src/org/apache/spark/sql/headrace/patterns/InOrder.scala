@@ -6,9 +6,7 @@ package org.apache.spark.sql.headrace.patterns
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.headrace.windows.{Counts, Event, Now, Reason, Store, Time, Waiting}
-
-import scala.collection.mutable
+import org.apache.spark.sql.headrace.windows.{Backlog, Counts, Event, Held, Now, Piece, Reason, Store, Time}
 
 /**
  * What a step does with one key: it gives its matcher the rows in order.
@@ -22,40 +20,41 @@ final class InOrder(step: InOrderStep, counts: Counts) {
   private val arrival = step.arrival || step.clockTime
   private val bytes = new Output(256, -1)
 
-  /** What a key remembers, besides the rows that wait. */
-  private final class Key(var earliest: Long, var wake: Long, val memory: matcher.Memory)
+  /** What a key remembers, with the rows that wait. */
+  private final class Key(var wake: Long, val memory: matcher.Memory, val backlog: Backlog)
 
   /** A batch's rows of the key. */
   def rows(key: InternalRow, store: Store, events: Iterator[Event], now: Now, out: Tagged): Unit = {
     val before = store.get(0)
     val own = read(before)
     release(key, store, own, now, out)
-    val waits = mutable.ArrayBuffer.empty[Array[Byte]]
-    events.foreach { event =>
-      counts.add(Counts.Rows, 1)
-      event.time match {
-        case None => late(event, now, Reason.NoEventTime, out)
-        case Some(time) if time < 0 || (!arrival && time < now.watermark) => late(event, now, Reason.TooLate, out)
-        case Some(_) if !step.matters(event.row) => counts.add(Counts.Folded, 1)
-        case Some(time) if arrival => take(key, own, event.row.copy(), time, out)
-        case Some(time) =>
-          waits += Waiting.write(time, event.row)
-          own.earliest = math.min(own.earliest, time)
-          counts.add(Counts.Pending, 1)
+    var came, waits, passed = 0L
+    while (events.hasNext) {
+      val event = events.next()
+      came += 1
+      if (event.at == Time.None) late(event, now, Reason.NoEventTime, out)
+      else if (event.at < 0 || (!arrival && event.at < now.watermark)) late(event, now, Reason.TooLate, out)
+      else if (!step.matters(event.row)) passed += 1
+      else if (arrival) take(key, own, event.row.copy(), event.at, out)
+      else {
+        own.backlog.add(event.at, step.columns.waiting(event.row))
+        waits += 1
       }
     }
-    store.append(waits.toSeq)
+    counts.add(Counts.Rows, came)
+    counts.add(Counts.Folded, passed)
+    counts.add(Counts.Pending, waits)
     if (arrival && now.ended) matcher.finish(key, own.memory, out)
-    keep(store, own, before)
+    keep(store, own, before, now)
   }
 
-  /** A timer of the key has come; `due` is its millisecond. */
+  /** A timer of the key has come; `due` is its millisecond. The store has taken it out. */
   def visit(key: InternalRow, store: Store, due: Long, now: Now, out: Tagged): Unit = {
     val before = store.get(0)
     val own = read(before)
     if (own.wake <= due) own.wake = Long.MaxValue
     release(key, store, own, now, out)
-    keep(store, own, before)
+    keep(store, own, before, now)
   }
 
   /** Everything of one key at once, then the end: a batch. */
@@ -72,14 +71,10 @@ final class InOrder(step: InOrderStep, counts: Counts) {
   }
 
   private def release(key: InternalRow, store: Store, own: Key, now: Now, out: Tagged): Unit = {
-    if (own.earliest < now.watermark) {
-      val (ready, rest) = store.waiting.toVector.partition(Waiting.time(_) < now.watermark)
-      ready.sortBy(Waiting.time).foreach { row =>
-        counts.add(Counts.Pending, -1)
-        take(key, own, Waiting.read(row).row, Waiting.time(row), out)
-      }
-      store.replace(rest)
-      own.earliest = if (rest.isEmpty) Long.MaxValue else rest.map(Waiting.time).min
+    if (own.backlog.earliest < now.watermark) {
+      val ready = own.backlog.release(now.watermark, store)
+      counts.add(Counts.Pending, -ready.length)
+      ready.foreach(held => take(key, own, held.row, held.time, out))
     }
     if (now.watermark != Time.None) matcher.advance(key, own.memory, now.watermark, out)
     if (now.ended) matcher.finish(key, own.memory, out)
@@ -96,58 +91,79 @@ final class InOrder(step: InOrderStep, counts: Counts) {
     out.late(event, now, reason)
   }
 
-  private def keep(store: Store, own: Key, before: Array[Byte]): Unit = {
-    val first = if (own.earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(own.earliest, 1000L) + 1
-    val at = math.min(first, Time.millis(matcher.due(own.memory)))
-    if (at < own.wake) {
-      own.wake = at
-      store.wake(at)
-    }
-    if (own.earliest == Long.MaxValue && matcher.isEmpty(own.memory)) {
+  private def keep(store: Store, own: Key, before: Array[Byte], now: Now): Unit = {
+    val earliest = own.backlog.earliest
+    arm(store, own, earliest, now)
+    if (earliest == Long.MaxValue && matcher.isEmpty(own.memory)) {
       if (before != null) store.remove(0)
     } else {
-      val after = write(own)
+      val after = write(own, store)
       if (!java.util.Arrays.equals(before, after)) store.put(0, after)
     }
   }
 
-  private def write(own: Key): Array[Byte] = {
+  /** One timer for a key. One that has come already is set anew, so that a key that had rows isn't visited besides. */
+  private def arm(store: Store, own: Key, earliest: Long, now: Now): Unit = {
+    val first = if (earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(earliest, 1000L) + 1
+    val at = math.min(first, Time.millis(matcher.due(own.memory)))
+    if (at < own.wake || own.wake <= Time.floor(now.watermark)) {
+      if (own.wake != Long.MaxValue) store.cancel(own.wake)
+      own.wake = at
+      if (at != Long.MaxValue) store.wake(at)
+    }
+  }
+
+  private def write(own: Key, store: Store): Array[Byte] = {
     bytes.clear()
     bytes.writeByte(InOrder.Format)
     bytes.writeInt(step.fingerprint)
-    bytes.writeLong(own.earliest)
     bytes.writeLong(own.wake)
     bytes.writeBoolean(!matcher.isEmpty(own.memory))
     if (!matcher.isEmpty(own.memory)) matcher.write(own.memory, bytes)
+    own.backlog.write(bytes, store)
     bytes.toBytes
   }
 
   private def read(stored: Array[Byte]): Key =
-    if (stored == null) new Key(Long.MaxValue, Long.MaxValue, matcher.empty)
+    if (stored == null) new Key(Long.MaxValue, matcher.empty, new Backlog)
     else {
       val in = InOrder.opened(stored, step.fingerprint)
-      new Key(in.readLong(), in.readLong(), if (in.readBoolean()) matcher.read(in) else matcher.empty)
+      val wake = in.readLong()
+      val memory = if (in.readBoolean()) matcher.read(in) else matcher.empty
+      new Key(wake, memory, InOrder.backlog(in, stored))
     }
 }
 
 object InOrder {
-  private val Format = 1
+  /** Raised with every change of what is written: state of another version is refused. */
+  private val Format = 2
 
-  /** Stored bytes, after what tells them from those of another declaration: earliest, wake, whether a memory follows. */
+  /** Stored bytes, after what tells them from those of another declaration: wake, whether a memory follows, backlog. */
   private def opened(stored: Array[Byte], fingerprint: Int): Input = {
     val in = new Input(stored)
     if (in.readByte() != Format || in.readInt() != fingerprint) {
       throw new IllegalStateException(
-        "the checkpoint holds matches of another declaration of this step (its pattern or its columns have changed); " +
-          "name the step anew or delete its checkpoint")
+        "the checkpoint holds matches of another declaration of this step (its pattern or its columns have changed) or " +
+          "of another version; name the step anew or delete its checkpoint")
     }
     in
   }
 
-  /** Stored bytes where a matcher's memory begins, if there is one. */
-  def memory(stored: Array[Byte], fingerprint: Int): Option[Input] = {
-    val in = opened(stored, fingerprint)
-    in.skip(16L)
-    if (in.readBoolean()) Some(in) else None
+  private def backlog(in: Input, stored: Array[Byte]): Backlog = {
+    val backlog = new Backlog
+    backlog.read(in, stored)
+    backlog
   }
+
+  /** What slot 0 of a key holds: a matcher's memory, if there is one, and the newest rows that wait. */
+  def stored(bytes: Array[Byte], fingerprint: Int, matcher: Matcher): (Option[matcher.Memory], Iterator[Held]) = {
+    val in = opened(bytes, fingerprint)
+    in.skip(8L)
+    val memory = if (in.readBoolean()) Some(matcher.read(in)) else None
+    (memory, backlog(in, bytes).inside)
+  }
+
+  /** Rows that wait, from any slot of a key. */
+  def waiting(slot: Long, bytes: Array[Byte], fingerprint: Int, matcher: Matcher): Iterator[Held] =
+    if (slot == 0) stored(bytes, fingerprint, matcher)._2 else Piece.rows(bytes, 0, bytes.length)
 }

@@ -7,11 +7,12 @@ import org.apache.spark.sql.{Dataset, Encoders, Row}
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.catalyst.analysis.UnresolvedDeserializer
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
-import org.apache.spark.sql.catalyst.expressions.AttributeReference
-import org.apache.spark.sql.catalyst.plans.logical.MapGroups
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, UnsafeRow}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MapGroups}
 import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
 import org.apache.spark.sql.headrace.Together
-import org.apache.spark.sql.headrace.windows.{Counts, Now, SparkStore, Time, WholeRow, WindowOperator}
+import org.apache.spark.sql.headrace.windows.{Counts, Handle, Now, RowCopy, RowKey, Time, WholeRow, WindowOperator}
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types.{ObjectType, StructField, StructType}
 
@@ -26,14 +27,22 @@ object InOrderOperator {
 
   /** Any step over a stream, which has a watermark unless the clock is its time. */
   def apply(frame: Dataset[Row], step: InOrderStep, counts: Counts): Dataset[Row] = {
-    WindowOperator.quietTimers()
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val analysed = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
-    val (child, renamed) = WindowOperator.hidden(step.columns.over(analysed))
+    val (child, renamed) = WindowOperator.hidden(sifted(session, step, counts, step.columns.over(analysed)))
     val (keys, keyed) = WindowOperator.constant(step.columns.keys.map(k => renamed(k.exprId)), child)
-    val node = WindowOperator.node(new InOrderProcessor(step, counts), step.clockTime, keys, Together.over(session, keys, keyed))
+    val processor = new InOrderProcessor(step, RowKey.encoder(keys), counts)
+    val node = WindowOperator.node(
+      processor, step.clockTime, keys, Together.over(session, keys, keyed), RowCopy(), processor.encoder)
     classic.Dataset.ofRows(session, WindowOperator.serialized(node, node.outputObjAttr, step.columns.output))
   }
+
+  private def sifted(session: classic.SparkSession, step: InOrderStep, counts: Counts, plan: LogicalPlan): LogicalPlan =
+    if (step.conditions.isEmpty) plan
+    else {
+      Together.plannedBy(session, Sieve.Planned)
+      Sieve(step, step.conditions, step.columns.ts, counts, plan)
+    }
 
   /** Any step over rows that are all there: each key's rows in order, then the end. */
   def batch(frame: Dataset[Row], step: InOrderStep): Dataset[Row] = {
@@ -56,32 +65,46 @@ private final class KeyRows(columns: Columns) {
     if (columns.keys.isEmpty) InternalRow.empty else toCatalyst(key).asInstanceOf[InternalRow]
 }
 
-/** Runs a step's per-key logic on Spark's state: one entry for each key, and a list of rows that wait. */
-final class InOrderProcessor(val step: InOrderStep, counts: Counts)
-    extends StatefulProcessor[Row, InternalRow, InternalRow] {
-  @transient private var store: SparkStore = _
+/**
+ * Runs a step's per-key logic on Spark's state: one entry for each key, and more where many rows wait.
+ *
+ * @param encoder of keys as rows, as Spark knows them
+ */
+final class InOrderProcessor(val step: InOrderStep, val encoder: ExpressionEncoder[Any], counts: Counts)
+    extends StatefulProcessor[InternalRow, InternalRow, InternalRow] {
+  @transient private var store: KeyStore = _
   @transient private lazy val logic = new InOrder(step, counts)
   @transient private lazy val out = new Tagged(step.columns)
-  @transient private lazy val keys = new KeyRows(step.columns)
 
   override def init(output: OutputMode, time: TimeMode): Unit = {
-    val handle = getHandle
-    counts.begin(handle)
-    store = new SparkStore(
-      handle,
-      handle.getMapState("matches", Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE),
-      handle.getListState("waiting", Encoders.BINARY, TTLConfig.NONE))
+    counts.begin(getHandle)
+    getHandle.getMapState(KeyStore.Name, Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE)
+    getHandle match {
+      case task: StatefulProcessorHandleImpl =>
+        val state = Handle.store(task)
+        val wakes = new Wakes(state, time, encoder)
+        Handle.setTimers(task, wakes)
+        store = new KeyStore(task, state, wakes)
+      case _ => // on the driver Spark asks for the shape of the state only
+    }
   }
 
-  override def handleInputRows(key: Row, rows: Iterator[InternalRow], times: TimerValues): Iterator[InternalRow] = {
-    logic.rows(keys(key), store, step.columns.events(rows), now(times), out)
+  override def handleInputRows(
+      key: InternalRow, rows: Iterator[InternalRow], times: TimerValues): Iterator[InternalRow] = {
+    store.bind(key.asInstanceOf[UnsafeRow])
+    logic.rows(own(key), store, step.columns.events(rows), now(times), out)
     out.take()
   }
 
-  override def handleExpiredTimer(key: Row, times: TimerValues, timer: ExpiredTimerInfo): Iterator[InternalRow] = {
-    logic.visit(keys(key), store, timer.getExpiryTimeInMs(), now(times), out)
+  override def handleExpiredTimer(
+      key: InternalRow, times: TimerValues, timer: ExpiredTimerInfo): Iterator[InternalRow] = {
+    store.bind(key.asInstanceOf[UnsafeRow])
+    logic.visit(own(key), store, timer.getExpiryTimeInMs(), now(times), out)
     out.take()
   }
+
+  /** Without key columns Spark's key is a constant, which is none of ours. */
+  private def own(key: InternalRow): InternalRow = if (step.columns.keys.isEmpty) InternalRow.empty else key
 
   private def now(times: TimerValues): Now = {
     val clock = Time.micros(times.getCurrentProcessingTimeInMs())

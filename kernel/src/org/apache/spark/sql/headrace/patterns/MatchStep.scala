@@ -12,12 +12,12 @@ import org.apache.spark.sql.types._
 /**
  * A step with a pattern, ready to run.
  *
- * @param conditions for each condition what it says of rows matched so far; null where it looks at the row alone. The part
+ * @param navigated for each condition what it says of rows matched so far; null where it looks at the row alone. The part
  *                   that does is a column, which Spark has computed before
  * @param measures what a match gives, by name
  */
 final class MatchStep(
-    val spec: Spec, val columns: Columns, conditions: IndexedSeq[Navigated], measures: Seq[Navigated])
+    val spec: Spec, val columns: Columns, navigated: IndexedSeq[Navigated], measures: Seq[Navigated])
     extends InOrderStep {
   override def arrival: Boolean = spec.arrival
   override def clockTime: Boolean = spec.clockTime
@@ -27,17 +27,19 @@ final class MatchStep(
     spec.steps, spec.conditions, spec.elements, spec.within, spec.between, spec.skip, spec.arrival,
     Columns.struct(columns.visible).sql).toString.hashCode
 
-  override def matcher(): Matcher =
+  override def matcher(): AutomatonMatcher =
     new AutomatonMatcher(spec, new Compiler(spec).automaton, new MatchRules, columns.visible.size)
 
   @transient private lazy val places =
-    conditions.indices.map(i => columns.input.indexWhere(_.name == MatchStep.condition(i))).toArray
+    navigated.indices.map(i => columns.input.indexWhere(_.name == MatchStep.condition(i))).toArray
 
   /** Whether a row that satisfies no condition changes nothing: not where the next row counts, whichever it is. */
   private val selective = MatchStep.selective(spec.elements, whole = true) &&
-    conditions.indices.forall(i => columns.input.exists(_.name == MatchStep.condition(i)))
+    navigated.indices.forall(i => columns.input.exists(_.name == MatchStep.condition(i)))
 
   override def matters(row: InternalRow): Boolean = !selective || places.exists(satisfied(row, _))
+
+  override def conditions: Seq[Attribute] = if (selective) columns.added.map(_.toAttribute) else Nil
 
   private def satisfied(row: InternalRow, place: Int): Boolean = !row.isNullAt(place) && row.getBoolean(place)
 
@@ -47,7 +49,7 @@ final class MatchStep(
 
     override def holds(condition: Int, row: InternalRow, matched: Matched): Boolean =
       (places(condition) < 0 || satisfied(row, places(condition))) &&
-        (conditions(condition) == null || conditions(condition).holds(row, matched))
+        (navigated(condition) == null || navigated(condition).holds(row, matched))
 
     override def kept(row: InternalRow): UnsafeRow = columns.kept(row).copy()
 

@@ -8,28 +8,28 @@ import org.apache.spark.sql.catalyst.CatalystTypeConverters.createToScalaConvert
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.headrace.windows.Waiting
+import org.apache.spark.sql.headrace.windows.Held
 import org.apache.spark.sql.types._
 
 import scala.jdk.CollectionConverters._
 
 /** The state of a step with a pattern as rows that people can read: partial matches, and rows that wait. */
 final class MatchView(step: MatchStep) {
-  /** Partial matches, from rows of `key` and `bytes`: the entries of the state `matches`. */
+  /** Partial matches, from rows of `key`, `slot` and `bytes`: the entries of the state `matches`. */
   def partials(entries: Dataset[Row]): Dataset[Row] = {
     val (declared, shape) = (step, MatchView.partials(step))
     entries.mapPartitions { (rows: Iterator[Row]) =>
       val reader = new MatchReader(declared)
-      rows.flatMap(row => reader.partials(row.getStruct(0), row.getAs[Array[Byte]](1)))
+      rows.filter(_.getLong(1) == 0).flatMap(row => reader.partials(row.getStruct(0), row.getAs[Array[Byte]](2)))
     }(Encoders.row(shape))
   }
 
-  /** Rows that wait, from rows of `key` and `bytes`: the entries of the state `waiting`. */
+  /** Rows that wait, from the same. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val (declared, shape) = (step, MatchView.waiting(step))
     entries.mapPartitions { (rows: Iterator[Row]) =>
       val reader = new MatchReader(declared)
-      rows.map(row => reader.waiting(row.getStruct(0), row.getAs[Array[Byte]](1)))
+      rows.flatMap(row => reader.waiting(row.getStruct(0), row.getLong(1), row.getAs[Array[Byte]](2)))
     }(Encoders.row(shape))
   }
 }
@@ -55,20 +55,21 @@ object MatchView {
 
 /** Reads stored bytes. */
 private final class MatchReader(step: MatchStep) {
-  private val codec = new PartialsCodec(new Compiler(step.spec).automaton, step.columns.visible.size)
+  private val matcher = step.matcher()
   private val shown = createToScalaConverter(Columns.struct(step.columns.visible))
   private val time = createToScalaConverter(TimestampType)
 
   def partials(key: Row, stored: Array[Byte]): Seq[Row] =
-    InOrder.memory(stored, step.fingerprint).map(codec.read).toSeq.flatMap { memory =>
+    InOrder.stored(stored, step.fingerprint, matcher)._1.toSeq.flatMap { memory =>
       val begun = memory.partial.asScala.filter(_.started).toSeq.distinctBy(_.last)
       begun.map(partial(key, _, complete = false)) ++ memory.complete.asScala.map(partial(key, _, complete = true))
     }
 
-  def waiting(key: Row, stored: Array[Byte]): Row = {
-    val event = Waiting.read(stored)
-    Row(own(key), time(event.time.get), row(step.columns.kept(event.row).copy()))
-  }
+  def waiting(key: Row, slot: Long, stored: Array[Byte]): Iterator[Row] =
+    InOrder.waiting(slot, stored, step.fingerprint, matcher).map(waiting(key, _))
+
+  private def waiting(key: Row, held: Held): Row =
+    Row(own(key), time(held.time), row(step.columns.kept(held.row).copy()))
 
   private def partial(key: Row, one: Partial, complete: Boolean): Row = {
     val matched = new LinkedRows(one.last, step.spec.steps.size)

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.headrace.patterns.{Columns, InOrderStep, Matcher}
+import org.apache.spark.sql.headrace.patterns.{Columns, InOrderStep}
 import org.apache.spark.sql.headrace.windows.Aggregates
 
 import scala.jdk.CollectionConverters._
@@ -26,7 +26,7 @@ final case class RowPatternStep(
     pattern: RowPattern, output: Output, columns: Columns, kept: Seq[Attribute], clockTime: Boolean, fingerprint: Int)
     extends InOrderStep {
   override def arrival: Boolean = false
-  override def matcher(): Matcher =
+  override def matcher(): RowPatternMatcher =
     new RowPatternMatcher(pattern, output, UnsafeProjection.create(kept, columns.input))
 }
 

@@ -8,26 +8,26 @@ import org.apache.spark.sql.catalyst.CatalystTypeConverters.createToScalaConvert
 import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.headrace.patterns.{Columns, InOrder, InOrderProcessor}
-import org.apache.spark.sql.headrace.windows.Waiting
+import org.apache.spark.sql.headrace.windows.Held
 import org.apache.spark.sql.types._
 
 /** The state of a `MATCH_RECOGNIZE` as rows that people can read: the rows of open matches, and rows that wait. */
 final class RowPatternView(step: RowPatternStep) {
-  /** How far each search has come, from rows of `key` and `bytes`: the entries of the state `matches`. */
+  /** How far each search has come, from rows of `key`, `slot` and `bytes`: the entries of the state `matches`. */
   def searches(entries: Dataset[Row]): Dataset[Row] = {
     val declared = step
     entries.mapPartitions { (rows: Iterator[Row]) =>
       val reader = new RowPatternReader(declared)
-      rows.flatMap(row => reader.search(row.getStruct(0), row.getAs[Array[Byte]](1)))
+      rows.filter(_.getLong(1) == 0).flatMap(row => reader.search(row.getStruct(0), row.getAs[Array[Byte]](2)))
     }(Encoders.row(RowPatternView.searches(step)))
   }
 
-  /** Rows that wait, from rows of `key` and `bytes`: the entries of the state `waiting`. */
+  /** Rows that wait, from the same. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val declared = step
     entries.mapPartitions { (rows: Iterator[Row]) =>
       val reader = new RowPatternReader(declared)
-      rows.map(row => reader.waiting(row.getStruct(0), row.getAs[Array[Byte]](1)))
+      rows.flatMap(row => reader.waiting(row.getStruct(0), row.getLong(1), row.getAs[Array[Byte]](2)))
     }(Encoders.row(RowPatternView.waiting(step)))
   }
 }
@@ -51,22 +51,23 @@ object RowPatternView {
 
 /** Reads stored bytes. */
 private final class RowPatternReader(step: RowPatternStep) {
-  private val matcher = step.matcher().asInstanceOf[RowPatternMatcher]
+  private val matcher = step.matcher()
   private val kept = createToScalaConverter(Columns.struct(step.kept))
   private val visible = createToScalaConverter(Columns.struct(step.columns.visible))
   private val time = createToScalaConverter(TimestampType)
 
   def search(key: Row, stored: Array[Byte]): Option[Row] =
-    InOrder.memory(stored, step.fingerprint).map(matcher.read).map { search =>
+    InOrder.stored(stored, step.fingerprint, matcher)._1.map { search =>
       val open = search.at until search.count
       val bounds = Seq(open.headOption, open.lastOption).map(_.map(n => time(search.timeOf(n))).orNull)
       Row(own(key), bounds(0), bounds(1), search.number - 1, open.map(n => kept(search.row(n))))
     }
 
-  def waiting(key: Row, stored: Array[Byte]): Row = {
-    val event = Waiting.read(stored)
-    Row(own(key), time(event.time.get), visible(step.columns.kept(event.row).copy()))
-  }
+  def waiting(key: Row, slot: Long, stored: Array[Byte]): Iterator[Row] =
+    InOrder.waiting(slot, stored, step.fingerprint, matcher).map(waiting(key, _))
+
+  private def waiting(key: Row, held: Held): Row =
+    Row(own(key), time(held.time), visible(step.columns.kept(held.row).copy()))
 
   /** Without key columns Spark's key is a constant, which is none of ours. */
   private def own(key: Row): Row = if (step.columns.keys.isEmpty) Row.empty else key

@@ -8,8 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.Strategy
-import org.apache.spark.sql.execution.{SparkPlan, SQLExecution, UnaryExecNode}
-import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
+import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.headrace.Together
 import org.apache.spark.sql.types.{BinaryType, LongType, TimestampType}
 
@@ -47,22 +46,12 @@ case class CombineExec(step: Step, keys: Seq[Attribute], child: SparkPlan) exten
 
   override protected def doExecute(): RDD[InternalRow] = {
     val (declared, by, columns) = (step, keys, child.output)
-    watermark match {
+    BatchTime.watermark(session, _.isInstanceOf[WindowProcessor]) match {
       case None => child.execute()
       case Some(millis) =>
         child.execute().mapPartitionsInternal(rows => new Combined(rows, declared, by, columns, Time.watermark(millis)))
     }
   }
-
-  /** The watermark of the task that the rows go to, in this batch; none outside of one. */
-  private def watermark: Option[Long] = for {
-    id <- Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
-    running <- Option(SQLExecution.getQueryExecution(id.toLong))
-    task <- running.executedPlan.collectFirst {
-      case t: TransformWithStateExec if t.statefulProcessor.isInstanceOf[WindowProcessor] => t
-    }
-    millis <- task.eventTimeWatermarkForEviction
-  } yield millis
 }
 
 /**

@@ -37,6 +37,13 @@ final class Counts extends AccumulatorV2[Part, java.util.Map[String, java.lang.L
 
   def add(which: Int, n: Long): Unit = current(which) += n
 
+  /** A part that counts by itself, in a task of another kind. */
+  def beside(part: Part): Array[Long] = {
+    val counts = new Array[Long](Counts.Names.size)
+    parts.put(part, counts)
+    counts
+  }
+
   /** A part begins in a task; on the driver, where Spark only asks for the shape of the state, nothing does. */
   def begin(handle: StatefulProcessorHandle): Unit =
     if (TaskContext.get() != null) add(Part(handle.getQueryInfo().getBatchId, Counts.part(handle)))

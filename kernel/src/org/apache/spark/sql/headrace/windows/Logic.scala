@@ -24,7 +24,7 @@ object Reason {
   val Closed = "closed"
 }
 
-/** The state of one key: numbered slots, a list of rows that wait, and timers. */
+/** The state of one key: numbered slots and timers. */
 trait Store {
   def get(slot: Long): Array[Byte]
   def put(slot: Long, value: Array[Byte]): Unit
@@ -38,10 +38,6 @@ trait Store {
   /** The slot that a visit is for, where the store knows it; the store takes it out by itself. */
   def come: Option[(Long, Array[Byte])] = None
 
-  def waiting: Iterator[Array[Byte]]
-  def append(rows: Seq[Array[Byte]]): Unit
-  def replace(rows: Seq[Array[Byte]]): Unit
-
   /** When rows last came for the key, as `Age` writes it; only where keys are forgotten. */
   def age: Array[Byte]
   def age_=(value: Array[Byte]): Unit
@@ -51,6 +47,9 @@ trait Store {
 
   /** Asks for a visit when the step's time is at this millisecond. */
   def wake(millis: Long): Unit
+
+  /** Takes back what `wake` asked for; a store that doesn't know how visits in vain. */
+  def cancel(millis: Long): Unit = ()
 }
 
 /** Where results go. */

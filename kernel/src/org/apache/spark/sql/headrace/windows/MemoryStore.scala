@@ -8,7 +8,6 @@ import scala.collection.mutable
 /** The state of one key in memory. */
 final class MemoryStore extends Store {
   private val slots = mutable.TreeMap.empty[Long, Array[Byte]]
-  private var list = Vector.empty[Array[Byte]]
   override var age: Array[Byte] = _
   private val timers = mutable.TreeSet.empty[Long]
 
@@ -16,16 +15,13 @@ final class MemoryStore extends Store {
   override def put(slot: Long, value: Array[Byte]): Unit = slots.put(slot, value)
   override def remove(slot: Long): Unit = slots.remove(slot)
   override def all: Iterator[(Long, Array[Byte])] = slots.toVector.iterator
-  override def waiting: Iterator[Array[Byte]] = list.iterator
-  override def append(rows: Seq[Array[Byte]]): Unit = list ++= rows
-  override def replace(rows: Seq[Array[Byte]]): Unit = list = rows.toVector
   override def forget(): Unit = {
     slots.clear()
-    list = Vector.empty
     timers.clear()
     age = null
   }
   override def wake(millis: Long): Unit = timers += millis
+  override def cancel(millis: Long): Unit = timers -= millis
 
   /** Timers that have come, taken out, the first one first. */
   def due(millis: Long): Seq[Long] = {
@@ -40,7 +36,6 @@ final class MemoryStore extends Store {
   def copied: MemoryStore = {
     val other = new MemoryStore
     slots.foreach { case (slot, value) => other.slots.put(slot, value.clone()) }
-    other.list = list.map(_.clone())
     other.timers ++= timers
     other.age = if (age == null) null else age.clone()
     other

@@ -11,8 +11,12 @@ import org.apache.spark.unsafe.Platform
 /**
  * One key's part of Spark's state. Slots are read and written below Spark's map variable, as the same bytes: its
  * encoders would turn every key into an object and back.
+ *
+ * @param variable the name of the map variable
  */
-class RowStore(handle: StatefulProcessorHandle, store: StateStore, ages: ValueState[Array[Byte]], timers: TimerRows)
+class RowStore(
+    handle: StatefulProcessorHandle, store: StateStore, ages: ValueState[Array[Byte]], timers: TimerRows,
+    variable: String = RowStore.Name)
     extends Store {
   protected val slots: SlotRow = new SlotRow(2)
   private val values = new ValueRow
@@ -22,15 +26,12 @@ class RowStore(handle: StatefulProcessorHandle, store: StateStore, ages: ValueSt
 
   override def get(slot: Long): Array[Byte] = read(slots.at(slot))
   override def put(slot: Long, value: Array[Byte]): Unit = write(slots.at(slot), value)
-  override def remove(slot: Long): Unit = store.remove(slots.at(slot), RowStore.Name)
+  override def remove(slot: Long): Unit = store.remove(slots.at(slot), variable)
   override def all: Iterator[(Long, Array[Byte])] = {
-    val scan = store.prefixScan(slots.prefix, RowStore.Name)
+    val scan = store.prefixScan(slots.prefix, variable)
     try scan.map(pair => SlotRow.slot(pair.key) -> pair.value.getBinary(0)).toVector.iterator finally scan.close()
   }
 
-  override def waiting: Iterator[Array[Byte]] = unlisted
-  override def append(rows: Seq[Array[Byte]]): Unit = unlisted
-  override def replace(rows: Seq[Array[Byte]]): Unit = unlisted
   override def age: Array[Byte] = ages.get()
   override def age_=(value: Array[Byte]): Unit = ages.update(value)
   override def forget(): Unit = {
@@ -40,19 +41,17 @@ class RowStore(handle: StatefulProcessorHandle, store: StateStore, ages: ValueSt
   }
   override def wake(millis: Long): Unit = timers.set(slots.key, millis)
 
-  private def unlisted: Nothing = throw new UnsupportedOperationException("rows of windows wait in slots")
-
   protected def read(key: UnsafeRow): Array[Byte] = {
-    val found = store.get(key, RowStore.Name)
+    val found = store.get(key, variable)
     if (found == null) null else found.getBinary(0)
   }
 
   protected def write(key: UnsafeRow, value: Array[Byte]): Unit =
-    store.put(key, values.of(value), RowStore.Name)
+    store.put(key, values.of(value), variable)
 }
 
 object RowStore {
-  /** The name of the map variable. */
+  /** The name of the map variable of windows. */
   val Name = "windows"
 }
 

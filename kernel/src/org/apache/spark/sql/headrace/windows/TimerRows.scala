@@ -5,7 +5,7 @@ package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateUtils
-import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreIterator, UnsafeRowPair}
 import org.apache.spark.sql.streaming.TimeMode
 import org.apache.spark.unsafe.Platform
 
@@ -26,8 +26,17 @@ final class TimerRows(store: StateStore, time: TimeMode) {
 
   def set(key: UnsafeRow, millis: Long): Unit = {
     store.put(filled(key, keyAt = 8, timeAt = 16, millis), nothing, byKey)
-    store.put(filled(key, keyAt = 16, timeAt = 8, millis), nothing, byTime)
+    setByTime(key, millis)
   }
+
+  /** Only where timers are found by their time; where a key knows its own, nobody looks for them by key. */
+  def setByTime(key: UnsafeRow, millis: Long): Unit = store.put(timed(key, millis), nothing, byTime)
+  def removeByTime(key: UnsafeRow, millis: Long): Unit = store.remove(timed(key, millis), byTime)
+
+  /** All timers, the first one first: rows of a time and a key. */
+  def scan(): StateStoreIterator[UnsafeRowPair] = store.rangeScan(None, None, byTime)
+
+  private def timed(key: UnsafeRow, millis: Long): UnsafeRow = filled(key, keyAt = 16, timeAt = 8, millis)
 
   private def filled(key: UnsafeRow, keyAt: Int, timeAt: Int, millis: Long): UnsafeRow = {
     val size = key.getSizeInBytes

@@ -8,14 +8,13 @@ import org.apache.logging.log4j.core.config.Configurator
 
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.analysis.UnresolvedDeserializer
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.headrace.Together
 import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
-import org.apache.spark.sql.types.{Metadata, ObjectType, StructField, StructType}
+import org.apache.spark.sql.types.{Metadata, ObjectType, StructType}
 
 /** A windowed step as a node of a streaming plan. */
 object WindowOperator {
@@ -85,14 +84,6 @@ object WindowOperator {
 
   /** A processor that takes whole rows and gives rows as objects, on Spark's state. */
   def node(
-      processor: StatefulProcessor[Row, InternalRow, InternalRow], byClock: Boolean, keys: Seq[Attribute],
-      child: LogicalPlan): TransformWithState = {
-    val encoder = ExpressionEncoder(StructType(keys.map(k => StructField(k.name, k.dataType, k.nullable))))
-    val deserializer = UnresolvedDeserializer(encoder.deserializer, keys)
-    node(processor, byClock, keys, child, deserializer, encoder.asInstanceOf[ExpressionEncoder[Any]])
-  }
-
-  private def node(
       processor: StatefulProcessor[_, InternalRow, InternalRow], byClock: Boolean, keys: Seq[Attribute],
       child: LogicalPlan, keyOf: Expression, encoder: ExpressionEncoder[Any]): TransformWithState =
     new TransformWithState(
