@@ -9,6 +9,7 @@ from headrace.cli.interrupts import Interrupts
 from headrace.cli.views import View
 
 if TYPE_CHECKING:
+    from headrace.engine.progress_log import Status
     from headrace.engine.run import Running
 
 TICK = 0.25
@@ -23,6 +24,7 @@ def follow(running: Running, view: View, interrupts: Interrupts) -> None:
         KeyboardInterrupt: the user wants it ended at once.
     """
     draining: Future[None] | None = None
+    told = set[str]()
     # Draining waits for the batch under way, and this thread must stay free for the second Ctrl-C.
     aside = ThreadPoolExecutor(1, thread_name_prefix="drain")
     with view:
@@ -30,6 +32,18 @@ def follow(running: Running, view: View, interrupts: Interrupts) -> None:
             if interrupts.count and draining is None:
                 view.note("draining: the batch under way finishes first; Ctrl-C again stops at once")
                 draining = aside.submit(running.drain)
-            view.show(running.status())
+            status = running.status()
+            tell_faults(status, view, told)
+            view.show(status)
+        tell_faults(running.status(), view, told)
     if draining is not None:
         draining.result()
+
+
+def tell_faults(status: Status, view: View, told: set[str]) -> None:
+    """Tell what is wrong with rules that were read while the run goes on, each fault once."""
+    for step, rules in status.rules.items():
+        for fault in rules.faults:
+            if fault not in told:
+                told.add(fault)
+                view.note(f"a rule of `{step}` can't be used: {fault}")

@@ -42,6 +42,9 @@ class Summary:
         for name, balance in status.steps.items():
             off = "" if balance.balanced else "these don't add up: please report it"
             yield _fact(name, str(balance), off)
+        for name, rules in status.rules.items():
+            faults = f"{len(rules.faults)} can't be used" if rules.faults else ""
+            yield _fact(name, f"{len(rules.in_force)} rules in force", faults)
         for word, count in (("late", status.late), ("rejects", status.rejects)):
             if count:
                 yield _fact(word, f"{count:,} rows", self._kept(word))

@@ -43,6 +43,8 @@ class Connector(BaseModel):
     roles: ClassVar[frozenset[Role]]
     delivers: ClassVar[Guarantee] = "at_least_once"
     """The best a sink of this kind can do; meaningless for a pure source."""
+    lists: ClassVar[bool] = False
+    """Whether it is a table whose rows can be asked for again and again, such as a table of rules."""
     jars: ClassVar[tuple[str, ...]] = ()
     """The sets of jars (`headrace jars list`) that Spark needs for it."""
 
@@ -96,6 +98,10 @@ class Connector(BaseModel):
         """The half that reads; loads pyspark."""
         raise OptionError(f"{self.kind} can't be read from", where=self.kind)
 
+    def listing(self) -> Listing:
+        """The half that lists all rows now and then, without Spark."""
+        raise OptionError(f"the rows of {self.kind} can't be listed", where=self.kind)
+
     def writer(self) -> Writer:
         """The half that writes, one for each run; loads pyspark."""
         raise OptionError(f"{self.kind} can't be written to", where=self.kind)
@@ -111,6 +117,22 @@ class ReadContext:
     format: Format | None
     directory: str
     """A directory that lasts as long as the checkpoint, for whatever the reader must remember."""
+
+
+class Listing(Protocol):
+    """A small table that is looked at again and again, on the driver."""
+
+    def rows(self) -> list[dict[str, str | None]]:
+        """All rows as they are now, their values as text.
+
+        Raises:
+            SourceError: the table can't be read; it may be asked again later.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the table."""
+        ...
 
 
 class Reader(Protocol):

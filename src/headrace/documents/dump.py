@@ -26,6 +26,7 @@ from headrace.plan.nodes import (
     Expression,
     Lookup,
     Match,
+    MatchRules,
     Named,
     Node,
     Opaque,
@@ -180,6 +181,18 @@ def _match(node: Match) -> Keys:
     return {**_keys(node.keys), "match": match_of(node, _text)}
 
 
+def _match_rules(node: MatchRules) -> Keys:
+    table = _connector(node.table) if isinstance(node.table, Connector) else node.table
+    keys: Keys = {"rules": table}
+    if node.measures is not None:
+        keys["measures"] = node.measures.ddl
+    if node.order != "event_time":
+        keys["order"] = node.order
+    if node.longest is not None:
+        keys["longest"] = length(node.longest)
+    return {**_keys(node.keys), "match_rules": keys}
+
+
 def _lookup(node: Lookup) -> Keys:
     if isinstance(node.table, Opaque):
         raise _UnprintableError("a DataFrame can't be written in a document", "look up in a connector")
@@ -214,6 +227,7 @@ _KEYS: dict[type[Node], Callable[[Any], Keys]] = {
     Aggregate: _aggregate,
     WindowAggregate: _window,
     Match: _match,
+    MatchRules: _match_rules,
 }
 
 

@@ -21,6 +21,7 @@ from headrace.plan.nodes import (
     FrameSource,
     Lookup,
     Match,
+    MatchRules,
     Node,
     Ref,
     Route,
@@ -35,7 +36,7 @@ from headrace.plan.nodes import (
     WithColumns,
 )
 
-_MIDDLE = (Aggregate, WindowAggregate, Match, Lookup, Distinct, Route, Sql, RowPattern)
+_MIDDLE = (Aggregate, WindowAggregate, Match, MatchRules, Lookup, Distinct, Route, Sql, RowPattern)
 _SLOTS: dict[type[Node], int] = {
     Union: 0,
     Where: 1,

@@ -184,6 +184,24 @@ def _match() -> Schema:
     )
 
 
+def _match_rules(models: dict[str, type[Connector]]) -> Schema:
+    tables = {
+        kind: {"anyOf": [_ref(model), {"type": "null"}]} for kind, model in models.items() if model.lists
+    }
+    table: Schema = {"anyOf": [{"type": "string"}, _one_of(tables)]} if tables else {"type": "string"}
+    return _closed(
+        {
+            "rules": _said("A file of rules, or a table of a database", **table),
+            "measures": _said("The columns that matches of all rules give", **{"$ref": "#/$defs/schema"}),
+            "order": _said(
+                "Whether rows are taken by event time or as they come", enum=list(get_args(Order))
+            ),
+            "longest": _said("The longest `within` that a rule may have", **{"$ref": "#/$defs/length"}),
+        },
+        required=("rules",),
+    )
+
+
 def _pattern_step() -> Schema:
     text, number = {"$ref": "#/$defs/text"}, {"type": "integer", "minimum": 0}
     steps, one = {"$ref": "#/$defs/pattern_steps"}, {"$ref": "#/$defs/pattern_step"}
@@ -268,6 +286,7 @@ def _step(models: dict[str, type[Connector]], times: dict[str, Schema]) -> Schem
         "emit": _said("When windows give results, and how these refine each other", **{"$ref": "#/$defs/emit"}),
         "aggregate": _said("Names and aggregates in Spark SQL", **named),
         "match": _said("Finds a pattern in the rows of each key", **{"$ref": "#/$defs/match"}),
+        "match_rules": _said("Finds the patterns of a table of rules, which may change while the job runs", **_match_rules(models)),
         "lookup": _said("Adds the columns of a table's row", **_with_connector(models, "table", lookup, ("on",))),
         "distinct": _said("Drops repeated rows", anyOf=[distinct, names]),
         "route": _said("Named outputs by condition; the first that holds", **named),
@@ -277,7 +296,7 @@ def _step(models: dict[str, type[Connector]], times: dict[str, Schema]) -> Schem
     }  # fmt: skip
     reads = [{"required": [key]} for key in ("from", "union", "sql")]
     needs = {"window": ["aggregate"], "emit": ["window"]}
-    keyed = {"key_by": {"anyOf": [{"required": ["aggregate"]}, {"required": ["match"]}]}}
+    keyed = {"key_by": {"anyOf": [{"required": [word]} for word in ("aggregate", "match", "match_rules")]}}
     return _closed(keys) | {"anyOf": reads, "dependentRequired": needs, "dependentSchemas": keyed}
 
 

@@ -40,7 +40,7 @@ _STEPS_HINT = "such as steps: [{small: amount < 1}, {large: {followed_by: amount
 def match(value: Value, keys: Named) -> Callable[[str, Ref], Match]:
     """What makes the node of a `match`, from its name and input."""
     given = fields(value, wanted="the keys of match", hint=_STEPS_HINT)
-    read = record(given, _MATCH, "match", required=("steps",), hint=_STEPS_HINT)
+    read = record(given, MATCH, "match", required=("steps",), hint=_STEPS_HINT)
     pattern = Pattern(read["steps"])
     options = {key: read[key] for key in ("within", "skip", "order", "select") if key in read}
 
@@ -165,7 +165,8 @@ def _number(value: Value) -> int:
     return int(str(value.value))
 
 
-def _length(value: Value) -> int:
+def length(value: Value) -> int:
+    """A length of time in microseconds."""
     with at(value):
         return microseconds(text(value, wanted="a length of time"))
 
@@ -177,7 +178,7 @@ def _within(value: Value) -> Within:
 
 
 def _some(value: Value) -> int:
-    found = _length(value)
+    found = length(value)
     if found == 0:
         fault(value.where, "expected a length longer than 0")
     return found
@@ -206,9 +207,9 @@ _QUANTIFIERS: dict[str, Reader] = {
     "times": _times,
     **dict.fromkeys(FLAGS, flag),
     "until": _condition,
-    "gap": _length,
+    "gap": length,
 }
-_MATCH: dict[str, Reader] = {
+MATCH: dict[str, Reader] = {
     "steps": steps,
     "within": _within,
     "skip": _skip,

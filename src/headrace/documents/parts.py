@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from headrace.documents import matching, options, windowing
+from headrace.documents import matching, options, rules, windowing
 from headrace.documents.faults import Faults, at, fault
 from headrace.documents.reading import (
     Reader,
@@ -121,6 +121,11 @@ def aggregate(value: Value, by: Named, window: Value | None, emits: Value | None
 def match(value: Value, by: Named) -> Part:
     """`match`: a pattern in the rows of each key."""
     return Part("match", value.where, matching.match(value, by))
+
+
+def match_rules(value: Value, by: Named) -> Part:
+    """`match_rules`: the patterns of a table in the rows of each key."""
+    return Part("match_rules", value.where, rules.match_rules(value, by))
 
 
 def distinct(value: Value) -> Part:

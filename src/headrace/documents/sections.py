@@ -19,9 +19,10 @@ from headrace.streams.pipeline import source_node
 SOURCE = ("format", "schema", "on_error", "event_time", "ingestion_time", "processing_time")
 STEP = (
     "from", "union", "where", "with_columns", "event_time", "ingestion_time", "processing_time", "key_by",
-    "window", "emit", "aggregate", "match", "lookup", "distinct", "route", "sql", "select", "drop",
+    "window", "emit", "aggregate", "match", "match_rules", "lookup", "distinct", "route", "sql", "select", "drop",
 )  # fmt: skip
 """The keys of a step, in the order they apply."""
+PATTERNS: dict[str, Callable[[Value, Named], Part]] = {"match": parts.match, "match_rules": parts.match_rules}
 MIDDLE: dict[str, Callable[[Value], Part]] = {
     "lookup": parts.lookup,
     "distinct": parts.distinct,
@@ -115,7 +116,7 @@ def step(name: str, where: str, value: Value) -> StepEntry:
         tuple(part for part in before if part is not None),
         middle,
         tuple(part for part in after if part is not None),
-        _places(given, "lookup", "distinct", "match"),
+        _places(given, "lookup", "distinct", "match", "match_rules"),
     )
     if not faults.problems:
         _whole(entry, given, faults)
@@ -195,13 +196,13 @@ def _reference(value: Value) -> Scalar:
 
 
 def _middle(given: Fields, faults: Faults) -> Part | Query | None:
-    found = [key for key in ("aggregate", "match", *MIDDLE, "sql") if key in given]
+    found = [key for key in ("aggregate", *PATTERNS, *MIDDLE, "sql") if key in given]
     for key in found[1:]:
         faults.add(
             given.key_at(key), f"a step does one thing, got `{found[0]}` and `{key}`", "make two steps of it"
         )
     for key in ("key_by", "window", "emit"):
-        keyed = key == "key_by" and "match" in given
+        keyed = key == "key_by" and any(word in given for word in PATTERNS)
         if key in given and "aggregate" not in given and not keyed and not any(w in given for w in _LATER):
             faults.add(
                 given.key_at(key),
@@ -215,8 +216,8 @@ def _middle(given: Fields, faults: Faults) -> Part | Query | None:
         return faults.attempt(_query, given["sql"])
     if found[0] == "aggregate":
         return _aggregate(given, keys or (), faults)
-    if found[0] == "match":
-        return faults.attempt(parts.match, given["match"], keys or ())
+    if found[0] in PATTERNS:
+        return faults.attempt(PATTERNS[found[0]], given[found[0]], keys or ())
     return faults.attempt(MIDDLE[found[0]], given[found[0]])
 
 

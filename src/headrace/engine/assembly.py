@@ -18,10 +18,11 @@ from headrace.engine.checkpoints import checkpoint_of
 from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
 from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
+from headrace.engine.rules import RuleBook
 from headrace.engine.step_record import STATELESS, Record, changed, keep, kept, record_of
 from headrace.errors import PlanError
 from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed, lives_by_clock
-from headrace.plan.nodes import Aggregate, Node, Ref, Sink, Sql
+from headrace.plan.nodes import FAULTS, Aggregate, Node, Ref, Sink, Sql
 from headrace.plan.queries import Query, made_of_rejects, queries_of
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class Assembly:
         delivery = Delivery(self._branches(query, inputs), [])
         if tip.name in trunk.counts:
             delivery.counts, delivery.balance = trunk.counts[tip.name], BalanceLog(checkpoint, tip.name)
+        if tip.name in trunk.rules:
+            delivery.rules = RuleBook(trunk.rules[tip.name], inputs.rules(tip), checkpoint)  # type: ignore[arg-type]
         mode = self._output_mode(query)
         record = self._record(tip, trunk)
         built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks, record)
@@ -100,7 +103,7 @@ class Assembly:
             name: inputs.rejects[name] for name in query.owns_rejects if name in inputs.rejects
         }
         delivery.outlets = [*self._logs_out(query, built), *self._sinks_out(query, built)]
-        self._remember_schemas(query, frame, inputs)
+        self._remember_schemas(query, frame, built)
         return built
 
     def _record(self, tip: Node, trunk: Lowering) -> Record:
@@ -161,12 +164,14 @@ class Assembly:
             self.graph.name, sink, lineage_of(built.checkpoint), mode, str(self.directory / "sinks" / sink)
         )
 
-    def _remember_schemas(self, query: Query, frame: DataFrame, inputs: StreamInputs) -> None:
+    def _remember_schemas(self, query: Query, frame: DataFrame, built: Assembled) -> None:
         """The readers of a log must know its columns before anything is in it."""
-        lowering = self._branches(query, inputs)(frame)
+        lowering = self._branches(query, built.inputs)(frame)
         for ref in query.hands_over:
             if ref.output == "rejects":
-                lowering = lowering.with_frames({ref: inputs.rejects[ref.step].take()})
+                lowering = lowering.with_frames({ref: built.inputs.rejects[ref.step].take()})
+            if ref.output == FAULTS and built.delivery.rules is not None:
+                lowering = lowering.with_frames({ref: built.delivery.rules.fault_rows(self.spark)})
             self._schemas[ref] = lowering.frame(ref).schema
 
 

@@ -58,6 +58,8 @@ class Balance:
     """Windows that are open, now."""
     panes: int = 0
     retractions: int = 0
+    dropped: int = 0
+    """Partial matches of rules that were changed or retired."""
     open_before: int = 0
     """Places in windows that were open when the run began."""
     waiting_before: int = 0
@@ -81,6 +83,7 @@ class Balance:
             "missed",
             "panes",
             "retractions",
+            "dropped",
         )
         return cls(
             **{name: came(name) for name in names},

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import Run, Staged, Writer
 from headrace.connectors.failpoints import reach
 from headrace.engine.expressions import shown
-from headrace.plan.nodes import Ref
+from headrace.plan.nodes import FAULTS, Ref
 from headrace.plan.queries import REJECTS
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.engine.balance import BalanceLog
     from headrace.engine.decode import Rejects
     from headrace.engine.lower import Lowering
+    from headrace.engine.rules import RuleBook
     from headrace.engine.windowing import Counts
 
 
@@ -56,10 +57,17 @@ class Delivery:
     counts: Counts | None = None
     """Where the kernel counts the rows of the query's stateful step."""
     balance: BalanceLog | None = None
+    rules: RuleBook | None = None
+    """The rules of the query's step, where it takes them from a table."""
     failure: BaseException | None = None
     """What went wrong in Python; Spark would only pass on its text."""
     draining: bool = False
     """Set to end the run between two epochs."""
+
+    def begin(self) -> None:
+        """Take up the rules, if there are any: a run with a wrong one doesn't start."""
+        if self.rules is not None:
+            self.rules.begin()
 
     def open(self) -> None:
         """Take over every sink, and learn which epochs they have."""
@@ -69,6 +77,8 @@ class Delivery:
 
     def close(self) -> None:
         """Let go of every sink, whatever one of them says."""
+        if self.rules is not None:
+            self.rules.close()
         for outlet in self.outlets:
             outlet.writer.close()
 
@@ -77,6 +87,9 @@ class Delivery:
         if self.draining:
             raise Drained
         try:
+            if self.rules is not None:  # before any task of the epoch is made: it takes the rules along
+                self.rules.enter(epoch)
+                reach("delivery.ruled")
             self._deliver(batch, epoch)
         except Exception as error:
             self.failure = self.failure or error
@@ -116,6 +129,8 @@ class Delivery:
         taken = {
             Ref(source, REJECTS): rejects.take() for source, rejects in self.rejects.items() if of_rejects
         }
+        if of_rejects and self.rules is not None:
+            taken[Ref(self.rules.name, FAULTS)] = self.rules.fault_rows(batch.sparkSession)
         lowering = lowering.with_frames(taken)
         return [*staged, *(self._stage(outlet, lowering, epoch) for outlet in of_rejects)]
 

@@ -11,13 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from headrace.connectors.base import Acknowledging, Connector, ReadContext
 from headrace.engine.decode import Rejects, decoded
 from headrace.engine.expressions import POSITION, TIME
+from headrace.engine.rule_tables import RuleTable, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.base import Reader
     from headrace.engine.watermarks import Heartbeats
-    from headrace.plan.nodes import ClockTime, EventTime, Lookup, Source
+    from headrace.plan.nodes import ClockTime, EventTime, Lookup, MatchRules, Source
 
 
 class StreamInputs:
@@ -53,6 +54,10 @@ class StreamInputs:
         if node.name not in self._tables:
             self._tables[node.name] = read_table(self.spark, self.pipeline, node).persist()
         return self._tables[node.name]
+
+    def rules(self, node: MatchRules) -> RuleTable:
+        """The table of a step's rules."""
+        return table_of(node)
 
     def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
         """The rows with a watermark that their own time and heartbeats move."""

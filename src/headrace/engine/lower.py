@@ -26,6 +26,8 @@ from headrace.engine.folding import refuse_unpicklable, with_results
 from headrace.engine.matching import matched
 from headrace.engine.native import native_windows
 from headrace.engine.row_patterns import recognized
+from headrace.engine.rules import RuleStep, load_now
+from headrace.engine.spark_says import spark_says
 from headrace.engine.watermarks import with_floor
 from headrace.engine.windowing import Counts, Time, windowed, windowed_batch
 from headrace.errors import PlanError, Problem
@@ -40,6 +42,7 @@ from headrace.plan.nodes import (
     FrameSource,
     Lookup,
     Match,
+    MatchRules,
     Node,
     Ref,
     Route,
@@ -55,6 +58,7 @@ from headrace.plan.nodes import (
 from headrace.windows import Session, Sliding, Tumbling
 
 if TYPE_CHECKING:
+    from headrace.engine.rule_tables import RuleTable
     from headrace.plan.graph import Graph
 
 _view_numbers = count()
@@ -69,6 +73,10 @@ class Inputs(Protocol):
 
     def table(self, node: Lookup) -> DataFrame:
         """The table of a lookup."""
+        ...
+
+    def rules(self, node: MatchRules) -> RuleTable:
+        """The table of a step's rules."""
         ...
 
     def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
@@ -93,6 +101,8 @@ class Lowering:
         self.inputs = inputs
         self.counts: dict[str, Counts] = {}
         """Where the rows of each stateful step of the kernel are counted."""
+        self.rules: dict[str, RuleStep] = {}
+        """The steps that take their patterns from a table."""
         self._raw = dict(raw or {})
         self._frames = dict(frames or {})
 
@@ -156,7 +166,8 @@ def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) ->
     marked = lowering.inputs.watermarked(frame, node)
     followed = lowering.graph.consumers[Ref(node.name)]
     unconditional = all(
-        isinstance(step, Aggregate | WindowAggregate | Distinct | Match | RowPattern) for step in followed
+        isinstance(step, Aggregate | WindowAggregate | Distinct | Match | MatchRules | RowPattern)
+        for step in followed
     )
     return marked if unconditional or not marked.isStreaming else with_floor(marked)
 
@@ -275,6 +286,22 @@ def _match(node: Match, lowering: Lowering) -> DataFrame:
 
 
 @lower.register
+def _match_rules(node: MatchRules, lowering: Lowering) -> DataFrame:
+    frame = lowering.frame(node.input)
+    computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
+    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
+    time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
+    step = lowering.rules[node.name] = RuleStep(
+        frame.withColumns(computed), lowering.graph, node, keys, time=time
+    )
+    if not frame.isStreaming:
+        load_now(step, lowering.inputs.rules(node))
+        return step.rows()
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return step.rows(counts)
+
+
+@lower.register
 def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
     time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
     counts = lowering.counts[node.name] = Counts(lowering.spark)
@@ -296,7 +323,7 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
         rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
         if isinstance(node, RowPattern) and ref.output == MAIN:
             return queried(node.rest, {node.table: rows}, raw.sparkSession)
-        keys = node.keys if isinstance(node, WindowAggregate | Match) else ()
+        keys = node.keys if isinstance(node, WindowAggregate | Match | MatchRules) else ()
         rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
         return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
     if ref.output != MAIN:
@@ -307,18 +334,6 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
 def hidden_key(name: str) -> str:
     """What a computed key is called inside its step: it is no column of the input, so `.late` doesn't have it."""
     return f"{HIDDEN}key_{name}"
-
-
-def spark_says(error: Exception) -> tuple[str, str]:
-    """Spark's complaint in one line, and its own suggestion as the hint.
-
-    Spark writes `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of ...? SQLSTATE`.
-    """
-    text = str(getattr(error, "desc", None) or error).split("SQLSTATE")[0].split("\n\nJVM stacktrace")[0]
-    text = re.sub(r"^\[[A-Z_.]+\]\s*", "", " ".join(text.split())).rstrip("; ")
-    text = re.sub(r"`(__\w+)`(, )?", "", text)
-    what, _, suggestion = text.partition(" Did you mean ")
-    return what.rstrip("."), f"did you mean {suggestion.strip()}" if suggestion else ""
 
 
 def _over_views(query: str, views: Mapping[str, str]) -> str:

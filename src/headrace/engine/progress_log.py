@@ -40,6 +40,14 @@ class QueryStatus:
 
 
 @dataclass(frozen=True)
+class RulesStatus:
+    """The rules of a step: the versions in force, by id, and what is wrong with the table as it was last read."""
+
+    in_force: dict[str, int]
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Status:
     """A run at one moment. `late` is the sum over all steps: rows diverted, and rows that Spark's own operators dropped."""
 
@@ -57,6 +65,8 @@ class Status:
     sinks: dict[str, int] = field(default_factory=dict)
     steps: dict[str, Balance] = field(default_factory=dict)
     """Where the rows of each stateful step in the kernel went."""
+    rules: dict[str, RulesStatus] = field(default_factory=dict)
+    """Of each step that takes its patterns from a table."""
 
     @property
     def open(self) -> int:
@@ -107,7 +117,12 @@ class ProgressLog:
             self._changed.wait_for(lambda: self._terminated >= set(self._names), _SETTLE_SECONDS)
 
     def status(
-        self, sinks: dict[str, int], steps: Mapping[str, Balance] | None = None, *, active: bool
+        self,
+        sinks: dict[str, int],
+        steps: Mapping[str, Balance] | None = None,
+        rules: Mapping[str, RulesStatus] | None = None,
+        *,
+        active: bool,
     ) -> Status:
         """What is known now; `sinks` are the rows that each way out has delivered, `steps` where those of each step went."""
         with self._changed:
@@ -128,6 +143,7 @@ class ProgressLog:
             queries=queries,
             sinks=written,
             steps=dict(steps or {}),
+            rules=dict(rules or {}),
         )
 
     def note(self, run_id: str, report: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ from headrace.engine.watermarks import Heartbeats
 from headrace.errors import HeadraceError, OptionError, PlanError, Problem
 from headrace.plan.explain import explain
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import EventTime, Match, Sink, Source, WindowAggregate
+from headrace.plan.nodes import EventTime, Match, MatchRules, Sink, Source, WindowAggregate
 from headrace.plan.queries import Query, queries_of
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def _tagged(raw: DataFrame, tip: Any, sinks: list[Sink]) -> DataFrame:
 def _nested(raw: DataFrame, tip: Any, sink: Sink) -> list[str]:
     word = f"{HIDDEN}{sink.input.output or 'main'}"
     held = next(field["type"] for field in raw.schema.jsonValue()["fields"] if field["name"] == word)
-    keys = tip.keys if isinstance(tip, WindowAggregate | Match) else ()
+    keys = tip.keys if isinstance(tip, WindowAggregate | Match | MatchRules) else ()
     renamed = {hidden_key(name): name for name, _ in keys}
     found = {renamed.get(name, name): field for name, field in records.fields_of(held, within=word).items()}
     fields = {name: field for name, field in found.items() if not name.startswith(HIDDEN)}

@@ -20,7 +20,7 @@ from headrace.engine.directory import PipelineDirectory
 from headrace.engine.folding import as_aggregate_error
 from headrace.engine.inputs import StreamInputs
 from headrace.engine.jars import jars_for
-from headrace.engine.progress_log import ProgressLog, Status
+from headrace.engine.progress_log import ProgressLog, RulesStatus, Status
 from headrace.engine.pulse import Pulse
 from headrace.engine.session import open_session
 from headrace.engine.virtual import Clock
@@ -137,7 +137,9 @@ class Running:
         rows = {outlet.name: outlet.rows for built in self._assembled for outlet in built.delivery.outlets}
         logs = [built.delivery.balance for built in self._assembled if built.delivery.balance is not None]
         steps = {log.step: log.balance() for log in logs}
-        return self._progress.status(rows, steps, active=not self._ended.is_set())
+        books = [built.delivery.rules for built in self._assembled if built.delivery.rules is not None]
+        rules = {book.name: RulesStatus(book.in_force, tuple(map(str, book.faults))) for book in books}
+        return self._progress.status(rows, steps, rules, active=not self._ended.is_set())
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the run has ended; False if `timeout` seconds went by first.
@@ -193,7 +195,10 @@ class Running:
         assembly = Assembly(
             self.spark, self.graph, self.directory.path, inputs_of=inputs_of, writer_of=writer_of
         )
-        return assembly.assembled()
+        assembled = assembly.assembled()
+        for built in assembled:
+            built.delivery.begin()
+        return assembled
 
     def _acknowledge(self, query: str, report: Mapping[str, Any]) -> None:
         """An epoch is done: let the sources tell their servers. Nothing depends on it, so it can't fail the run."""

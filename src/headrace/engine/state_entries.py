@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.engine.lower import hidden_key
-from headrace.plan.nodes import Distinct, Match, RowPattern
+from headrace.engine.rule_log import Edition, RuleLog
+from headrace.plan.nodes import Distinct, Match, MatchRules, RowPattern
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -83,7 +84,7 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     if isinstance(node, Distinct):
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
-    if isinstance(node, Match | RowPattern):
+    if isinstance(node, Match | MatchRules | RowPattern):
         return _matches(files, node, trunk)
     if (view := kernel.StateView.of(trunk._jdf)) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
@@ -95,13 +96,19 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
     return parts
 
 
-def _matches(files: StateFiles, node: Match | RowPattern, trunk: DataFrame) -> list[tuple[str, DataFrame]]:
+def _matches(
+    files: StateFiles, node: Match | MatchRules | RowPattern, trunk: DataFrame
+) -> list[tuple[str, DataFrame]]:
     """Partial matches, or the match that is open, and rows that wait for the watermark."""
     kernel = files.spark._jvm.org.apache.spark.sql.headrace  # type: ignore[union-attr]
     stored = files.entries(MATCHES)
     if isinstance(node, Match):
         view = kernel.patterns.MatchView.of(trunk._jdf)
         found = view.partials(stored._jdf)
+    elif isinstance(node, MatchRules):
+        view = kernel.rules.RulesView.of(trunk._jdf)
+        edition = RuleLog(files.checkpoint).last or Edition(-1)
+        found = view.partials(stored._jdf, edition.loaded)
     else:
         view = kernel.rowpatterns.RowPatternView.of(trunk._jdf)
         found = view.searches(stored._jdf)

@@ -23,6 +23,7 @@ from headrace.plan.nodes import (
     Distinct,
     Expression,
     Match,
+    MatchRules,
     Named,
     Node,
     Opaque,
@@ -61,6 +62,9 @@ def record_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False)
             record, looked_at = _window(node, by_clock), _looked_at_by_window(node, columns)
         case Match():
             record, looked_at = _match(node, by_clock), list(columns)
+        case MatchRules():
+            time = "clock" if by_clock else "event"
+            record, looked_at = {"keys": _named(node.keys), "order": node.order, "time": time}, list(columns)
         case Distinct():
             within = length(node.within) if node.within is not None else "for ever"
             record, looked_at = {"on": ", ".join(node.on), "within": within}, list(node.on)

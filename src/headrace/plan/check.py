@@ -19,6 +19,7 @@ from headrace.plan.nodes import (
     EventTime,
     Lookup,
     Match,
+    MatchRules,
     Node,
     PythonFold,
     Ref,
@@ -29,6 +30,7 @@ from headrace.plan.nodes import (
     WindowAggregate,
 )
 from headrace.plan.pattern_rules import pattern_problems
+from headrace.plan.rules_tables import rules_problems
 from headrace.sql.tokens import place_of
 from headrace.triggers import AfterCount, AfterWatermark
 from headrace.windows import Session, Sliding, Trailing, Tumbling
@@ -120,7 +122,7 @@ def _columns(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield from _known(graph, node, node.on, node.input, "distinct on")
     if isinstance(node, Drop):
         yield from _known(graph, node, node.columns, node.input, "drop")
-    if isinstance(node, Aggregate | WindowAggregate | Match):
+    if isinstance(node, Aggregate | WindowAggregate | Match | MatchRules):
         plain = [name for _, key in node.keys if (name := plain_column(key))]
         yield from _known(graph, node, tuple(plain), node.input, "key")
 
@@ -156,7 +158,7 @@ def _known(
 
 
 def _time(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
-    windowed = isinstance(node, WindowAggregate | Match | RowPattern)
+    windowed = isinstance(node, WindowAggregate | Match | MatchRules | RowPattern)
     wants = windowed or (isinstance(node, Distinct) and node.within is not None)
     if wants and not is_timed(graph, node.inputs[0]):
         yield (
@@ -320,9 +322,10 @@ _RULES: tuple[tuple[Rule, *tuple[str, ...]], ...] = (
     (_columns, "key_by", "on", "distinct", "drop"),
     (_twice, "aggregate"),
     (_python, "aggregate"),
-    (_time, "window", "distinct", "match", "sql"),
+    (_time, "window", "distinct", "match", "match_rules", "sql"),
     (_window, "emit", "window"),
     (pattern_problems, "match"),
+    (rules_problems, "rules", "measures", "match_rules", "from"),
     (_row_pattern, "sql"),
     (_changelog, "from"),
     (_sink, "mode"),

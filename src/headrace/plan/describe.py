@@ -20,6 +20,7 @@ from headrace.plan.nodes import (
     EventTime,
     Lookup,
     Match,
+    MatchRules,
     Named,
     Node,
     Ref,
@@ -146,6 +147,17 @@ def _match(node: Match) -> list[str]:
     ]
 
 
+def _match_rules(node: MatchRules) -> list[str]:
+    table = connector_phrase(node.table) if isinstance(node.table, Connector) else node.table
+    return [
+        f"the rules of {table}, as they are when a batch begins",
+        _by(node.keys),
+        f"each within {text(node.longest)} at most" if node.longest else "",
+        "in arrival order" if node.order == "arrival" else "",
+        f"measures {node.measures.ddl}" if node.measures is not None else "",
+    ]
+
+
 def _sink(node: Sink) -> list[str]:
     return [connector_phrase(node.connector), f"mode {node.mode}" if node.mode else ""]
 
@@ -167,5 +179,6 @@ _SAID: dict[type[Node], Callable[..., list[str]]] = {
     Aggregate: lambda node: ["running", _by(node.keys), named(node.aggregates)],
     WindowAggregate: _window,
     Match: _match,
+    MatchRules: _match_rules,
     Sink: _sink,
 }

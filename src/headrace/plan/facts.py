@@ -8,6 +8,7 @@ from typing import Literal
 
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import (
+    FAULTS,
     Aggregate,
     ClockTime,
     Distinct,
@@ -16,6 +17,7 @@ from headrace.plan.nodes import (
     FrameSource,
     Lookup,
     Match,
+    MatchRules,
     Named,
     Node,
     Ref,
@@ -34,6 +36,8 @@ from headrace.triggers import asks_clock
 Columns = tuple[str, ...] | None
 Change = Literal["none", "updates", "refinements"]
 
+FAULT_COLUMNS = ("rule", "version", "reason", "hint", "place", "read_at")
+RULE_COLUMNS = ("rule", "version", "start", "end")
 LATE_COLUMNS = ("late_by", "window", "watermark", "reason")
 REJECT_COLUMNS = ("raw", "reason", "field", "source", "partition", "position", "read_at")
 _SAME_ORDER = re.compile(
@@ -50,22 +54,26 @@ def columns_of(graph: Graph, ref: Ref) -> Columns:
     node = graph[ref.step]
     if ref.output == "rejects":
         return REJECT_COLUMNS
+    if ref.output == FAULTS:
+        return FAULT_COLUMNS
     if ref.output == "late":
         before = columns_of(graph, node.inputs[0])
         return None if before is None else (*before, *LATE_COLUMNS)
     if ref.output == "timeouts" and isinstance(node, Match):
         return (*_names(node.keys), *node.pattern.names)
+    if ref.output == "timeouts" and isinstance(node, MatchRules):
+        return (*_names(node.keys), *RULE_COLUMNS, "matched")
     return _COLUMNS[type(node)](graph, node) if type(node) in _COLUMNS else None
 
 
 def is_timed(graph: Graph, ref: Ref) -> bool:
     """Whether rows of this output have a time: event, ingestion or processing."""
     node = graph[ref.step]
-    if ref.output in ("rejects", "late") or isinstance(
+    if ref.output in ("rejects", "late", FAULTS) or isinstance(
         node, Source | FrameSource | Aggregate | Sql | RowPattern
     ):
         return False
-    if isinstance(node, EventTime | ClockTime | WindowAggregate | Match):
+    if isinstance(node, EventTime | ClockTime | WindowAggregate | Match | MatchRules):
         return True
     return all(is_timed(graph, before) for before in node.inputs)
 
@@ -73,14 +81,14 @@ def is_timed(graph: Graph, ref: Ref) -> bool:
 def by_clock(graph: Graph, ref: Ref) -> bool:
     """Whether the time of these rows is a clock's, so that the clock is their watermark."""
     node = graph[ref.step]
-    if isinstance(node, EventTime | WindowAggregate | Match | RowPattern):
+    if isinstance(node, EventTime | WindowAggregate | Match | MatchRules | RowPattern):
         return False
     return isinstance(node, ClockTime) or any(by_clock(graph, before) for before in node.inputs)
 
 
 def lives_by_clock(graph: Graph, node: Node) -> bool:
     """Whether a step fires by processing time: its rows' time is a clock's, or a trigger of it is."""
-    if isinstance(node, Match | RowPattern):
+    if isinstance(node, Match | MatchRules | RowPattern):
         return by_clock(graph, node.input)
     if not isinstance(node, WindowAggregate) or node.emission.late_rows == "count":
         return False
@@ -92,7 +100,7 @@ def delay_of(graph: Graph, ref: Ref) -> int:
     node = graph[ref.step]
     if isinstance(node, EventTime):
         return node.out_of_order
-    if isinstance(node, WindowAggregate | ClockTime | Match):
+    if isinstance(node, WindowAggregate | ClockTime | Match | MatchRules):
         return 0
     return max((delay_of(graph, before) for before in node.inputs), default=0)
 
@@ -106,6 +114,8 @@ def hold_of(graph: Graph, ref: Ref) -> int:
     if isinstance(node, Match) and not ref.output:
         waits = node.skip.kind != "none" or node.pattern.elements[-1].negated
         return (node.within.whole or node.within.between or 0) if waits else 0
+    if isinstance(node, MatchRules) and not ref.output:
+        return node.longest or 0
     return max((hold_of(graph, before) for before in node.inputs), default=0) if not node.stateful else 0
 
 
@@ -114,7 +124,7 @@ def time_column(graph: Graph, ref: Ref) -> str | None:
     node = graph[ref.step]
     if isinstance(node, EventTime | ClockTime):
         return node.column
-    if ref.output in ("late", "rejects") or isinstance(node, WindowAggregate) or not node.inputs:
+    if ref.output in ("late", "rejects", FAULTS) or isinstance(node, WindowAggregate) or not node.inputs:
         return None
     before = {time_column(graph, given) for given in node.inputs}
     column = before.pop() if len(before) == 1 else None
@@ -153,11 +163,11 @@ def change_of(graph: Graph, ref: Ref) -> Change:
     `updates` come from running aggregates (the same key again), `refinements` from windows that fire more than once.
     """
     node = graph[ref.step]
-    if ref.output in ("rejects", "late"):
+    if ref.output in ("rejects", "late", FAULTS):
         return "none"
     if isinstance(node, Aggregate) or (isinstance(node, Sql) and node.groups):
         return "updates"
-    if isinstance(node, Match):
+    if isinstance(node, Match | MatchRules):
         return "none"
     if isinstance(node, WindowAggregate):
         return "none" if node.emission.fires_once else "refinements"
@@ -224,6 +234,12 @@ def _matched(graph: Graph, node: Node) -> Columns:
     return (*_names(node.keys), *values)
 
 
+def _by_rules(graph: Graph, node: Node) -> Columns:
+    assert isinstance(node, MatchRules)
+    values = ("matched",) if node.measures is None else node.measures.names
+    return (*_names(node.keys), *RULE_COLUMNS, *values)
+
+
 def _same(graph: Graph, node: Node) -> Columns:
     return columns_of(graph, node.inputs[0])
 
@@ -252,4 +268,5 @@ _COLUMNS: dict[type[Node], Callable[[Graph, Node], Columns]] = {
     Aggregate: _grouped,
     WindowAggregate: _grouped,
     Match: _matched,
+    MatchRules: _by_rules,
 }

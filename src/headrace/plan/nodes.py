@@ -23,6 +23,8 @@ OnError = Literal["fail", "skip", "divert"]
 LookupHow = Literal["inner", "left"]
 
 MAIN = ""
+FAULTS = "faults"
+"""The output of what is wrong with rules that were read while the job ran."""
 
 
 @dataclass(frozen=True, order=True)
@@ -320,6 +322,30 @@ class Match(Node):
     @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, "timeouts", "late")
+
+
+@dataclass(frozen=True)
+class MatchRules(Node):
+    """Finds the patterns of a table of rules, which may change while the job runs, in the rows of each key."""
+
+    input: Ref
+    keys: Named
+    table: Connector | str
+    """A table of a database, or the path of a file."""
+    measures: Schema | None = None
+    """What matches of all rules give; None for the matched rows."""
+    order: Order = "event_time"
+    longest: int | None = None
+    """The longest `within` that a rule may have."""
+    verb: ClassVar[str] = "match_rules"
+
+    @property
+    def stateful(self) -> bool:
+        return True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, "timeouts", "late", FAULTS)
 
 
 @dataclass(frozen=True)

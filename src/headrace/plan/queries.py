@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import FrameSource, Node, Ref, Sink, Source
+from headrace.plan.nodes import FAULTS, FrameSource, Node, Ref, Sink, Source
 
 REJECTS = "rejects"
 
@@ -63,8 +63,11 @@ def queries_of(graph: Graph) -> list[Query]:
 
 
 def made_of_rejects(graph: Graph, ref: Ref) -> bool:
-    """Whether rows are records that didn't decode, whatever stateless steps they went through since."""
-    return all(root.output == REJECTS for root in _Cutter(graph).roots(ref))
+    """Whether rows are records that didn't decode, or faults of rules, whatever stateless steps they went through since.
+
+    These come beside the rows of an epoch, not out of them.
+    """
+    return all(root.output in (REJECTS, FAULTS) for root in _Cutter(graph).roots(ref))
 
 
 class _Cutter:

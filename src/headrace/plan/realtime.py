@@ -18,6 +18,7 @@ from headrace.plan.nodes import (
     EventTime,
     FrameSource,
     Match,
+    MatchRules,
     Node,
     Ref,
     RowPattern,
@@ -116,6 +117,11 @@ def _match(graph: Graph, node: Node) -> Said:
     yield from _arrival(graph, node)
 
 
+def _match_rules(graph: Graph, node: Node) -> Said:
+    yield "rules are read where a micro-batch begins, and a real-time batch has no end", ""
+    yield from _match(graph, node)
+
+
 def _arrival(graph: Graph, node: Node) -> Said:
     yield "", "a replay after a failure may bring rows in another order of arrival"
 
@@ -183,6 +189,7 @@ _SAID: dict[type[Node], Callable[[Graph, Node], Said]] = {
     WindowAggregate: _window,
     Distinct: _arrival,
     Match: _match,
+    MatchRules: _match_rules,
     RowPattern: _match,
     Aggregate: _nothing,
     Sql: _sql,

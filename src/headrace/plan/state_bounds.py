@@ -17,6 +17,7 @@ from headrace.plan.nodes import (
     Distinct,
     EventTime,
     Match,
+    MatchRules,
     Named,
     Node,
     PythonFold,
@@ -89,6 +90,15 @@ def _match(graph: Graph, node: Node) -> StateBound:
     return StateBound(
         f"partial matches{each}, never forgotten{waits}", "the rows that may begin one", "within= forgets"
     )
+
+
+def _match_rules(graph: Graph, node: Node) -> StateBound:
+    assert isinstance(node, MatchRules)
+    each = f" of each {_key(node)}" if node.keys else ""
+    behind = _out_of_order(graph, node)
+    waits = f", and rows up to {text(behind)} behind" if behind and node.order != "arrival" else ""
+    most = f", {text(node.longest)} at most" if node.longest else ""
+    return StateBound(f"partial matches{each}, kept as long as their rule says{most}{waits}")
 
 
 def _row_pattern(graph: Graph, node: Node) -> StateBound:
@@ -165,7 +175,7 @@ def _out_of_order(graph: Graph, node: Node) -> int:
     return sum(step.out_of_order for step in graph.upstream(node) if isinstance(step, EventTime))
 
 
-def _key(node: Aggregate | Match | WindowAggregate) -> str:
+def _key(node: Aggregate | Match | MatchRules | WindowAggregate) -> str:
     return ", ".join(name for name, _ in node.keys)
 
 
@@ -173,6 +183,7 @@ _BOUNDS: dict[type[Node], Callable[[Graph, Node], StateBound]] = {
     Aggregate: _aggregate,
     Distinct: _distinct,
     Match: _match,
+    MatchRules: _match_rules,
     RowPattern: _row_pattern,
     Sql: _sql,
     WindowAggregate: _window,

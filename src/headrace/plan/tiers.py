@@ -21,6 +21,7 @@ from headrace.plan.nodes import (
     EventTime,
     Lookup,
     Match,
+    MatchRules,
     Node,
     Opaque,
     PythonFold,
@@ -139,6 +140,12 @@ def _match(graph: Graph, node: Node) -> Tier:
     return Tier("kernel", "Spark has no patterns")
 
 
+def _match_rules(graph: Graph, node: Node) -> Tier:
+    return Tier(
+        "kernel", "Spark has no patterns; all rules run in one operator, what they ask of a row is asked once"
+    )
+
+
 def _row_pattern(graph: Graph, node: Node) -> Tier:
     return Tier("kernel", "Spark has no MATCH_RECOGNIZE; late rows go to .late")
 
@@ -158,5 +165,6 @@ _TIERS: dict[type[Node], Callable[[Graph, Node], Tier]] = {
     Distinct: _distinct,
     WindowAggregate: _window,
     Match: _match,
+    MatchRules: _match_rules,
     Sink: _sink,
 }

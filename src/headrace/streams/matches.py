@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import get_args
 
-from headrace.durations import Duration
+from headrace.connectors.base import Connector
+from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
+from headrace.formats.schemas import Schema
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
-from headrace.plan.nodes import Match, Named, Ref
+from headrace.plan.nodes import FAULTS, Match, MatchRules, Named, Ref
 from headrace.streams.stream import Stream
 from headrace.streams.timed import TimedStream
 
@@ -33,6 +36,47 @@ class Matches(TimedStream):
         return Stream(self._pipeline, Ref(self._ref.step, "late"))
 
 
+class RuleMatches(Matches):
+    """Matches of a table of rules: the key columns, `rule`, `version`, `start`, `end`, and the measures that all rules share.
+
+    Without measures, and in `.timeouts`, there is `matched`: the rows of each step of the rule, by the step's name.
+    """
+
+    @property
+    def faults(self) -> Stream:
+        """Rules that were read while the job ran and can't be used: `rule, version, reason, hint, place, read_at`.
+
+        `version` is the one that stays in force; null where there is none.
+        """
+        return Stream(self._pipeline, Ref(self._ref.step, FAULTS))
+
+
+def rules_node(
+    name: str,
+    ref: Ref,
+    keys: Named,
+    rules: str | Path | Connector,
+    *,
+    measures: str | type | Schema | None = None,
+    order: Order = "event_time",
+    longest: Duration | None = None,
+) -> MatchRules:
+    """A node for a table of rules.
+
+    Raises:
+        OptionError: something is not what its option takes.
+    """
+    where = f"`{name}`"
+    if not isinstance(rules, str | Path | Connector) or not str(rules):
+        hint = 'write rules="rules.yaml", or rules=connect.postgres(url=..., table="rules")'
+        raise OptionError(f"expected a file or a table of rules, got {rules!r}", where=where, hint=hint)
+    _require_order(order, where)
+    table = rules if isinstance(rules, Connector) else str(rules)
+    columns = None if measures is None else Schema.of(measures)
+    most = None if longest is None else microseconds(longest, where=f"{where}: longest")
+    return MatchRules(name, ref, keys, table, columns, order, most)
+
+
 def match_node(
     name: str,
     ref: Ref,
@@ -53,13 +97,7 @@ def match_node(
     if not isinstance(pattern, Pattern):
         hint = 'begin one with patterns.step("small", "amount < 1")'
         raise OptionError(f"expected a pattern, got {pattern!r}", where=where, hint=hint)
-    if order not in get_args(Order):
-        words = get_args(Order)
-        raise OptionError(
-            f"expected order to be {' or '.join(words)}, got {order!r}",
-            where=where,
-            hint=did_you_mean(str(order), words),
-        )
+    _require_order(order, where)
     if select is not None and not select:
         raise OptionError("select is empty", where=where, hint="leave it out for the matched rows themselves")
     for measure in (select or {}).values():
@@ -69,3 +107,13 @@ def match_node(
     measures = None if select is None else tuple(select.items())
     whole = Pattern(pattern.elements)  # the stage it was left in says nothing about it
     return Match(name, ref, keys, whole, within_of(within), skip_of(skip), order, measures)
+
+
+def _require_order(order: str, where: str) -> None:
+    if order not in get_args(Order):
+        words = get_args(Order)
+        raise OptionError(
+            f"expected order to be {' or '.join(words)}, got {order!r}",
+            where=where,
+            hint=did_you_mean(str(order), words),
+        )

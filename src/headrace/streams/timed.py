@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.durations import Duration
@@ -16,7 +17,9 @@ from headrace.windows import Window
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from headrace.streams.matches import Matches
+    from headrace.connectors.base import Connector
+    from headrace.formats.schemas import Schema
+    from headrace.streams.matches import Matches, RuleMatches
     from headrace.streams.panes import Deduplicated
 
 
@@ -45,6 +48,20 @@ class TimedStream(Stream):
         """Find a pattern in all rows, as if they had one key; see `TimedKeyedStream.match`. One task does all the work."""
         keyed = TimedKeyedStream(self._pipeline, self._ref, ())
         return keyed.match(name, pattern, within=within, skip=skip, order=order, select=select)
+
+    def match_rules(
+        self,
+        name: str,
+        /,
+        *,
+        rules: str | Path | Connector,
+        measures: str | type | Schema | None = None,
+        order: Order = "event_time",
+        longest: Duration | None = None,
+    ) -> RuleMatches:
+        """Find the patterns of a table of rules in all rows, as if they had one key; see `TimedKeyedStream.match_rules`."""
+        keyed = TimedKeyedStream(self._pipeline, self._ref, ())
+        return keyed.match_rules(name, rules=rules, measures=measures, order=order, longest=longest)
 
     def distinct(
         self,
@@ -110,3 +127,41 @@ class TimedKeyedStream(KeyedStream):
             name, self._ref, self._keys, pattern, within=within, skip=skip, order=order, select=select
         )
         return Matches(self._pipeline, self._pipeline.add(node))
+
+    def match_rules(
+        self,
+        name: str,
+        /,
+        *,
+        rules: str | Path | Connector,
+        measures: str | type | Schema | None = None,
+        order: Order = "event_time",
+        longest: Duration | None = None,
+    ) -> RuleMatches:
+        """Find the patterns of a table of rules in the rows of each key; the table may change while the job runs.
+
+        The table is looked at when a batch begins. A rule that was added sees the rows that come from that batch on. A rule
+        that was changed begins anew: partial matches of the old version are dropped and counted. Other rules keep theirs.
+        A rule that can't be used goes to `.faults`, and its version before stays in force; at the start of a run it is
+        an error. All rules run in one operator over one shuffle.
+
+        Args:
+            name: the step's name.
+            rules: a file (`.yaml`, `.json`, `.jsonl`, `.csv`), or a table of `connect.postgres`, `mysql` or `sqlite`.
+            measures: the columns that matches of all rules give, such as `"at timestamp, amount double"`; a rule's `select`
+                says how it computes them, and those it leaves out are null. Without it matches carry their rows.
+            order: `"arrival"` takes rows as they come; then none is late.
+            longest: the longest `within` that a rule may have; a step with state that reads the matches needs it.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
+        >>> alerts = tx.event_time("ts").key_by("card").match_rules(
+        ...     "alerts", rules="rules.yaml", measures="at timestamp, amount double"
+        ... )
+        >>> alerts.faults
+        <alerts.faults of p>
+        """
+        from headrace.streams.matches import RuleMatches, rules_node
+
+        node = rules_node(name, self._ref, self._keys, rules, measures=measures, order=order, longest=longest)
+        return RuleMatches(self._pipeline, self._pipeline.add(node))

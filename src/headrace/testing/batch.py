@@ -13,7 +13,7 @@ from headrace.engine.inputs import BatchInputs
 from headrace.engine.lower import Lowering, lower
 from headrace.engine.virtual import NUMBER, Feed, collect, numbered
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Distinct, Match, Ref, RowPattern, Sink, Source, WindowAggregate
+from headrace.plan.nodes import Distinct, Match, MatchRules, Ref, RowPattern, Sink, Source, WindowAggregate
 from headrace.testing.difference import compare
 from headrace.testing.driver import DriverStage
 from headrace.testing.final import final_rows, obstacle, split_sessions
@@ -117,7 +117,7 @@ def _without_late(lowering: Lowering, late: Mapping[str, Sequence[Output]]) -> L
     raw: dict[str, DataFrame] = {}
     for node in graph:
         rows = late.get(node.name, ())
-        if isinstance(node, WindowAggregate | Distinct | Match | RowPattern) and rows:
+        if isinstance(node, WindowAggregate | Distinct | Match | MatchRules | RowPattern) and rows:
             known = Lowering(lowering.spark, graph, inputs, raw=raw)
             frame = _less(known.frame(node.input), rows)
             raw[node.name] = lower(

@@ -16,7 +16,7 @@ from headrace.errors import DocumentError, HeadraceError
 from headrace.testing.batch import batch_failures, late_outputs
 from headrace.testing.difference import compare
 from headrace.testing.driver import DriverStage, drivable
-from headrace.testing.script import Advance, End, Expect, Line, Restart, Rows, Watermark
+from headrace.testing.script import Advance, End, Expect, Line, Restart, Rows, Rules, Watermark
 from headrace.testing.stage import Stage
 from headrace.testing.transcript import Case, Unread, read_case, read_file
 
@@ -158,6 +158,9 @@ def perform(line: Line, stage: Stage | DriverStage, *, dying: bool) -> None:
     match line:
         case Rows():
             stage.rows(line.rows, dying=dying)
+        case Rules():
+            assert isinstance(stage, Stage)  # the in-process driver takes no such case
+            stage.rules(line.tables)
         case Watermark():
             stage.watermark(line.marks)
         case Advance():

@@ -3,6 +3,7 @@
 rows       one micro-batch for each query that reads the source, then at most one without data
 watermark  the watermark of a source is now exactly this; where a script says so for a source, only it moves it
 expect     what came out since it was last looked at, in any order
+rules      the table of a step's rules is now this; in force from the next micro-batch on
 advance    the clock jumps; then one batch and at most one without data
 restart    the run dies and starts again from its checkpoint
 end        the input ends for good, as with --finish
@@ -21,7 +22,7 @@ from headrace.durations import microseconds
 from headrace.errors import did_you_mean
 from headrace.formats.schemas import Schema
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import ClockTime, EventTime, Ref, Sink, Source
+from headrace.plan.nodes import ClockTime, EventTime, MatchRules, Ref, Sink, Source
 from headrace.testing.values import micros_of, record_of, row_of
 
 Moment = Literal["between_epochs", "before_commit"]
@@ -76,7 +77,15 @@ class End:
     where: str
 
 
-Line = Rows | Watermark | Expect | Advance | Restart | End
+@dataclass(frozen=True)
+class Rules:
+    """Tables of rules, by the step that reads each."""
+
+    where: str
+    tables: Mapping[str, Value]
+
+
+Line = Rows | Rules | Watermark | Expect | Advance | Restart | End
 
 
 def read(value: Value, graph: Graph) -> tuple[Line, ...]:
@@ -203,6 +212,16 @@ def _expected(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any]
     return tuple(plain(item) for item in value.items)
 
 
+def _rules(where: str, value: Value, graph: Graph, faults: Faults) -> Rules:
+    given = fields(value, wanted="steps and their rules", hint="such as {alerts: {small: {steps: [...]}}}")
+    known = [node.name for node in graph.of(MatchRules)]
+    for name in given:
+        if name not in known:
+            fault(given.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known))
+        fields(given[name], wanted="rules by their ids", empty=True)
+    return Rules(where, {name: given[name] for name in given})
+
+
 def _advance(where: str, value: Value, graph: Graph, faults: Faults) -> Advance:
     with at(value):
         length = microseconds(value.text if isinstance(value, Scalar) else str(value))
@@ -243,6 +262,7 @@ def _check_order(lines: list[Line], faults: Faults) -> None:
 
 LINES: dict[str, Callable[[str, Value, Graph, Faults], Line]] = {
     "rows": _rows,
+    "rules": _rules,
     "watermark": _watermark,
     "expect": _expect,
     "advance": _advance,

@@ -22,7 +22,8 @@ from headrace.engine.inputs import StreamInputs
 from headrace.engine.virtual import Clock, Feed, quick_session
 from headrace.engine.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import ClockTime, EventTime, Sink, Source
+from headrace.plan.nodes import ClockTime, EventTime, MatchRules, Sink, Source
+from headrace.testing.changing import ScriptedTable
 from headrace.testing.collecting import CollectingWriter, Collector
 from headrace.testing.feeding import Idle, Input
 from headrace.testing.outputs import Output
@@ -32,6 +33,8 @@ from headrace.testing.transcript import Case
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.documents.tree import Value
+    from headrace.engine.rule_tables import RuleTable
     from headrace.plan.queries import Query
 
 
@@ -43,6 +46,10 @@ class _ScriptedInputs(StreamInputs):
     """Sources read from feeds instead of their connectors; all else as in a real run."""
 
     feeds: Mapping[str, Feed] = {}
+    tables: Mapping[str, ScriptedTable] = {}
+
+    def rules(self, node: MatchRules) -> RuleTable:
+        return self.tables.get(node.name) or super().rules(node)
 
     def _read(self, node: Source) -> DataFrame:
         return self.feeds[node.name].stream(self.spark)
@@ -63,6 +70,9 @@ class Stage:
         fixed = [node.name for source in case.fed for node in times_of(self._graph, source)]
         self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed)
         self._idle = Idle(self._graph, fixed)
+        self._tables = {
+            node.name: ScriptedTable(node) for node in self._graph.of(MatchRules) if node.name in case.ruled
+        }
         self._dying = False
         self._dropped: dict[tuple[str, int], int] = {}
         self._missed = 0
@@ -85,6 +95,11 @@ class Stage:
             except Exception:
                 if not self._dying:
                     raise
+
+    def rules(self, tables: Mapping[str, Value]) -> None:
+        """The tables of these steps hold other rules now; the next micro-batch sees them."""
+        for step, content in tables.items():
+            self._tables[step].change(content)
 
     def watermark(self, marks: Mapping[str, int]) -> None:
         """The watermark of each source is now exactly this, in microseconds."""
@@ -181,6 +196,7 @@ class Stage:
             writer_of=lambda sink: CollectingWriter(self.collectors[sink.name]),
         )
         for built in assembly.assembled():
+            built.delivery.begin()
             built.delivery.open()
             self._queries.append(built)
             built.running = self._clock.start(
@@ -200,6 +216,7 @@ class Stage:
             owns_rejects=query.owns_rejects,
         )
         inputs.feeds = self.feeds
+        inputs.tables = self._tables
         return inputs
 
     def _deliver(self, built: Assembled) -> Callable[[DataFrame, int], None]:

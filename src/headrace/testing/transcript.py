@@ -22,7 +22,7 @@ from headrace.documents.tree import Fields, Scalar, Value, tree_of
 from headrace.plan.graph import Graph
 from headrace.streams.pipeline import Pipeline, collecting
 from headrace.testing import script
-from headrace.testing.script import Expect, Line, Restart, Rows, Watermark
+from headrace.testing.script import Expect, Line, Restart, Rows, Rules, Watermark
 
 KEYS = ("name", "pipeline", "script", "through", "description")
 Through = Literal["any", "spark", "kernel"]
@@ -62,6 +62,11 @@ class Case:
     def fed(self) -> frozenset[str]:
         """The sources whose watermark only the script moves."""
         return frozenset(name for line in self.script if isinstance(line, Watermark) for name in line.marks)
+
+    @property
+    def ruled(self) -> frozenset[str]:
+        """The steps whose rules come from the script."""
+        return frozenset(name for line in self.script if isinstance(line, Rules) for name in line.tables)
 
     def killed_in(self, index: int) -> bool:
         """Whether the run is to die in the epoch of the line at `index`."""

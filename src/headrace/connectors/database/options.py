@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from headrace import durations
-from headrace.connectors.base import Carries, Connector, Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.base import Carries, Connector, Guarantee, Listing, Reader, Role, WriteMode, Writer
 from headrace.connectors.database.dialect import Dialect
 from headrace.connectors.database.tables import refused
 from headrace.connectors.options import DurationOption, NamesOption
@@ -19,6 +19,7 @@ class ServerTable(Connector):
 
     roles: ClassVar[frozenset[Role]] = frozenset({"sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    lists: ClassVar[bool] = True
     schemes: ClassVar[tuple[str, ...]]
     """How its URLs start, the usual way first."""
     other_addresses: ClassVar[bool] = False
@@ -66,6 +67,11 @@ class ServerTable(Connector):
         from headrace.connectors.database.source import TableReader
 
         return TableReader(self.dialect(), self.table)
+
+    def listing(self) -> Listing:
+        from headrace.connectors.database.listing import TableListing
+
+        return TableListing(self.dialect(), self.table)
 
     def writer(self) -> Writer:
         from headrace.connectors.database.sink import TableWriter

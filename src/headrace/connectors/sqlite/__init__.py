@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from headrace.connectors.base import Connector, Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.base import Connector, Guarantee, Listing, Reader, Role, WriteMode, Writer
 from headrace.connectors.database.tables import refused
 from headrace.connectors.options import NamesOption, PathOption
 
@@ -30,6 +30,7 @@ class SQLite(Connector):
     kind: ClassVar[str] = "sqlite"
     roles: ClassVar[frozenset[Role]] = frozenset({"sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    lists: ClassVar[bool] = True
 
     path: PathOption = Field(description="The database file; made if there is none")
     table: str = Field(min_length=1, description="The table's name")
@@ -51,6 +52,11 @@ class SQLite(Connector):
         from headrace.connectors.sqlite.source import SQLiteReader
 
         return SQLiteReader(self)
+
+    def listing(self) -> Listing:
+        from headrace.connectors.sqlite.listing import SQLiteListing
+
+        return SQLiteListing(str(self.path), self.table)
 
     def writer(self) -> Writer:
         from headrace.connectors.sqlite.sink import SQLiteWriter

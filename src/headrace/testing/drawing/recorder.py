@@ -15,7 +15,18 @@ from headrace.testing.drawing.recording import Arrival, Ends, Kind, Moment, Pane
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.outputs import Instant, Output, show
 from headrace.testing.runner import perform, stage_of
-from headrace.testing.script import Advance, End, Expect, Line, Restart, Rows, Watermark, output_of, times_of
+from headrace.testing.script import (
+    Advance,
+    End,
+    Expect,
+    Line,
+    Restart,
+    Rows,
+    Rules,
+    Watermark,
+    output_of,
+    times_of,
+)
 from headrace.testing.transcript import Case
 from headrace.testing.values import micros_of_plain
 from headrace.windows import Landmark, Trailing, Window
@@ -80,6 +91,8 @@ class _Recorder:
                 if isinstance(line, Expect):
                     continue
                 perform(line, stage, dying=self._case.killed_in(index))
+                if isinstance(line, Rules):  # nothing happens before rows come
+                    continue
                 panes, *late = (stage.take(name) for name in outputs)
                 moments.append(self._moment(line, panes, late[0] if late else []))
         finally:

@@ -19,8 +19,9 @@ trait Rules {
   /** What is kept of a row that is taken. */
   def kept(row: InternalRow): UnsafeRow
 
-  def found(key: InternalRow, matched: Matched, time: Long): InternalRow
-  def timedOut(key: InternalRow, matched: Matched, time: Long): InternalRow
+  /** What a match gives, which began at `start` and whose own time is `time`. */
+  def found(key: InternalRow, matched: Matched, start: Long, time: Long): InternalRow
+  def timedOut(key: InternalRow, matched: Matched, start: Long, time: Long): InternalRow
 }
 
 /**
@@ -31,7 +32,7 @@ trait Rules {
  */
 final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, columns: Int) extends Matcher {
   type Memory = Partials
-  private val codec = new PartialsCodec(automaton, columns)
+  val codec: PartialsCodec = new PartialsCodec(automaton, columns)
   private val start = automaton.start
   private val timed = spec.within.isDefined || spec.between.isDefined
 
@@ -75,7 +76,7 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
         memory.partial = alive
         release(key, memory, complete, out)
         over.values.foreach { partial =>
-          out.emit(AutomatonMatcher.Timeouts, rules.timedOut(key, rows(partial), deadline(partial)))
+          out.emit(AutomatonMatcher.Timeouts, rules.timedOut(key, rows(partial), partial.firstTime, deadline(partial)))
         }
       }
     }
@@ -156,7 +157,7 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
         prune(memory.partial, over)
         prune(memory.complete, over)
       }
-      out.emit(AutomatonMatcher.Main, rules.found(key, rows(found), found.lastTime))
+      out.emit(AutomatonMatcher.Main, rules.found(key, rows(found), found.firstTime, found.lastTime))
     }
   }
 

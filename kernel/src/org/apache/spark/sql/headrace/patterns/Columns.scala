@@ -34,8 +34,19 @@ trait InOrderStep extends Serializable {
   /** Columns of which a row that makes a difference satisfies one; none where that can't be said. */
   def conditions: Seq[Attribute] = Nil
 
+  /** Whether rows that don't matter may stay behind before the shuffle, by asking `matters`, where no columns tell it. */
+  def sifts: Boolean = false
+
+  /** A row has come, and may wait: whatever it must remember of now is put into it. */
+  def arriving(row: InternalRow): Unit = ()
+
   /** A matcher of its own for each task. */
   def matcher(): Matcher
+}
+
+/** A step that looks for other things from one micro-batch to the next. */
+trait Changing {
+  def load(rules: String): Unit
 }
 
 /**

@@ -32,6 +32,7 @@ final class InOrder(step: InOrderStep, counts: Counts) {
     while (events.hasNext) {
       val event = events.next()
       came += 1
+      step.arriving(event.row)
       if (event.at == Time.None) late(event, now, Reason.NoEventTime, out)
       else if (event.at < 0 || (!arrival && event.at < now.watermark)) late(event, now, Reason.TooLate, out)
       else if (!step.matters(event.row)) passed += 1
@@ -130,6 +131,7 @@ final class InOrder(step: InOrderStep, counts: Counts) {
       val in = InOrder.opened(stored, step.fingerprint)
       val wake = in.readLong()
       val memory = if (in.readBoolean()) matcher.read(in) else matcher.empty
+      counts.add(Counts.Dropped, matcher.dropped(memory))
       new Key(wake, memory, InOrder.backlog(in, stored))
     }
 }

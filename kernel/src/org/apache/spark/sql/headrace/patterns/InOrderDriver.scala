@@ -15,7 +15,8 @@ import scala.jdk.CollectionConverters._
 
 /**
  * A step over rows in order without a streaming query: the same per-key logic over state in memory, for tests in virtual
- * time. Scripts are those of `WindowDriver`: one event is one micro-batch, times are whole microseconds.
+ * time. Scripts are those of `WindowDriver`: one event is one micro-batch, times are whole microseconds. `"rules"` in an
+ * event change what a step looks for, before it.
  */
 final class InOrderDriver(step: InOrderStep) {
   def this(frame: Dataset[Row], spec: String) = this(MatchStep(frame, spec))
@@ -27,7 +28,11 @@ final class InOrderDriver(step: InOrderStep) {
   def run(script: String): String = {
     val run = new InOrderRun(step)
     val events = json.readTree(script).elements.asScala.map { event =>
-      if (event.path("restart").asBoolean) run.restart()
+      step match {
+        case changing: Changing if event.hasNonNull("rules") => changing.load(event.get("rules").asText)
+        case _ =>
+      }
+      if (event.path("restart").asBoolean || event.hasNonNull("rules")) run.restart()
       val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
       run.batch(rows.read(event.path("rows")), watermark, event.path("clock").asLong)
     }.map(rows.shown(_, step.columns.output)).mkString("[", ",", "]")

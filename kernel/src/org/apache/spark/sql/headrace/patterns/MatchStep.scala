@@ -53,10 +53,10 @@ final class MatchStep(
 
     override def kept(row: InternalRow): UnsafeRow = columns.kept(row).copy()
 
-    override def found(key: InternalRow, matched: Matched, time: Long): InternalRow =
+    override def found(key: InternalRow, matched: Matched, start: Long, time: Long): InternalRow =
       row(key, measures.map(_.eval(InternalRow.empty, matched)), time)
 
-    override def timedOut(key: InternalRow, matched: Matched, time: Long): InternalRow =
+    override def timedOut(key: InternalRow, matched: Matched, start: Long, time: Long): InternalRow =
       row(key, arrays.map(_.eval(matched)), time)
 
     private def row(key: InternalRow, values: Seq[Any], time: Long): InternalRow = {
@@ -94,7 +94,7 @@ object MatchStep {
   private def condition(number: Int): String = s"__condition$number"
 
   /** Whether nothing asks for the very next row, and every step for something. How the first follows is not its own. */
-  private def selective(elements: IndexedSeq[Element], whole: Boolean): Boolean = elements.zipWithIndex.forall {
+  def selective(elements: IndexedSeq[Element], whole: Boolean): Boolean = elements.zipWithIndex.forall {
     case (element, i) =>
       val first = i == 0 && (whole || element.body.isInstanceOf[Leaf])
       val follows = first || (element.contiguity != Contiguity.Next && element.contiguity != Contiguity.NotNext)

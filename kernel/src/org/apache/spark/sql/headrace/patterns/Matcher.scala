@@ -26,6 +26,10 @@ trait Matcher {
   def isEmpty(memory: Memory): Boolean
 
   def read(in: Input): Memory
+
+  /** How many partial matches were left out when this was read: those that nobody looks for any more. */
+  def dropped(memory: Memory): Int = 0
+
   def write(memory: Memory, out: Output): Unit
 
   /** The next row, after `advance` to its time. The row may be kept: it is a copy. */

@@ -62,16 +62,9 @@ object Partials {
   def beginning(start: State): Partial = new Partial(start, null, Long.MaxValue, -1, -1)
 }
 
-/** Partial matches as bytes: each row once, each link once, whoever shares them. */
-final class PartialsCodec(automaton: Automaton, columns: Int) {
-  def write(memory: Partials, out: Output): Unit = {
-    val partials = heap(memory.partial)
-    val complete = heap(memory.complete)
-    val links = mutable.LinkedHashMap.empty[Link, Int]
-    (partials ++ complete).foreach(p => number(p.last, links))
-    val rows = links.keys.map(_.taken).toVector.distinct
-    val places = rows.zipWithIndex.toMap
-    out.writeVarLong(memory.number, true)
+/** Rows that were taken, as bytes. */
+final class TakenCodec(columns: Int) {
+  def write(rows: Seq[Taken], out: Output): Unit = {
     out.writeVarInt(rows.size, true)
     rows.foreach { taken =>
       out.writeVarLong(taken.number, true)
@@ -80,10 +73,44 @@ final class PartialsCodec(automaton: Automaton, columns: Int) {
       out.writeVarInt(bytes.length, true)
       out.writeBytes(bytes)
     }
+  }
+
+  def read(in: Input): IndexedSeq[Taken] = Vector.fill(in.readVarInt(true))(taken(in))
+
+  private def taken(in: Input): Taken = {
+    val (number, time) = (in.readVarLong(true), in.readLong())
+    val bytes = in.readBytes(in.readVarInt(true))
+    val row = new UnsafeRow(columns)
+    row.pointTo(bytes, bytes.length)
+    new Taken(number, time, row)
+  }
+}
+
+/** Partial matches as bytes: each row once, each link once, whoever shares them. */
+final class PartialsCodec(automaton: Automaton, columns: Int) {
+  private val codec = new TakenCodec(columns)
+
+  def write(memory: Partials, out: Output): Unit = {
+    val rows = PartialsCodec.rows(memory)
+    val places = rows.zipWithIndex.toMap
+    out.writeVarLong(memory.number, true)
+    codec.write(rows, out)
+    writeWays(memory, out, places)
+  }
+
+  def read(in: Input): Partials = {
+    val number = in.readVarLong(true)
+    readWays(in, codec.read(in), number)
+  }
+
+  /** All but the rows, of which it says the places. */
+  def writeWays(memory: Partials, out: Output, place: Taken => Int): Unit = {
+    val (partials, complete) = (PartialsCodec.heap(memory.partial), PartialsCodec.heap(memory.complete))
+    val links = PartialsCodec.links(memory)
     out.writeVarInt(links.size, true)
     links.keys.foreach { link =>
       out.writeVarInt(link.step, true)
-      out.writeVarInt(places(link.taken), true)
+      out.writeVarInt(place(link.taken), true)
       out.writeVarInt(if (link.before == null) 0 else links(link.before) + 1, true)
     }
     Seq(partials, complete).foreach { several =>
@@ -95,10 +122,9 @@ final class PartialsCodec(automaton: Automaton, columns: Int) {
     }
   }
 
-  def read(in: Input): Partials = {
+  def readWays(in: Input, rows: IndexedSeq[Taken], number: Long): Partials = {
     val memory = new Partials(automaton.start)
-    memory.number = in.readVarLong(true)
-    val rows = Vector.fill(in.readVarInt(true))(taken(in))
+    memory.number = number
     val links = mutable.ArrayBuffer.empty[Link]
     (0 until in.readVarInt(true)).foreach { _ =>
       val (step, row, before) = (in.readVarInt(true), in.readVarInt(true), in.readVarInt(true))
@@ -112,9 +138,28 @@ final class PartialsCodec(automaton: Automaton, columns: Int) {
     memory
   }
 
+  private def partial(state: Int, place: Int, links: mutable.ArrayBuffer[Link]): Partial =
+    if (place == 0) Partials.beginning(automaton.start)
+    else {
+      val last = links(place - 1)
+      val first = Iterator.iterate(last)(_.before).dropWhile(_.before != null).next()
+      new Partial(automaton.states(state), last, first.taken.number, first.taken.time, last.taken.time)
+    }
+}
+
+object PartialsCodec {
+  /** The rows that a memory holds, each once. */
+  def rows(memory: Partials): Seq[Taken] = links(memory).keys.map(_.taken).toVector.distinct
+
   private def heap(queue: Partials.Queue): Vector[Partial] = queue.toArray(Array.empty[Partial]).toVector
 
-  /** Numbers links so that each comes after the one before it. */
+  /** The links of a memory, each after the one before it. */
+  private def links(memory: Partials): mutable.LinkedHashMap[Link, Int] = {
+    val found = mutable.LinkedHashMap.empty[Link, Int]
+    (heap(memory.partial) ++ heap(memory.complete)).foreach(p => number(p.last, found))
+    found
+  }
+
   private def number(link: Link, links: mutable.LinkedHashMap[Link, Int]): Unit = {
     var missing = List.empty[Link]
     var at = link
@@ -124,20 +169,4 @@ final class PartialsCodec(automaton: Automaton, columns: Int) {
     }
     missing.foreach(one => links(one) = links.size)
   }
-
-  private def taken(in: Input): Taken = {
-    val (number, time) = (in.readVarLong(true), in.readLong())
-    val bytes = in.readBytes(in.readVarInt(true))
-    val row = new UnsafeRow(columns)
-    row.pointTo(bytes, bytes.length)
-    new Taken(number, time, row)
-  }
-
-  private def partial(state: Int, place: Int, links: mutable.ArrayBuffer[Link]): Partial =
-    if (place == 0) Partials.beginning(automaton.start)
-    else {
-      val last = links(place - 1)
-      val first = Iterator.iterate(last)(_.before).dropWhile(_.before != null).next()
-      new Partial(automaton.states(state), last, first.taken.number, first.taken.time, last.taken.time)
-    }
 }

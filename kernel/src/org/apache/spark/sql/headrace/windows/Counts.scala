@@ -107,11 +107,15 @@ object Counts {
   val Retractions = 11
   val Repeated = 12
   val Forgotten = 13
+  val Dropped = 14
 
-  /** In the order of their numbers: rows in and where they went; row-window pairs and how they ended; windows; panes. */
+  /**
+   * In the order of their numbers: rows in and where they went; row-window pairs and how they ended; windows; panes; and
+   * partial matches of rules that are no longer in force.
+   */
   val Names: Seq[String] = Seq(
     "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
-    "retractions", "repeated", "forgotten")
+    "retractions", "repeated", "forgotten", "dropped")
 
   /** How many parts are told apart where nobody takes them. */
   private val Kept = 4096

@@ -1,0 +1,80 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.rules
+
+import com.esotericsoftware.kryo.io.{Input, Output}
+
+import org.apache.spark.sql.headrace.patterns.{Partials, PartialsCodec, Taken, TakenCodec}
+
+/** What a key remembers of all rules: for each that has begun, its partial matches. */
+final class RulesMemory(rules: Int) {
+  /** Rows are numbered in one order for all rules, so that these can share them. */
+  var number: Long = 0
+  /** By place in the set; null where a rule has not begun. */
+  val partials: Array[Partials] = new Array[Partials](rules)
+  var begun: Int = 0
+  /** No rule wants `advance` before this time. */
+  var due: Long = Long.MaxValue
+  var dropped: Int = 0
+
+  def put(rule: Int, memory: Partials): Unit = {
+    if (partials(rule) == null) begun += 1
+    partials(rule) = memory
+  }
+
+  def remove(rule: Int): Unit = {
+    if (partials(rule) != null) begun -= 1
+    partials(rule) = null
+  }
+
+  def foreach(call: (Int, Partials) => Unit): Unit = if (begun > 0) {
+    var i = 0
+    while (i < partials.length) {
+      if (partials(i) != null) call(i, partials(i))
+      i += 1
+    }
+  }
+}
+
+/** As bytes: the rows, each once whichever rules took it, then each rule under its serial number. */
+final class RulesCodec(set: RuleSet, columns: Int, codec: Int => PartialsCodec) {
+  private val rows = new TakenCodec(columns)
+  private val places = set.rules.zipWithIndex.map { case (rule, i) => rule.serial -> i }.toMap
+  private val ways = new Output(256, -1)
+
+  def write(memory: RulesMemory, out: Output): Unit = {
+    val taken = new java.util.TreeMap[Long, Taken]
+    memory.foreach((_, partials) => PartialsCodec.rows(partials).foreach(t => taken.put(t.number, t)))
+    val ordered = taken.values.toArray(Array.empty[Taken])
+    val place = ordered.iterator.map(_.number).zipWithIndex.toMap
+    out.writeVarLong(memory.number, true)
+    rows.write(ordered.toSeq, out)
+    out.writeVarInt(memory.begun, true)
+    memory.foreach { (rule, partials) =>
+      ways.clear()
+      codec(rule).writeWays(partials, ways, t => place(t.number))
+      out.writeVarInt(set.rules(rule).serial, true)
+      out.writeVarInt(partials.partial.size - 1 + partials.complete.size, true)
+      out.writeVarInt(ways.position, true)
+      out.writeBytes(ways.getBuffer, 0, ways.position)
+    }
+  }
+
+  /** Without those of rules that are no longer in force, which are counted. */
+  def read(in: Input): RulesMemory = {
+    val memory = new RulesMemory(set.rules.size)
+    memory.number = in.readVarLong(true)
+    val taken = rows.read(in)
+    (0 until in.readVarInt(true)).foreach { _ =>
+      val (serial, several, length) = (in.readVarInt(true), in.readVarInt(true), in.readVarInt(true))
+      places.get(serial) match {
+        case Some(rule) => memory.put(rule, codec(rule).readWays(in, taken, memory.number))
+        case None =>
+          memory.dropped += several
+          in.skip(length.toLong)
+      }
+    }
+    memory
+  }
+}

@@ -1,0 +1,69 @@
+"""Rules in a table of a real server: changed by SQL while the job runs, and kept while the server is away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from servers import Server
+
+from headrace import Pipeline, connect
+from headrace.connectors import registry
+
+
+def pattern(letter: str) -> str:
+    steps = [{"a": "v = 'a'"}, {"b": {"followed_by": f"v = '{letter}'"}}]
+    return json.dumps({"steps": steps, "within": "1 hour", "select": {"v": "b.v"}})
+
+
+def rows(*letters: str, start: int = 0) -> list[dict[str, Any]]:
+    return [
+        {"k": "x", "v": letter, "ts": f"2026-03-02T09:00:{second:02}Z"}
+        for second, letter in enumerate(letters, start)
+    ]
+
+
+def test_rules_of_a_table_follow_it_while_the_job_runs(
+    spark: SparkSession, server: Server, table: str, tmp_path: Path
+) -> None:
+    kind = "jsonb" if server.kind == "postgres" else "text"
+    server.sql(
+        f"CREATE TABLE {table} (id varchar(20) PRIMARY KEY, version int, pattern {kind}, active boolean)"
+    )
+    insert = f"INSERT INTO {table} VALUES (%s, %s, %s, %s)"
+    server.sql(insert, ("one", 5, pattern("b"), True))
+    server.sql(insert, ("off", 1, pattern("b"), False))
+    feed, alerts, faults = connect.memory(), connect.memory(), connect.memory()
+    pipeline = Pipeline("job")
+    tx = pipeline.read("tx", feed, schema="k string, v string, ts timestamp").event_time("ts")
+    rules = registry.connector(server.kind)(url=server.url, table=table)
+    out = tx.key_by("k").match_rules("alerts", rules=rules, order="arrival", measures="v string")
+    out.write("alerts_out", alerts)
+    out.faults.write("faults_out", faults)
+    with pipeline.start(checkpoint=tmp_path / "checkpoint") as running:
+
+        def taken(*letters: str, start: int) -> None:
+            feed.add(*rows(*letters, start=start))
+            expected = running.status().rows_in + len(letters)
+            while running.status().rows_in < expected:
+                assert not running.wait(0.1)
+
+        taken("a", "b", start=0)
+        server.sql(f"UPDATE {table} SET pattern = %s WHERE id = 'one'", (pattern("c"),))
+        taken("a", "b", start=2)
+        server.sql(f"UPDATE {table} SET version = 6 WHERE id = 'one'")
+        taken("a", "c", start=4)
+        server.stop()
+        taken("a", "c", start=6)
+        server.start()
+        server.sql(f"DELETE FROM {table} WHERE id = 'one'")
+        taken("a", "c", start=8)
+        assert running.status().rules["alerts"].in_force == {}
+    found = [(row["rule"], row["version"], row["v"]) for row in alerts.contents()]
+    assert found == [("one", 5, "b"), ("one", 5, "b"), ("one", 6, "c"), ("one", 6, "c")]
+    told = [(row["rule"], row["version"], row["reason"]) for row in faults.contents()]
+    assert told[0] == ("one", 5, "it has changed, and its version is still 5")
+    assert f"the table `{table}` can't be read" in told[-1][2]
+    assert len(told) == 2
