@@ -143,7 +143,8 @@ def _match(match: dict[str, Any]) -> str:
     """A complete one waits for those that began before it."""
     taken = ", ".join(f"{step} {len(rows)}" for step, rows in match["matched"].items() if rows)
     waits = "  complete" if match["complete"] else ""
-    return f"from {match['start']} to {match['end']}  {taken}{waits}"
+    rule = f"{match['rule']} {match['version']}: " if "rule" in match else ""
+    return f"{rule}from {match['start']} to {match['end']}  {taken}{waits}"
 
 
 def _row(row: dict[str, Any]) -> str:

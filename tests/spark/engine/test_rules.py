@@ -70,9 +70,9 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     job.feed.add(*rows("a", "x"))
     assert job.run().rules["alerts"].in_force == {"one": 1, "two": 1, "three": 1}
     [state] = state_of(job.pipeline.check(), tmp_path / "checkpoint", step="alerts")
-    assert [(p["rule"], p["version"], p["matched"]["a"][0]["v"]) for p in state.entries[0]["matches"]] == [
-        (name, 1, "a") for name in ("one", "two", "three")
-    ]
+    assert [
+        (p["rule"], p["version"], p["matched"]["a"][0]["v"]) for p in state.found.entries[0]["matches"]
+    ] == [(name, 1, "a") for name in ("one", "two", "three")]
     job.rules(one=PAIR % "b", two=PAIR % "e")
     job.feed.add(*rows("b", "e", "d", start=2))
     status = job.run()
@@ -106,7 +106,7 @@ def test_a_table_that_becomes_wrong_while_the_job_runs_is_told_and_does_not_end_
         (tmp_path / "rules.yaml").unlink()
         taken("a", start=2)
         assert "the rules can't be read: No such file" in running.status().rules["alerts"].faults[0]
-        job.rules(one=PAIR % "b", two=f"{PAIR % 'c'[:-1]}, version: 4}}".replace("within", "witin"))
+        job.rules(one=PAIR % "b", two="{steps: [{a: v = 'a'}], witin: 1 hour}")
         taken("b", start=3)
         assert len(running.status().rules["alerts"].faults) == 1
     assert job.found == [("one", 1), ("one", 1)]
@@ -148,7 +148,7 @@ def test_an_epoch_that_is_run_again_uses_the_rules_it_used_before(spark: SparkSe
         stage.rules(third)  # and again, in the epoch in which the change took effect
         stage.restart()
         stage.rows(given("a", "b", "c", start=7))
-        found = [(row["version"], dict(row["matched"])) for row in stage.came("out")]
+        found = [(row["version"], row["matched"].content) for row in stage.came("out")]
     finally:
         stage.close()
     steps = [(version, *matched) for version, matched in found]

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.headrace.patterns.{Navigated, References, Spec}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{BooleanType, DataType, StructType}
 
 /**
@@ -34,7 +35,8 @@ final class RuleCompiler(session: SparkSession, input: Seq[Attribute], visible: 
   }
   private val rows = LocalRelation(input)
 
-  def compiled(spec: Spec): Rule = {
+  // The parser asks whichever session is active in the thread.
+  def compiled(spec: Spec): Rule = SQLConf.withExistingConf(lenient.sessionState.conf) {
     val references = new References(lenient, spec.steps, visible)
     Rule(
       spec,
