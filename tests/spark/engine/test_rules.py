@@ -83,7 +83,8 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     job.run()
     assert job.found == [("one", 1), ("two", 2)]
     assert job.faults.contents() == []
-    log = [json.loads(line) for line in (tmp_path / "checkpoint/queries/alerts/rules.jsonl").open()]
+    lines = (tmp_path / "checkpoint/queries/alerts/rules.jsonl").read_text().splitlines()
+    log = [json.loads(line) for line in lines]
     assert [(edition["number"], len(edition["rules"])) for edition in log] == [(1, 3), (2, 2)]
 
 

@@ -38,7 +38,7 @@ object InOrderOperator {
   }
 
   private def sifted(session: classic.SparkSession, step: InOrderStep, counts: Counts, plan: LogicalPlan): LogicalPlan =
-    if (step.conditions.isEmpty) plan
+    if (step.conditions.isEmpty && !step.sifts) plan
     else {
       Together.plannedBy(session, Sieve.Planned)
       Sieve(step, step.conditions, step.columns.ts, counts, plan)

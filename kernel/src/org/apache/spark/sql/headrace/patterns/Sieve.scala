@@ -20,12 +20,14 @@ import org.apache.spark.sql.headrace.windows.{BatchTime, Counts, Part, Time}
  * counted as taken. Which rows are late is decided by the same watermark as in the task, so that those go on and can be
  * given out.
  *
- * @param conditions columns of which a row that makes a difference satisfies one
+ * @param conditions columns of which a row that makes a difference satisfies one; none where the step itself is asked
  */
 case class Sieve(step: InOrderStep, conditions: Seq[Attribute], ts: Attribute, counts: Counts, child: LogicalPlan)
     extends UnaryNode {
   override def output: Seq[Attribute] = child.output
-  override lazy val references: AttributeSet = AttributeSet(conditions :+ ts)
+  // A step that is asked looks at all columns, in their order.
+  override lazy val references: AttributeSet =
+    AttributeSet(if (conditions.isEmpty) step.columns.input else conditions :+ ts)
   override protected def withNewChildInternal(next: LogicalPlan): Sieve = copy(child = next)
 }
 
@@ -43,6 +45,8 @@ object Sieve {
 
 case class SieveExec(step: InOrderStep, conditions: Seq[Attribute], ts: Attribute, counts: Counts, child: SparkPlan)
     extends UnaryExecNode with CodegenSupport {
+  /** Without columns that tell it, the step itself is asked, which generated code can't. */
+  override def supportCodegen: Boolean = conditions.nonEmpty && super.supportCodegen
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
@@ -72,11 +76,14 @@ case class SieveExec(step: InOrderStep, conditions: Seq[Attribute], ts: Attribut
   override protected def doExecute(): RDD[InternalRow] = {
     val columns = child.output
     val (asked, at) = (conditions.map(place(columns, _)).toArray, place(columns, ts))
-    val sifted = new Sifted(counts, from)
+    val (sifted, looking) = (new Sifted(counts, from), step)
+    // A step that is asked must see the columns it knows, in their order.
+    val blind = asked.isEmpty && columns.map(_.exprId) != step.columns.input.map(_.exprId)
     child.execute().mapPartitionsWithIndexInternal { (number, rows) =>
       sifted.begin(number)
-      rows.filterNot(row =>
-        !asked.exists(c => !row.isNullAt(c) && row.getBoolean(c)) && !row.isNullAt(at) && sifted.passes(row.getLong(at)))
+      def matters(row: InternalRow): Boolean =
+        if (asked.isEmpty) blind || looking.matters(row) else asked.exists(c => !row.isNullAt(c) && row.getBoolean(c))
+      rows.filterNot(row => !matters(row) && !row.isNullAt(at) && sifted.passes(row.getLong(at)))
     }
   }
 

@@ -60,6 +60,8 @@ final class RulesStep(
     answers.any(set.telling)
   })
 
+  override def sifts: Boolean = true
+
   private val place = columns.input.indexWhere(_.name == RulesStep.Came)
 
   /** A row knows the rules it came under: a rule sees no row that came before it, however long that has waited. */

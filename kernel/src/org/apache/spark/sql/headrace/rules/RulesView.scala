@@ -9,29 +9,28 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.headrace.patterns.{Columns, InOrder, InOrderProcessor, LinkedRows, Partial}
-import org.apache.spark.sql.headrace.windows.Waiting
 import org.apache.spark.sql.types._
 
 import scala.jdk.CollectionConverters._
 
 /** The state of a step with rules as rows that people can read: partial matches by rule, and rows that wait. */
 final class RulesView(step: RulesStep) {
-  /** Partial matches of these rules, from rows of `key` and `bytes`: the entries of the state `matches`. */
+  /** Partial matches of these rules, from rows of `key`, `slot` and `bytes`: the entries of the state `matches`. */
   def partials(entries: Dataset[Row], rules: String): Dataset[Row] = {
     step.load(rules)
     val (declared, shape) = (step, RulesView.partials(step))
     entries.mapPartitions { (rows: Iterator[Row]) =>
       val reader = new RulesReader(declared)
-      rows.flatMap(row => reader.partials(row.getStruct(0), row.getAs[Array[Byte]](1)))
+      rows.filter(_.getLong(1) == 0).flatMap(row => reader.partials(row.getStruct(0), row.getAs[Array[Byte]](2)))
     }(Encoders.row(shape))
   }
 
-  /** Rows that wait, from rows of `key` and `bytes`: the entries of the state `waiting`. */
+  /** Rows that wait, from the same. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val (declared, shape) = (step, RulesView.waiting(step))
     entries.mapPartitions { (rows: Iterator[Row]) =>
       val reader = new RulesReader(declared)
-      rows.map(row => reader.waiting(row.getStruct(0), row.getAs[Array[Byte]](1)))
+      rows.flatMap(row => reader.waiting(row.getStruct(0), row.getLong(1), row.getAs[Array[Byte]](2)))
     }(Encoders.row(shape))
   }
 }
@@ -62,7 +61,7 @@ private final class RulesReader(step: RulesStep) {
   private val time = createToScalaConverter(TimestampType)
 
   def partials(key: Row, stored: Array[Byte]): Seq[Row] =
-    InOrder.memory(stored, step.fingerprint).map(matcher.read).toSeq.flatMap { memory =>
+    InOrder.stored(stored, step.fingerprint, matcher)._1.toSeq.flatMap { memory =>
       memory.partials.indices.filter(memory.partials(_) != null).flatMap { rule =>
         val (own, partials) = (step.rules.rules(rule), memory.partials(rule))
         val begun = partials.partial.asScala.filter(_.started).toSeq.distinctBy(_.last)
@@ -71,10 +70,10 @@ private final class RulesReader(step: RulesStep) {
       }
     }
 
-  def waiting(key: Row, stored: Array[Byte]): Row = {
-    val event = Waiting.read(stored)
-    Row(own(key), time(event.time.get), row(step.columns.kept(event.row).copy()))
-  }
+  def waiting(key: Row, slot: Long, stored: Array[Byte]): Iterator[Row] =
+    InOrder.waiting(slot, stored, step.fingerprint, matcher).map { held =>
+      Row(own(key), time(held.time), row(step.columns.kept(held.row).copy()))
+    }
 
   private def partial(key: Row, rule: InForce, one: Partial, complete: Boolean): Row = {
     val steps = rule.rule.spec.steps

@@ -1,0 +1,41 @@
+"""What the terminal says of rules: a fault once, and how many are in force when the run has ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headrace.cli.following import tell_faults
+from headrace.cli.summary import Summary
+from headrace.cli.views import View
+from headrace.engine.progress_log import RulesStatus, Status
+from headrace.engine.rule_log import RuleFault
+from headrace.plan.drawing import text_of
+
+
+def status(*faults: str) -> Status:
+    rules = {"alerts": RulesStatus({"one": 1, "two": 4}, faults)}
+    return Status(True, 0, 0, 0.0, None, None, 0, 0, rules=rules)
+
+
+class Told(View):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_a_fault_of_a_rule_is_told_once() -> None:
+    view, told = Told(), set[str]()
+    fault = RuleFault("one", 1, "it has changed", "put it back", "rules.yaml:3:1: rule `one`", "2026-01-01")
+    for _ in range(2):
+        tell_faults(status(str(fault)), view, told)
+    assert view.said == [
+        "a rule of `alerts` can't be used: rules.yaml:3:1: rule `one`: it has changed (version 1 stays in force)\n"
+        "  hint: put it back"
+    ]
+
+
+def test_the_summary_says_how_many_rules_are_in_force() -> None:
+    said = text_of(Summary("p", "done", 1.0, status("wrong"), Path("here"), "").lines())
+    assert "alerts     2 rules in force  1 can't be used" in said
