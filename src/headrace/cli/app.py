@@ -23,6 +23,7 @@ from headrace.cli import (
     schema,
     state,
     test,
+    why,
 )
 from headrace.cli.options import flag
 
@@ -47,6 +48,7 @@ app.command()(draw.draw)
 app.command()(new.new)
 app.command()(document.document)
 app.command()(state.state)
+app.command()(why.why)
 app.command()(schema.schema)
 app.command()(doctor.doctor)
 app.add_typer(jars.jars, name="jars")

@@ -65,6 +65,11 @@ class HandoverLog:
         rows = self._files(spark, stored).withWatermark(TIME, f"{self.delay} microseconds")
         return with_floor(without_beats(rows, TIME))
 
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """All rows that are in the log now, as a batch."""
+        frame = spark.read.parquet(str(self.path))
+        return frame if self.delay is None else without_beats(frame, TIME)
+
     def _files(self, spark: SparkSession, schema: StructType) -> DataFrame:
         # Spark ignores files older than a week next to the newest unless told otherwise.
         return spark.readStream.schema(schema).option("maxFileAge", "36500d").parquet(str(self.path))

@@ -168,4 +168,10 @@ object InOrder {
   /** Rows that wait, from any slot of a key. */
   def waiting(slot: Long, bytes: Array[Byte], fingerprint: Int, matcher: Matcher): Iterator[Held] =
     if (slot == 0) stored(bytes, fingerprint, matcher)._2 else Piece.rows(bytes, 0, bytes.length)
+
+  /** All rows of a key that wait, in order: from slot 0, null for none, and from the other slots. */
+  def held(bytes: Array[Byte], pieces: Seq[Array[Byte]], fingerprint: Int, matcher: Matcher): Seq[Held] = {
+    val newest = if (bytes == null) Iterator.empty else stored(bytes, fingerprint, matcher)._2
+    (pieces.flatMap(piece => Piece.rows(piece, 0, piece.length)) ++ newest).sortBy(_.time)
+  }
 }

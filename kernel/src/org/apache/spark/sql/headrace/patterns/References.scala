@@ -45,6 +45,26 @@ final class References(session: SparkSession, steps: IndexedSeq[String], columns
   /** A measure of a whole match; a column without a step is the last row's. */
   def measure(text: String): Navigated = navigated(parsed(text), Nil, bare = true)
 
+  /** A condition taken apart, for people who ask which part of it failed. */
+  def parts(text: String, over: Seq[Attribute]): Seq[Part] = conjuncts(parsed(text)).map { part =>
+    val read = navigated(part, over, bare = false)
+    val condition = if (read.dataType == BooleanType) read else read.copy(expression = Cast(read.expression, BooleanType))
+    val values = lookedAt(part, part).distinctBy(written(_, text)).map(e => written(e, text) -> navigated(e, over, bare = false))
+    Part(written(part, text), condition, values)
+  }
+
+  /** The columns and the values from rows matched so far that an expression looks at. */
+  private def lookedAt(e: Expression, whole: Expression): Seq[Expression] = e match {
+    case _ if of(e).isDefined => Seq(e)
+    case a: UnresolvedAttribute => if (lambda(whole, a) || a.nameParts.head.startsWith("__")) Nil else Seq(a)
+    case _ => e.children.flatMap(lookedAt(_, whole))
+  }
+
+  /** An expression as it stands in the text. */
+  private def written(e: Expression, text: String): String =
+    (for (from <- e.origin.startIndex; to <- e.origin.stopIndex if to < text.length) yield text.substring(from, to + 1))
+      .getOrElse(e.sql)
+
   private def conjuncts(of: Expression): Seq[Expression] = of match {
     case And(left, right) => conjuncts(left) ++ conjuncts(right)
     case other => Seq(other)

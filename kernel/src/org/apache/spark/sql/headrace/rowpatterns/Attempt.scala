@@ -100,6 +100,9 @@ final class Attempt(program: Program, chains: Chains, asked: Asked, atStart: Boo
     true
   }
 
+  /** The variables that the next row could be taken for. */
+  def awaited: Seq[Int] = ways.toSeq.map(way => program.at(way.at)).collect { case Take(variable) => variable }.distinct
+
   /** Whether no more row could change the verdict. */
   def settled: Boolean = ways.isEmpty || program.at(ways.head.at) == Done
 

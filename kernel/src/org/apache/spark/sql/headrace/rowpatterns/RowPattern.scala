@@ -97,8 +97,17 @@ final class Search extends Partition {
   }
 }
 
+/** One who wants to know which conditions are asked, and what the answers are: the last row of `taken` was tested. */
+trait Onlooker {
+  def asked(search: Search, start: Long, taken: Taken, answer: Answer): Unit
+}
+
+object NobodyLooks extends Onlooker {
+  override def asked(search: Search, start: Long, taken: Taken, answer: Answer): Unit = ()
+}
+
 /** Searches partitions for matches: one at a time, each the preferred one from where it begins. */
-final class Searcher(pattern: RowPattern) {
+final class Searcher(pattern: RowPattern, onlooker: Onlooker = NobodyLooks) {
   private val evaluator = new Evaluator(pattern.names, pattern.slots)
 
   /** Goes as far as the rows that are there allow. */
@@ -128,12 +137,18 @@ final class Searcher(pattern: RowPattern) {
     if (search.attempt == null) {
       search.attempt = new Attempt(pattern.program, pattern.chains, new Asked {
         override def holds(taken: Taken): Answer = {
+          val said = answer(taken)
+          onlooker.asked(search, start, taken, said)
+          said
+        }
+
+        private def answer(taken: Taken): Answer = {
           val condition = pattern.conditions(taken.variable)
           if (condition == null) Yes
           else {
             evaluator.waits = false
-            val answer = evaluator.holds(condition, search, start, search.number, taken)
-            if (evaluator.waits) Later else if (answer) Yes else No
+            val holds = evaluator.holds(condition, search, start, search.number, taken)
+            if (evaluator.waits) Later else if (holds) Yes else No
           }
         }
       }, start == 0)

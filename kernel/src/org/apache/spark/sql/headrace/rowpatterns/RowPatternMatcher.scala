@@ -14,10 +14,11 @@ import org.apache.spark.sql.headrace.windows.Time
  * Finds the matches of a `MATCH_RECOGNIZE` among the rows of one key. A match is given when no later row can change it. The
  * state is the rows that may still be needed; the attempt that is under way is made again from them.
  */
-final class RowPatternMatcher(pattern: RowPattern, output: Output, kept: UnsafeProjection) extends Matcher {
+final class RowPatternMatcher(
+    pattern: RowPattern, output: Output, kept: UnsafeProjection, onlooker: Onlooker = NobodyLooks) extends Matcher {
   override type Memory = Search
 
-  private val searcher = new Searcher(pattern)
+  private val searcher = new Searcher(pattern, onlooker)
 
   /** Whether a partition without rows is like one that never had any. */
   private val forgets = !pattern.program.code.contains(AtStart) && pattern.back == 0 &&
@@ -45,6 +46,9 @@ final class RowPatternMatcher(pattern: RowPattern, output: Output, kept: UnsafeP
 
   override def due(search: Search): Long =
     if (search.at < search.count) math.min(searcher.due(search), Time.End) else Long.MaxValue
+
+  /** Takes up the attempt that was under way when a search was stored. */
+  def resume(search: Search): Unit = find(search, (_, _) => ())
 
   private def find(search: Search, out: Found): Unit =
     searcher.search(search, (row, measures) => out.emit(0, output.row(row, measures)))

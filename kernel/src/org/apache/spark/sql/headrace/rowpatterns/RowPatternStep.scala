@@ -26,8 +26,11 @@ final case class RowPatternStep(
     pattern: RowPattern, output: Output, columns: Columns, kept: Seq[Attribute], clockTime: Boolean, fingerprint: Int)
     extends InOrderStep {
   override def arrival: Boolean = false
-  override def matcher(): RowPatternMatcher =
-    new RowPatternMatcher(pattern, output, UnsafeProjection.create(kept, columns.input))
+  override def matcher(): RowPatternMatcher = watched(NobodyLooks)
+
+  /** A matcher that one looks on at. */
+  def watched(onlooker: Onlooker): RowPatternMatcher =
+    new RowPatternMatcher(pattern, output, UnsafeProjection.create(kept, columns.input), onlooker)
 }
 
 object RowPatternStep {

@@ -1,0 +1,185 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.patterns
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.headrace.windows.Time
+import org.apache.spark.sql.types.StructType
+
+import scala.jdk.CollectionConverters._
+
+/**
+ * Answers why a pattern has (not) matched for one key: what is remembered of it, what that waits for, and what became of
+ * its rows, condition by condition. It runs the same matcher over the same rows and looks on.
+ */
+final class Inquiry(step: MatchStep, references: References) {
+  private val mapper = new ObjectMapper
+  private val json = new JsonRows(mapper)
+  private val spec = step.spec
+  private val automaton = new Compiler(spec).automaton
+  private val matcher = step.matcher()
+  /** The key of what is found, which is not told: the one who asks knows it. */
+  private val nobody = new GenericInternalRow(step.columns.keys.size)
+  private val visible = Columns.struct(step.columns.visible)
+  private val look = new Look(spec, automaton, spec.conditions.map(references.parts(_, step.columns.input)))
+
+  /** The columns that a row of the input must have, in their order. */
+  def columns: Array[String] = step.columns.raw.map(_.name).toArray
+
+  /** The partial matches in a key's state, as stored; null for none. */
+  def partials(stored: Array[Byte]): String = {
+    val memory = remembered(stored)
+    val found = mapper.createArrayNode()
+    look.together(memory.partial.asScala.filter(_.started)).foreach(partial(found.addObject(), _, complete = false))
+    memory.complete.asScala.foreach(one => partial(found.addObject(), Seq(one), complete = true))
+    found.toString
+  }
+
+  /** What the rows that wait would do if the watermark passed them all now; `pieces` are the key's other slots, in order. */
+  def waiting(stored: Array[Byte], pieces: java.util.List[Array[Byte]]): String = {
+    val told = mapper.createArrayNode()
+    val memory = remembered(stored)
+    InOrder.held(stored, pieces.asScala.toSeq, step.fingerprint, matcher)
+      .foreach(held => tell(told.addObject(), memory, held.row, held.time))
+    told.toString
+  }
+
+  /**
+   * What the rows of the key have done, from the first on.
+   *
+   * @param frame the key's rows in order, with `columns`
+   * @param watermark rows from here on have not been taken; Time.End for all
+   * @param last so many rows are told of
+   */
+  def history(frame: Dataset[Row], watermark: Long, last: Int): String = {
+    val (taken, ahead) = rows(frame).partition { case (_, time) => step.arrival || time < watermark }
+    val memory = matcher.empty
+    val told = mapper.createObjectNode()
+    val shown = told.putArray("rows")
+    taken.zipWithIndex.foreach { case ((row, time), i) =>
+      if (i >= taken.size - last) tell(shown.addObject(), memory, row, time)
+      else step(memory, row, time, Inquiry.Unheard)
+    }
+    val after = told.putArray("after")
+    if (watermark != Time.None) matcher.advance(nobody, memory, watermark, heard(after))
+    if (watermark >= Time.End) matcher.finish(nobody, memory, heard(after))
+    val left = told.putArray("partials")
+    look.together(memory.partial.asScala.filter(_.started)).foreach(partial(left.addObject(), _, complete = false))
+    memory.complete.asScala.foreach(one => partial(left.addObject(), Seq(one), complete = true))
+    val unread = told.putArray("ahead")
+    ahead.foreach { case (row, time) => event(unread.addObject(), row, time) }
+    told.put("count", taken.size).toString
+  }
+
+  private def remembered(stored: Array[Byte]): Partials =
+    Option(stored).flatMap(InOrder.stored(_, step.fingerprint, matcher)._1).getOrElse(matcher.empty)
+
+  private def rows(frame: Dataset[Row]): Seq[(InternalRow, Long)] = {
+    val at = step.columns.raw.indexWhere(_.name == "__ts")
+    val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.executedPlan
+    plan.executeCollect().toVector.filterNot(row => row.isNullAt(at) || row.getLong(at) < 0)
+      .map(row => (step.columns.complete(row).copy(): InternalRow, row.getLong(at)))
+  }
+
+  private def step(memory: Partials, row: InternalRow, time: Long, out: Found): Unit = {
+    matcher.advance(nobody, memory, time, out)
+    matcher.take(nobody, memory, row, time, out)
+  }
+
+  /** Looks at a row before the matcher takes it, and at what came of it. */
+  private def tell(into: ObjectNode, memory: Partials, row: InternalRow, time: Long): Unit = {
+    event(into, row, time)
+    val came = mapper.createArrayNode()
+    matcher.advance(nobody, memory, time, heard(came))
+    val asked = into.putArray("asked")
+    val (begun, start) = look.together(memory.partial.asScala).partition(_.head.started)
+    (begun ++ start).foreach(several => told(asked.addObject(), several, row, time))
+    matcher.take(nobody, memory, row, time, heard(came))
+    into.set[ObjectNode]("came", came)
+  }
+
+  private def told(into: ObjectNode, several: Seq[Partial], row: InternalRow, time: Long): Unit = {
+    val of = several.head
+    if (of.started) {
+      into.set[ObjectNode]("start", json.time(of.firstTime))
+      into.put("rows", Iterator.iterate(of.last)(_.before).takeWhile(_ != null).size)
+    }
+    val (asked, outcomes) = look.at(several, row, time)
+    val tests = into.putArray("tests")
+    asked.foreach { case (number, held) => test(tests.addObject(), number, held, row, look.matched(of)) }
+    into.put("outcome", look.said(outcomes, of.started))
+  }
+
+  private def test(into: ObjectNode, number: Int, held: Boolean, row: InternalRow, matched: Matched): Unit = {
+    val (name, role) = look.roles(number)
+    into.put("step", name).put("role", role).put("condition", spec.conditions(number)).put("held", held)
+    val parts = into.putArray("parts")
+    look.parts(number).foreach { part =>
+      parts.addObject().put("text", part.text).put("held", part.holds(row, matched))
+        .set[ObjectNode]("values", json.row(part.seen(row, matched), part.shape))
+    }
+  }
+
+  private def partial(into: ObjectNode, several: Seq[Partial], complete: Boolean): Unit = {
+    val of = several.head
+    into.set[ObjectNode]("start", json.time(of.firstTime))
+    into.set[ObjectNode]("end", json.time(of.lastTime))
+    look.deadline(of).foreach(at => into.set[ObjectNode]("times_out", json.time(at)))
+    into.put("complete", complete)
+    val rows = into.putArray("rows")
+    Iterator.iterate(of.last)(_.before).takeWhile(_ != null).toVector.reverse.foreach { link =>
+      val one = rows.addObject().put("step", spec.steps(link.step))
+      one.set[ObjectNode]("time", json.time(link.taken.time))
+      one.set[ObjectNode]("row", json.row(link.taken.row, visible))
+    }
+    if (!complete) waits(into, several)
+  }
+
+  private def waits(into: ObjectNode, several: Seq[Partial]): Unit = {
+    val awaited = look.awaited(several.map(_.state))
+    val steps = into.putArray("waits_for")
+    awaited.steps.foreach(n => steps.addObject().put("step", spec.steps(n)).put("condition", look.condition(n)))
+    val nots = into.putArray("ends_with")
+    awaited.stops.foreach(n => nots.addObject().put("step", spec.steps(n)).put("condition", look.condition(n)))
+    into.put("strict", awaited.strict).put("for_time", awaited.pending)
+  }
+
+  private def event(into: ObjectNode, row: InternalRow, time: Long): Unit = {
+    into.set[ObjectNode]("time", json.time(time))
+    into.set[ObjectNode]("row", json.row(step.columns.kept(row), visible))
+  }
+
+  /** Writes results down: `match` or `timeout`, with what it gives. */
+  private def heard(into: ArrayNode): Found = (output: Int, row: InternalRow) => {
+    val whole = step.columns.output(output + 1).dataType.asInstanceOf[StructType]
+    val shape = StructType(whole.drop(step.columns.keys.size))
+    val own = InternalRow.fromSeq(row.toSeq(whole).drop(step.columns.keys.size))
+    val what = into.addObject().put("kind", if (output == AutomatonMatcher.Main) "match" else "timeout")
+    what.set[ObjectNode]("values", json.row(own, shape)).get("values").asInstanceOf[ObjectNode].remove("__ts")
+  }
+}
+
+object Inquiry {
+  private object Unheard extends Found {
+    override def emit(output: Int, row: InternalRow): Unit = ()
+  }
+
+  /** Inquires after the pattern in a query's plan; null where there is none. */
+  def of(query: Dataset[Row]): Inquiry = {
+    val session = query.sparkSession.asInstanceOf[classic.SparkSession]
+    query.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed.collectFirst {
+      case t: TransformWithState if t.statefulProcessor.isInstanceOf[InOrderProcessor] =>
+        t.statefulProcessor.asInstanceOf[InOrderProcessor].step
+    }.collect { case step: MatchStep =>
+      new Inquiry(step, new References(session, step.spec.steps, step.columns.visible))
+    }.orNull
+  }
+}
