@@ -1,0 +1,1 @@
+"""Driving hours against a rule."""

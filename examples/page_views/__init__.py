@@ -1,0 +1,1 @@
+"""Failed page views and their retries."""
