@@ -11,6 +11,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from headrace.engine.matching import GIVEN, Declared
 from headrace.engine.physical import assembled_aside
 from headrace.engine.reading_again import CantBeReadAgain, read_again
 from headrace.engine.session import open_session
-from headrace.engine.state_entries import StateFiles, stored_matches
+from headrace.engine.state_entries import MATCHES, StateFiles
 from headrace.errors import OptionError, did_you_mean
 from headrace.plan.nodes import Match, RowPattern
 
@@ -172,9 +173,9 @@ class _Question:
 
     def answer(self, rows: int, *, read_input: bool) -> Why:
         """All that can be told."""
-        stored, waiting = self._state()
+        stored, pieces = self._state()
         partials = self._read(self.kernel.partials(stored))
-        waits = self._read(self.kernel.waiting(stored, waiting))
+        waits = self._read(self.kernel.waiting(stored, pieces))
         why = Why(
             self.node.name, self.node.verb, self.key, self.progress, known=stored is not None or bool(waits)
         )
@@ -210,16 +211,11 @@ class _Question:
 
     def keys_at_hand(self) -> set[str]:
         """Some keys of the checkpoint and of the input."""
-        frames = (
-            []
-            if self.progress.epoch is None
-            else [frame.select("key.*") for frame in stored_matches(self.files)]
-        )
-        try:
+        frames = [] if self.progress.epoch is None else [self.files.entries(MATCHES).select("key.*")]
+        with suppress(CantBeReadAgain), CantBeReadAgain.for_sparks_errors():
             frames.append(self._input().select(*(f"`{name}`" for name in self._names())))
             return {key for frame in frames for key in _some(frame)}
-        except CantBeReadAgain:
-            return {key for frame in frames[:2] for key in _some(frame)}
+        return {key for frame in frames[:1] for key in _some(frame)}
 
     def _names(self) -> list[str]:
         """The key's columns inside the step, where one that is computed has another name."""
@@ -233,19 +229,16 @@ class _Question:
         return dict(zip(self._names(), self.key.values(), strict=True))
 
     def _state(self) -> tuple[bytes | None, Any]:
-        """The key's entry, and its rows that wait."""
-        rows = self.spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        """The key's own entry, and the pieces of older rows that wait, in order."""
+        pieces = self.spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
         if self.progress.epoch is None:
-            return None, rows
-        stored, waiting = stored_matches(self.files)
-        own = [
-            frame.where(is_key(self._inside(), frame.schema["key"].dataType, "key")).select("value")  # type: ignore[arg-type]
-            for frame in (stored, waiting)
-        ]
-        for row in own[1].collect():
-            rows.add(bytes(row[0]))
-        found = own[0].collect()
-        return (bytes(found[0][0]) if found else None), rows
+            return None, pieces
+        entries = self.files.entries(MATCHES)
+        own = entries.where(is_key(self._inside(), entries.schema["key"].dataType, "key"))  # type: ignore[arg-type]
+        found = {row["slot"]: bytes(row["value"]) for row in own.select("slot", "value").collect()}
+        for slot in sorted(found.keys() - {0}):
+            pieces.add(found[slot])
+        return found.get(0), pieces
 
     def _input(self) -> DataFrame:
         return read_again(self.spark, self.graph, self.query.query, self.directory)
