@@ -13,7 +13,7 @@ from tests.spark.test_patterns_model import ROWS, SECOND, declared, patterns, sc
 from headrace.documents.rules import Rule
 from headrace.engine.matching import MatchDriver
 from headrace.engine.rule_log import Edition, RuleInForce
-from headrace.engine.rules import RuleStep
+from headrace.engine.rule_step import RuleStep
 from headrace.patterns.elements import Skip
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Match, MatchRules, Ref

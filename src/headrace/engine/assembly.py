@@ -18,7 +18,7 @@ from headrace.engine.checkpoints import checkpoint_of
 from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
 from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
-from headrace.engine.rules import RuleBook
+from headrace.engine.rule_book import RuleBook
 from headrace.engine.step_record import STATELESS, Record, changed, keep, kept, record_of
 from headrace.errors import PlanError
 from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed, lives_by_clock

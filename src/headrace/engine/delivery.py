@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.engine.balance import BalanceLog
     from headrace.engine.decode import Rejects
     from headrace.engine.lower import Lowering
-    from headrace.engine.rules import RuleBook
+    from headrace.engine.rule_book import RuleBook
     from headrace.engine.windowing import Counts
 
 

@@ -26,7 +26,8 @@ from headrace.engine.folding import refuse_unpicklable, with_results
 from headrace.engine.matching import matched
 from headrace.engine.native import native_windows
 from headrace.engine.row_patterns import recognized
-from headrace.engine.rules import RuleStep, load_now
+from headrace.engine.rule_revision import load_now
+from headrace.engine.rule_step import RuleStep
 from headrace.engine.spark_says import spark_says
 from headrace.engine.watermarks import with_floor
 from headrace.engine.windowing import Counts, Time, windowed, windowed_batch
