@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
+from headrace.connectors.failpoints import Crash, armed
 from headrace.engine.state import state_of
-from headrace.errors import PlanError, SourceError
+from headrace.errors import HeadraceError, PlanError, SourceError
 from headrace.testing import read_case, stream_equals_batch
 from headrace.testing.stage import Stage
 from headrace.testing.transcript import Case
@@ -117,6 +118,23 @@ def test_a_table_that_becomes_wrong_while_the_job_runs_is_told_and_does_not_end_
     assert "did you mean `within`" in faults[2]["hint"]
     assert "rules.yaml:2:" in faults[2]["place"]
     job.run()  # what the last run ended with doesn't keep the next one from starting
+
+
+def test_a_run_that_dies_around_a_change_gives_each_match_once_by_the_rules_of_its_epoch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    job = Job(tmp_path)
+    job.rules(one=PAIR % "b")
+    job.run()
+    for number, point in enumerate(("delivery.ruled", "delivery.staged", "delivery.committed")):
+        letter = "cde"[number]
+        job.rules(one=PAIR % letter)
+        job.feed.add(*rows("a", letter, start=2 * number))
+        with armed(point), pytest.raises((Crash, HeadraceError)):
+            job.run()
+        job.rules(one=PAIR % "z")  # while it was down; the epoch had begun
+        job.run()
+    assert [dict(row["matched"])["b"][0]["v"] for row in job.alerts.contents()] == ["c", "d", "e"]
 
 
 CASE = """
