@@ -48,6 +48,7 @@ bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in 
 
 delivery: kernel servers ## kill runs into every sink after every step and at random; writes the table of the documentation
 	$(RUN)/python -m tests.services.test_every_row_once
+	$(RUN)/python -m tests.services.test_every_change_once
 
 docs: $(READY) ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict

@@ -17,6 +17,7 @@ from headrace.connectors.base import Run
 from headrace.connectors.kafka import records
 from headrace.connectors.kafka.client import Client
 from headrace.connectors.kafka.sink import KafkaWriter
+from headrace.engine import kafka_server
 from headrace.errors import DeliveryError, FencedError
 
 Topic = Callable[..., str]
@@ -183,6 +184,13 @@ def test_a_topic_is_created_if_asked_and_missed_if_not(spark: SparkSession, clie
     away = connect.kafka(servers="127.0.0.1:1", topic="t", timeout="1 second")
     with pytest.raises(DeliveryError, match=r"out: no Kafka server answers at 127\.0\.0\.1:1"):
         away.writer().open(run())
+
+
+def test_a_refused_login_is_told(broker: kafka_server.Cluster, topic: Topic, spark: SparkSession) -> None:
+    servers = f"127.0.0.1:{broker.brokers[0].login_port}"
+    out = connect.kafka(servers=servers, topic=topic(), sasl={"user": "reader", "password": "wrong"})
+    with pytest.raises(DeliveryError, match=r"out: Kafka at .* refuses the login: .*\n  hint: check sasl: "):
+        out.writer().open(run())
 
 
 def test_a_retracted_pane_can_be_a_tombstone(spark: SparkSession, client: Client, topic: Topic) -> None:

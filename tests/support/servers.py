@@ -22,7 +22,11 @@ import pytest
 USER, PASSWORD = "headrace", "let me in: @/?"
 QUOTED = "let%20me%20in%3A%20%40%2F%3F"
 DATABASE = "streams"
+CROWDED = "crowded"
+"""A database that a test may make."""
 WAIT = 60.0
+_LINGERING = "pre-existing shared memory block"
+"""What PostgreSQL says while processes of a server that was killed are still on their way out."""
 
 
 def free_port() -> int:
@@ -62,13 +66,21 @@ class Server:
         return f"{self.scheme}://{USER}:{QUOTED}@127.0.0.1:{self.port}/{DATABASE}"
 
     def start(self) -> None:
+        deadline = time.monotonic() + WAIT
+        self._spawn()
+        while not self.answers():
+            said = (self.directory / "server.log").read_text()[-3000:]
+            if self.process is not None and self.process.poll() is not None and _LINGERING in said[-500:]:
+                self._spawn()
+            elif (
+                self.process is not None and self.process.poll() is not None
+            ) or time.monotonic() > deadline:
+                raise RuntimeError(said)
+            time.sleep(0.1)
+
+    def _spawn(self) -> None:
         with (self.directory / "server.log").open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, start_new_session=True)
-        deadline = time.monotonic() + WAIT
-        while not self.answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError((self.directory / "server.log").read_text()[-3000:])
-            time.sleep(0.1)
 
     def stop(self) -> None:
         """At once, as when somebody pulls the plug."""
@@ -80,7 +92,7 @@ class Server:
     def command(self) -> list[str]:
         raise NotImplementedError
 
-    def connect(self) -> Any:
+    def connect(self, database: str = DATABASE) -> Any:
         raise NotImplementedError
 
     def answers(self) -> bool:
@@ -100,6 +112,7 @@ class Server:
 class PostgresServer(Server):
     kind: str = "postgres"
     scheme: str = "postgresql"
+    wal_level: str = "logical"
 
     def __post_init__(self) -> None:
         self.bin = str(Path(program("postgres", "postgresql", *_postgres_places())).parent)
@@ -124,6 +137,7 @@ class PostgresServer(Server):
     def command(self) -> list[str]:
         (self.directory / "data" / "postmaster.pid").unlink(missing_ok=True)
         settings = {"unix_socket_directories": "", "listen_addresses": "127.0.0.1", "fsync": "off"}
+        settings |= {"wal_level": self.wal_level}
         pairs = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [
             *self.words,
@@ -179,7 +193,8 @@ class MariaDBServer(Server):
             cursor = root.cursor()
             cursor.execute(f"CREATE DATABASE {DATABASE}")
             cursor.execute(f"CREATE USER {USER}@'%%' IDENTIFIED BY %s", (PASSWORD,))
-            cursor.execute(f"GRANT ALL ON {DATABASE}.* TO {USER}@'%'")
+            for name in (DATABASE, CROWDED):
+                cursor.execute(f"GRANT ALL ON {name}.* TO {USER}@'%'")
 
     def command(self) -> list[str]:
         return [
@@ -191,11 +206,11 @@ class MariaDBServer(Server):
             *("--innodb-flush-log-at-trx-commit=0", "--skip-name-resolve", "--innodb-buffer-pool-size=64M"),
         ]
 
-    def connect(self) -> Any:
+    def connect(self, database: str = DATABASE) -> Any:
         import pymysql
 
         return pymysql.connect(
-            host="127.0.0.1", port=self.port, user=USER, password=PASSWORD, database=DATABASE, autocommit=True
+            host="127.0.0.1", port=self.port, user=USER, password=PASSWORD, database=database, autocommit=True
         )
 
     def answers(self) -> bool:
@@ -224,6 +239,25 @@ def started(kind: str) -> Iterator[Server]:
             server.stop()
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def small_disk(megabytes: int) -> Iterator[Path]:
+    """A directory on a disk of its own that is soon full; anybody may write there."""
+    place = Path(tempfile.mkdtemp(prefix="headrace-disk-"))
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=777", "headrace", str(place)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode:
+        place.rmdir()
+        pytest.skip(f"a small disk can't be mounted: {mounted.stderr.decode().strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+        place.rmdir()
 
 
 def _postgres_places() -> list[str]:

@@ -86,6 +86,25 @@ class Connector(BaseModel):
         """The same connector, told the format that its source or lookup names."""
         return self
 
+    @property
+    def assumes(self) -> str:
+        """What must be true of its data for a source to be replayable; empty where nothing need be."""
+        return ""
+
+    @property
+    def followed(self) -> bool:
+        """Whether its rows come to Spark through Python."""
+        return False
+
+    @property
+    def several_readers(self) -> bool:
+        """Whether several queries may read a source side by side."""
+        return self.replayable
+
+    def unreadable(self) -> tuple[str, str] | None:
+        """Why a source with these options can't be read as a stream, and what to do about it."""
+        return None
+
     def refuses(self, mode: WriteMode) -> str:
         """Why this sink, with these options, can't take rows in that mode; empty where it can."""
         return ""
@@ -166,6 +185,15 @@ class Acknowledging(Protocol):
             description: of the source, as Spark reports it.
             position: the end of the epoch, as Spark reports it.
         """
+        ...
+
+
+@runtime_checkable
+class Finite(Protocol):
+    """A reader that must be told when a run takes what is there now and ends."""
+
+    def available(self) -> None:
+        """From here on nothing newer is there."""
         ...
 
 

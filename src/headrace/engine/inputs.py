@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.connectors.base import Acknowledging, Connector, ReadContext
+from headrace.connectors.base import Acknowledging, Connector, Finite, ReadContext
 from headrace.engine.decode import Rejects, decoded
 from headrace.engine.expressions import POSITION, TIME
 from headrace.engine.rule_tables import RuleTable, table_of
@@ -72,6 +72,12 @@ class StreamInputs:
             if name in self._owns and isinstance(reader, Acknowledging):
                 for source in reported:
                     reader.acknowledge(source["description"], source.get("endOffset"))
+
+    def available(self) -> None:
+        """The run takes what is there now and ends; Spark tells sources so only where it paces the query itself."""
+        for _, reader in self._reading:
+            if isinstance(reader, Finite):
+                reader.available()
 
     def close(self) -> None:
         """Let go of the tables and of what the sources hold open."""

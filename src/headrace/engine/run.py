@@ -259,6 +259,7 @@ class Running:
         clock = Clock(self.spark)
         clock.advance(at_ms * 1000)
         try:
+            built.inputs.available()
             built.running = query = clock.start(
                 built.trunk,
                 built.delivery,

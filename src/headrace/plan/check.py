@@ -69,6 +69,8 @@ def _source(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         return
     if "source" not in node.connector.roles:
         yield f"{node.connector.kind} can't be read from", "it is a sink only"
+    elif reason := node.connector.unreadable():
+        yield reason
     if node.connector.carries == "bytes" and node.format is None:
         yield (
             f"{node.connector.kind} gives bytes, and no format is said",
@@ -83,7 +85,7 @@ def _source(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         if node.schema is not None and name in node.schema:
             yield (
                 f"`{name}` is a column of the schema, and {node.connector.kind} is asked to add one of that name",
-                f"give it another name: metadata={{...: {name}_2}}",
+                f"give one of them another name, such as {name}_2",
             )
     if node.on_error not in ("fail", "skip", "divert"):
         yield f"expected on_error to be fail, skip or divert, got {node.on_error!r}", ""

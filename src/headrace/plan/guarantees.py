@@ -68,4 +68,6 @@ def _promise(graph: Graph, sink: Sink) -> Promise:
             return Promise(sink.name, "at_least_once", because)
     best = sink.connector.delivers
     because = f"the sink's connector ({sink.connector.kind}) delivers {best.replace('_', ' ')}"
+    assumed = [source.connector.assumes for source in sources if isinstance(source, Source)]
+    because += "".join(f", provided that {assumption}" for assumption in dict.fromkeys(assumed) if assumption)
     return Promise(sink.name, best, because)

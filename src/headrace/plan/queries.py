@@ -56,7 +56,7 @@ def queries_of(graph: Graph) -> list[Query]:
             cutter.stateful(node)
     for sink in graph.sinks:
         cutter.sink(sink)
-    cutter.read_unreplayable_once()
+    cutter.read_once()
     cutter.assign_rejects()
     cutter.assign_logs()
     return [_finished(graph, draft) for draft in cutter.in_order()]
@@ -110,12 +110,12 @@ class _Cutter:
     def _of_source(self, name: str) -> _Draft:
         return self.drafts.setdefault(name, _Draft(name, Ref(name), roots=[Ref(name)]))
 
-    def read_unreplayable_once(self) -> None:
-        """A source that can't be read again is read by one query only, into a log the others read."""
+    def read_once(self) -> None:
+        """A source that takes one reader is read by one query only, into a log the others read."""
         for source in self.graph.of(Source):
             root = Ref(source.name)
             readers = [draft for draft in self.drafts.values() if root in draft.roots]
-            if not source.connector.replayable and len(readers) > 1:
+            if not source.connector.several_readers and len(readers) > 1:
                 self._of_source(source.name)
 
     def assign_rejects(self) -> None:
@@ -148,8 +148,8 @@ class _Cutter:
         if node.stateful:
             return self.drafts[node.name]
         source_query = self.drafts.get(node.name)
-        unreplayable = isinstance(node, Source) and not node.connector.replayable
-        return source_query if unreplayable and source_query is not reader else None
+        alone = isinstance(node, Source) and not node.connector.several_readers
+        return source_query if alone and source_query is not reader else None
 
     def in_order(self) -> list[tuple[_Draft, list[Ref]]]:
         """The drafts, each after those it reads from, with the outputs it reads through logs."""

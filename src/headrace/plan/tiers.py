@@ -67,6 +67,8 @@ def _held(node: Node) -> Iterator[object]:
 
 def _source(graph: Graph, node: Node) -> Tier:
     assert isinstance(node, Source)
+    if node.connector.followed:
+        return Tier("arrow", "its rows are read by the database's Python client")
     if node.connector.carries == "rows" or node.format is None or node.format.of_rows:
         return Tier("native", "its rows need no decoding")
     return Tier("kernel", f"decodes {node.format.name} from bytes straight into rows")

@@ -1,10 +1,11 @@
-"""Does a sink keep its promise? Every step of its protocol is a place to die, and rows are counted afterwards.
+"""Does a sink keep its promise, and a source? Every step of its protocol is a place to die, and rows are counted afterwards.
 
 A sink is driven as the engine drives it: `open`, then `stage` and `commit` for each epoch. A trial disturbs that: the
 run dies after a step, an epoch comes again (its rows in another order and on other tasks), a run that was thought dead
 wakes up and commits. Then a fresh run delivers what is left, and the report counts rows that are missing and rows that
 are there twice. The steps are found by watching which fail-points the sink reaches (`connectors/failpoints.py`): call
-`reach("<sink>.<step>")` after each step of a connector of your own and it is killed there too.
+`reach("<sink>.<step>")` after each step of a connector of your own and it is killed there too. `check_source` does the same
+to a source, with whole runs.
 
 >>> from headrace import connect
 >>> from headrace.testing import delivery
@@ -19,8 +20,7 @@ import os
 import random
 import signal
 import subprocess
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -28,9 +28,13 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import Connector, Run, WriteMode, Writer
 from headrace.connectors.failpoints import Crash, armed, watched
 from headrace.errors import FencedError
+from headrace.testing.source_trials import Feed, check_source
+from headrace.testing.trials import Report, Trial, counted, failure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Feed", "Report", "Target", "Trial", "check_sink", "check_source", "kill_at_random"]
 
 EPOCHS = 3
 ROWS = 8
@@ -46,49 +50,6 @@ class Target:
     ids: Callable[[], Iterable[int]]
     """The `id` of every row that a reader of the target sees."""
     mode: WriteMode = "append"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What one disturbance did."""
-
-    name: str
-    lost: int
-    doubled: int
-    note: str = ""
-
-    @property
-    def passed(self) -> bool:
-        return not (self.lost or self.doubled or self.note)
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.lost} lost, {self.doubled} doubled{self.note and f', {self.note}'}"
-
-
-@dataclass(frozen=True)
-class Report:
-    """All trials of one sink."""
-
-    sink: str
-    trials: Sequence[Trial] = field(default_factory=tuple)
-
-    @property
-    def lost(self) -> int:
-        return sum(trial.lost for trial in self.trials)
-
-    @property
-    def doubled(self) -> int:
-        return sum(trial.doubled for trial in self.trials)
-
-    @property
-    def passed(self) -> bool:
-        return bool(self.trials) and all(trial.passed for trial in self.trials)
-
-    def __str__(self) -> str:
-        told = "\n".join(f"  {'ok  ' if trial.passed else 'FAIL'} {trial}" for trial in self.trials)
-        return (
-            f"{self.sink}: {len(self.trials)} trials, {self.lost} rows lost, {self.doubled} doubled\n{told}"
-        )
 
 
 def check_sink(
@@ -211,22 +172,10 @@ class _Steps:
 def _trial(spark: SparkSession, target: Callable[[str], Target], name: str, act: Deliver) -> Trial:
     sink = _Sink(spark, target(name), "sink")
     # What is left is delivered by a run that nobody disturbs, on other tasks.
-    note = _failure(lambda: act(sink)) or _failure(lambda: sink.deliver(EPOCHS, parts=3))
+    note = failure(lambda: act(sink)) or failure(lambda: sink.deliver(EPOCHS, parts=3))
     if note:
-        _failure(lambda: sink.deliver(EPOCHS, parts=3))
-    seen = Counter(sink.target.ids())
-    wanted = range(EPOCHS * ROWS)
-    doubled = sum(count - 1 for count in seen.values())
-    return Trial(name, sum(1 for i in wanted if not seen[i]), doubled, note)
-
-
-def _failure(act: Callable[[], None]) -> str:
-    """What went wrong, told in the report: the other trials go on."""
-    try:
-        act()
-    except Exception as error:
-        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    return ""
+        failure(lambda: sink.deliver(EPOCHS, parts=3))
+    return counted(name, sink.target.ids(), range(EPOCHS * ROWS), note)
 
 
 def _killed_after(step: str) -> Deliver:

@@ -44,11 +44,10 @@ class Database(Protocol):
         ...
 
 
-class Dialect(Protocol):
-    """One kind of server. An instance is sent to the executors, so it holds options and no connection."""
+class Readable(Protocol):
+    """What reading a table needs to know of a database. An instance is sent to the executors: it holds no connection."""
 
     kind: ClassVar[str]
-    spelling: ClassVar[Spelling]
 
     @property
     def place(self) -> str:
@@ -59,12 +58,8 @@ class Dialect(Protocol):
         """Connect, in UTC and strict about values."""
         ...
 
-    def declared(self, kind: str, in_key: bool) -> str:
-        """The type of a column for one of Spark's types."""
-        ...
-
-    def accepts(self, kind: str, declared: str) -> bool:
-        """Whether a column of a table that is there can take values of one of Spark's types."""
+    def columns(self, database: Database, table: str) -> dict[str, tuple[str, bool]]:
+        """The columns of a table that is there: type, and whether a value must be given."""
         ...
 
     def spark_type(self, declared: str) -> str:
@@ -75,16 +70,38 @@ class Dialect(Protocol):
         """The expression of a column as text, bytes as hexadecimal digits."""
         ...
 
+    def compared(self, declared: str, text: str) -> Any:
+        """A value that was read as text, for a comparison with a column of this type that an index can serve."""
+        ...
+
     def quoted(self, name: str) -> str:
         """A name as the server's SQL reads it, whatever it holds."""
         ...
 
-    def ledger(self) -> Sequence[str]:
-        """The statements that make the tables of runs and epochs, if they aren't there."""
+    def told(self, error: Exception) -> tuple[str, str] | None:
+        """What the server said and what to do about it, if the error is the server's."""
         ...
 
-    def columns(self, database: Database, table: str) -> dict[str, tuple[str, bool]]:
-        """The columns of a table that is there: type, and whether a value must be given."""
+    def lost(self, error: Exception) -> bool:
+        """Whether the error is a lost connection or a server on its way down: worth another attempt."""
+        ...
+
+
+class Dialect(Readable, Protocol):
+    """One kind of server, read and written."""
+
+    spelling: ClassVar[Spelling]
+
+    def declared(self, kind: str, in_key: bool) -> str:
+        """The type of a column for one of Spark's types."""
+        ...
+
+    def accepts(self, kind: str, declared: str) -> bool:
+        """Whether a column of a table that is there can take values of one of Spark's types."""
+        ...
+
+    def ledger(self) -> Sequence[str]:
+        """The statements that make the tables of runs and epochs, if they aren't there."""
         ...
 
     def unique(self, database: Database, table: str, key: Sequence[str]) -> bool:
@@ -107,21 +124,13 @@ class Dialect(Protocol):
         """The statements that bring the rows of a query into a table with a key, the last row of each key winning."""
         ...
 
-    def told(self, error: Exception) -> tuple[str, str] | None:
-        """What the server said and what to do about it, if the error is the server's."""
-        ...
-
-    def lost(self, error: Exception) -> bool:
-        """Whether the error is a lost connection or a server on its way down: worth another attempt."""
-        ...
-
 
 def listed(dialect: Dialect, names: Iterable[str]) -> str:
     """Names of columns as a list of SQL."""
     return ", ".join(map(dialect.quoted, names))
 
 
-def qualified(dialect: Dialect, table: str) -> str:
+def qualified(dialect: Readable, table: str) -> str:
     """The name of a table, perhaps with its schema, as SQL."""
     return ".".join(map(dialect.quoted, table.split(".")))
 

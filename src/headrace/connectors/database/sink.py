@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import random
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
@@ -25,7 +22,8 @@ from headrace.connectors.database.dialect import (
     staged,
 )
 from headrace.connectors.database.lines import content
-from headrace.connectors.database.tables import RETRACTION, Table
+from headrace.connectors.database.patience import connected, from_task, patiently, told_by_task
+from headrace.connectors.database.tables import RETRACTION, Table, applied
 from headrace.connectors.failpoints import reach
 from headrace.errors import DeliveryError, FencedError
 
@@ -33,10 +31,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import DataFrame
 
-_PAUSE = 0.25
-_LONGEST_PAUSE = 5.0
 _OWNER = "pipeline = %s AND sink = %s"
-_SAID = "the server said: "
 _Result = TypeVar("_Result")
 
 
@@ -85,6 +80,7 @@ class TableWriter:
             return self._committed(database)
 
     def stage(self, epoch: int, frame: DataFrame) -> Loaded:
+        frame = applied(frame, self._key)
         schema = frame.schema.jsonValue()
         table = Table.of(self._target, schema, self._key, self._dialect.declared, where=self._running.sink)
         stage = f"{self._staging}_{self._number}_{epoch}"
@@ -205,7 +201,7 @@ class TableWriter:
     def _patiently(self, what: str, act: Callable[[Database], _Result]) -> _Result:
         """Do something that may be done again, and do it again while the server is away."""
         with self._told(what):
-            return _patiently(self._dialect, self._patience, lambda: act(self._connected()), self._disconnect)
+            return patiently(self._dialect, self._patience, lambda: act(self._connected()), self._disconnect)
 
     def _once(self, database: Database, statement: str) -> None:
         """Make a table that another run may be making at the same moment."""
@@ -226,7 +222,7 @@ class TableWriter:
         except DeliveryError:
             raise
         except PySparkException as error:
-            raise self._failure(what, *_from_task(str(error))) from error
+            raise self._failure(what, *from_task(str(error))) from error
         except Exception as error:
             told = self._dialect.told(error)
             if told is None:
@@ -293,46 +289,12 @@ def _loader(
 
         first = next((batch for batch in batches if batch.num_rows), None)
         if first is not None:
-            _load(dialect, patience, lambda database: database.load(stage, columns, attempt, lines(first)))
+            # Only the connection is waited for: lines that have been taken from Spark can't be taken again.
+            with told_by_task(dialect), connected(dialect, patience) as database:
+                database.load(stage, columns, attempt, lines(first))
             yield pyarrow.record_batch({"attempt": [attempt], "rows": [rows]})
 
     return load
-
-
-def _load(dialect: Dialect, patience: float, act: Callable[[Database], None]) -> None:
-    """Only the connection is waited for: lines that have been taken from Spark can't be taken again."""
-    try:
-        with closing(_patiently(dialect, patience, dialect.connect, lambda: None)) as database:
-            act(database)
-    except Exception as error:
-        told = dialect.told(error)
-        if told is None:
-            raise
-        raise RuntimeError(f"{_SAID}{json.dumps(told)}") from error
-
-
-def _from_task(text: str) -> tuple[str, str]:
-    """What a task said of its server, out of the stack traces that Spark wraps it in."""
-    if _SAID not in text:
-        return text.strip().splitlines()[0], ""
-    said, hint = json.JSONDecoder().raw_decode(text, text.index(_SAID) + len(_SAID))[0]
-    return said, hint
-
-
-def _patiently(
-    dialect: Dialect, patience: float, act: Callable[[], _Result], again: Callable[[], None]
-) -> _Result:
-    deadline = time.monotonic() + patience
-    pause = _PAUSE
-    while True:
-        try:
-            return act()
-        except Exception as error:
-            again()
-            if not dialect.lost(error) or time.monotonic() + pause > deadline:
-                raise
-        time.sleep(pause * random.uniform(0.5, 1.0))
-        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def _check(table: Table, there: dict[str, tuple[str, bool]], dialect: Dialect, where: str) -> None:

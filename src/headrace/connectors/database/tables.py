@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from headrace.connectors import flat
 from headrace.connectors.base import WriteMode
 from headrace.errors import DeliveryError, did_you_mean
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 RETRACTION = "pane_retraction"
 """The column that tells retractions; in a table with a key it is applied, not stored."""
+
+CHANGE = "change"
+"""The struct that tells what happened to a row; in a table with a key it is applied, not stored."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,14 @@ class Table:
     def values(self) -> tuple[str, ...]:
         """The columns that aren't part of the key."""
         return tuple(name for name in self.names if name not in self.key)
+
+
+def applied(frame: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Changes of a table for a sink with a key: a deleted row is taken back as a retraction is."""
+    kind = frame.schema[CHANGE].dataType.jsonValue() if key and CHANGE in frame.columns else None
+    if not isinstance(kind, dict) or not {"op", "lsn"} <= {part["name"] for part in kind.get("fields", ())}:
+        return frame
+    return frame.withColumn(RETRACTION, frame[CHANGE]["op"] == "delete").drop(CHANGE)
 
 
 def refused(mode: WriteMode, key: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 *Sink*: exactly once. Executors load their rows with LOAD DATA into a staging table; one transaction brings them into
 the target together with the ledger row, fenced against older runs. *Table*: for lookups, read once when the run starts.
+*Source*: replayable; a table that only grows is followed by a column that grows with every row.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ class MySQL(ServerTable):
     arrays, maps and other structs are JSON text; text of a key holds up to 255 characters. The target must be InnoDB,
     and the server must allow `local_infile` (MariaDB does, MySQL wants `SET GLOBAL local_infile = 1`). Needs the extra
     `mysql`.
+
+    As a source it is followed by a column that grows, `growing="id"`: updates and deletes aren't seen, nor rows that become
+    visible more than `delay` after others with higher values.
 
     >>> MySQL(url="mysql://ada:secret@db/shop", table="totals", key=["card", "window"]).key
     ('card', 'window')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
@@ -63,12 +64,13 @@ _SPARK = {
     "datetime": "timestamp",
     "timestamp": "timestamp",
 }
+_FULL_DISK = 1021
 _HINTS = {
     1044: "grant the user rights on the database",
     1045: "check user and password",
     1049: "create the database, or name another in the URL",
     1142: "grant the user the right to create tables and to write to the table",
-    1021: "free some space on the server; the epoch comes again when the run is started again",
+    _FULL_DISK: "free some space on the server; the epoch comes again when the run is started again",
     1114: "free some space on the server; the epoch comes again when the run is started again",
     1148: "allow it on the server: SET GLOBAL local_infile = 1",
     3948: "allow it on the server: SET GLOBAL local_infile = 1",
@@ -133,6 +135,10 @@ class MySQLDialect:
 
     def as_text(self, name: str, binary: bool) -> str:
         return f"hex({self.quoted(name)})" if binary else f"cast({self.quoted(name)} AS char)"
+
+    def compared(self, declared: str, text: str) -> Any:
+        # A number as text would be compared as a float, which is not exact beyond 2^53.
+        return Decimal(text) if declared in _NUMBERS else text
 
     def quoted(self, name: str) -> str:
         return _quoted(name)
@@ -209,7 +215,8 @@ class MySQLDialect:
         if not isinstance(error, pymysql.MySQLError):
             return None
         number, said = error.args if len(error.args) == 2 else (0, str(error))
-        return str(said), _HINTS.get(number, "")
+        # Where it runs out of space depends on the file, and so does the number of the error; the words don't.
+        return str(said), _HINTS[_FULL_DISK] if "No space left" in str(said) else _HINTS.get(number, "")
 
     def lost(self, error: Exception) -> bool:
         known = isinstance(error, pymysql.OperationalError | pymysql.InterfaceError)

@@ -2,6 +2,7 @@
 
 *Sink*: exactly once. Executors load their rows with COPY into a staging table; one transaction brings them into the
 target together with the ledger row, fenced against older runs. *Table*: for lookups, read once when the run starts.
+*Source*: replayable; a table that only grows is followed by a column that grows with every row.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ class Postgres(ServerTable):
     maps and other structs are `jsonb`. The user needs the right to create tables in its own schema: staging tables and
     the ledger (`_headrace_*`) are kept there. The URL may also be in the client library's own form, `host=db
     dbname=shop`. Needs the extra `postgres`.
+
+    As a source it is followed by a column that grows, `growing="id"`: updates and deletes aren't seen, nor rows that become
+    visible more than `delay` after others with higher values.
 
     >>> Postgres(url="postgresql://ada:secret@db/shop", table="totals", key=["card", "window"]).key
     ('card', 'window')

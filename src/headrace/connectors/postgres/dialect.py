@@ -108,6 +108,9 @@ class PostgresDialect:
     def as_text(self, name: str, binary: bool) -> str:
         return f"encode({self.quoted(name)}, 'hex')" if binary else f"{self.quoted(name)}::text"
 
+    def compared(self, declared: str, text: str) -> str:
+        return text  # without a type of its own: the server reads it as the column's
+
     def quoted(self, name: str) -> str:
         return _quoted(name)
 

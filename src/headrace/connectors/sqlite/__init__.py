@@ -1,7 +1,8 @@
 """A table in a SQLite database file.
 
 *Sink*: exactly once. An epoch is one transaction: the rows, the ledger row and the check that no newer run has taken
-over. *Table*: for lookups, read once when the run starts.
+over. *Table*: for lookups, read once when the run starts. *Source*: replayable; a table that only grows is followed by a
+column that grows with every row.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from headrace.connectors.base import Connector, Guarantee, Listing, Reader, Role, WriteMode, Writer
-from headrace.connectors.database.tables import refused
-from headrace.connectors.options import NamesOption, PathOption
+from headrace.connectors.base import Connector, Listing, Reader, Writer
+from headrace.connectors.database.options import DatabaseTable
+from headrace.connectors.options import DurationOption, PathOption
 
 
-class SQLite(Connector):
+class DatabaseFile(Connector):
+    """Where a database is; a base beside that of tables, so that documents say it first."""
+
+    path: PathOption = Field(description="The database file; a sink makes it if there is none")
+
+
+class SQLite(DatabaseTable, DatabaseFile):
     """A table of a database file; it is made if there is none, and checked against the stream if there is.
 
     With a `key` there is one row for each key: a newer row overwrites it, a retraction deletes it; `window` in the key
@@ -23,19 +30,18 @@ class SQLite(Connector):
     Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; times are ISO text in UTC, which sorts;
     arrays, maps and other structs are JSON text. All rows of an epoch pass through the driver's memory.
 
+    As a source it is followed by a column that grows, `growing="id"`; `rowid` will do where no row is ever deleted. Updates
+    and deletes aren't seen.
+
     >>> SQLite(path="fraud.db", table="totals", key=["card", "window"]).key
     ('card', 'window')
     """
 
     kind: ClassVar[str] = "sqlite"
-    roles: ClassVar[frozenset[Role]] = frozenset({"sink", "table"})
-    delivers: ClassVar[Guarantee] = "exactly_once"
-    lists: ClassVar[bool] = True
 
-    path: PathOption = Field(description="The database file; made if there is none")
-    table: str = Field(min_length=1, description="The table's name")
-    key: NamesOption = Field(
-        default=(), description="The columns that tell rows apart; `window` stands for the window's columns"
+    delay: DurationOption = Field(
+        default="0 seconds",
+        description="Of a source: as of the servers' tables; SQLite has one writer at a time, so none is needed",
     )
 
     @field_validator("table")
@@ -44,9 +50,6 @@ class SQLite(Connector):
         if table.lower().startswith(("sqlite_", "_headrace")):
             raise ValueError("names that start with `sqlite_` or `_headrace` are taken")
         return table
-
-    def refuses(self, mode: WriteMode) -> str:
-        return refused(mode, self.key)
 
     def reader(self) -> Reader:
         from headrace.connectors.sqlite.source import SQLiteReader

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors import flat
 from headrace.connectors.base import Run, Staged
-from headrace.connectors.database.tables import RETRACTION
+from headrace.connectors.database.tables import RETRACTION, applied
 from headrace.connectors.failpoints import reach
 from headrace.connectors.sqlite.tables import SQLiteTable, declared, quoted
 from headrace.errors import DeliveryError, FencedError
@@ -85,6 +85,7 @@ class SQLiteWriter:
         return epoch
 
     def stage(self, epoch: int, frame: DataFrame) -> Collected:
+        frame = applied(frame, self._options.key)
         schema = frame.schema.jsonValue()
         table = SQLiteTable.of(
             self._options.table, schema, self._options.key, declared, where=self._running.sink

@@ -1,4 +1,4 @@
-"""Reads a SQLite table for lookups."""
+"""Reads a SQLite table: whole, for lookups and batches; as a stream as other databases do."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow
 
 from headrace.connectors.base import ReadContext
+from headrace.connectors.database.source import TableReader
+from headrace.connectors.sqlite.dialect import SQLiteDialect
 from headrace.connectors.sqlite.tables import affinity, quoted
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats.datatypes import quoted as sql_name
@@ -34,15 +36,15 @@ class SQLiteReader:
 
     def __init__(self, options: SQLite) -> None:
         self._options = options
+        self._follows: TableReader | None = None
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        raise SourceError(
-            "a SQLite table doesn't tell what is new, so it can't be read as a stream",
-            where=context.source,
-            hint="use it in a lookup",
-        )
+        self._follows = self._followed()
+        return self._follows.stream(spark, context)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        if self._options.growing is not None:
+            return self._followed().batch(spark, context)
         frame = spark.createDataFrame(self._content(context))
         if context.schema is None:
             return frame
@@ -54,8 +56,17 @@ class SQLiteReader:
             *(f"cast({sql_name(f.name)} as {f.type}) as {sql_name(f.name)}" for f in context.schema.fields)
         )
 
+    def available(self) -> None:
+        if self._follows is not None:
+            self._follows.available()
+
     def close(self) -> None:
-        """Nothing is held open."""
+        if self._follows is not None:
+            self._follows.close()
+
+    def _followed(self) -> TableReader:
+        dialect = SQLiteDialect(str(Path(str(self._options.path)).absolute()))
+        return TableReader(dialect, self._options.table, self._options.polling())
 
     def _content(self, context: ReadContext) -> pyarrow.Table:
         path = Path(str(self._options.path))

@@ -1,0 +1,152 @@
+"""Tables followed by a column that grows: one suite for PostgreSQL, MariaDB and SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from servers import KINDS, Server
+
+from headrace import Pipeline, connect
+from headrace.connectors.base import Connector, ReadContext
+from headrace.errors import SourceError
+
+COLUMNS = "id bigint PRIMARY KEY, name varchar(20), at {moment}"
+SCHEMA = "id bigint, name string, at timestamp"
+MOMENT = {"postgres": "timestamptz", "mysql": "datetime(6)", "sqlite": "text"}
+
+
+@dataclass
+class Place:
+    """A database with a table of the test's own."""
+
+    kind: str
+    table: str
+    address: dict[str, Any]
+    sql: Callable[..., Sequence[tuple[Any, ...]]]
+
+    def source(self, **options: Any) -> Connector:
+        given = {"growing": "id", "delay": "0 seconds", "every": "10 milliseconds", **options}
+        return getattr(connect, self.kind)(**self.address, table=self.table, **given)  # type: ignore[no-any-return]
+
+    def add(self, *ids: int) -> None:
+        values = ", ".join(f"({i}, 'n{i}', '2026-01-01 00:00:{i % 60:02d}.000001')" for i in ids)
+        self.sql(f"INSERT INTO {self.table} VALUES {values}")
+
+
+@pytest.fixture(params=[*sorted(KINDS), "sqlite"])
+def place(request: pytest.FixtureRequest, table: str, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "sqlite":
+        made = _sqlite(tmp_path / "shop.db", table)
+    else:
+        server: Server = request.getfixturevalue("servers")(request.param)
+        made = Place(request.param, table, {"url": server.url}, server.sql)
+    made.sql(f"CREATE TABLE {table} ({COLUMNS.format(moment=MOMENT[made.kind])})")
+    yield made
+    made.sql(f"DROP TABLE IF EXISTS {table}")
+
+
+def _sqlite(path: Path, table: str) -> Place:
+    def sql(text: str) -> Sequence[tuple[Any, ...]]:
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            return database.execute(text).fetchall()
+
+    return Place("sqlite", table, {"path": path}, sql)
+
+
+def taken(place: Place, tmp_path: Path, **options: Any) -> list[tuple[int, str]]:
+    """What a run over what is there now delivers, from the last one's checkpoint."""
+    box = connect.memory()
+    pipeline = Pipeline("growing")
+    pipeline.read("rows", place.source(**options), schema=SCHEMA).write("box", box)
+    with pipeline.start(once=True, checkpoint=tmp_path / "checkpoint") as running:
+        running.wait()
+    assert all(row["at"].microsecond == 1 for row in box.contents())
+    return [(row["id"], row["name"]) for row in box.contents()]
+
+
+def test_each_run_takes_what_has_been_added_since(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+    place.add(1, 2, 7)
+    assert taken(place, tmp_path, max_per_batch=2, tasks=3) == [(1, "n1"), (2, "n2"), (7, "n7")]
+    place.sql(f"UPDATE {place.table} SET name = 'other' WHERE id = 2")
+    place.sql(f"DELETE FROM {place.table} WHERE id = 1")
+    place.add(3, 8, 9, 10, 2**60)
+    # 3 came behind the mark, and updates and deletes aren't seen.
+    assert taken(place, tmp_path, tasks=3) == [(i, f"n{i}") for i in (8, 9, 10, 2**60)]
+    place.add(2**60 + 1)
+    assert taken(place, tmp_path) == [(2**60 + 1, f"n{2**60 + 1}")]
+
+
+def test_a_time_may_be_the_column_that_grows(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+    place.add(5, 3, 4)
+    assert taken(place, tmp_path, growing="at") == [(3, "n3"), (4, "n4"), (5, "n5")]
+    place.add(6)
+    assert taken(place, tmp_path, growing="at") == [(6, "n6")]
+
+
+def test_a_new_checkpoint_begins_where_it_is_told_to(
+    spark: SparkSession, place: Place, tmp_path: Path
+) -> None:
+    place.add(1, 2, 3)
+    assert taken(place, tmp_path / "from", start=2) == [(2, "n2"), (3, "n3")]
+    assert taken(place, tmp_path / "latest", start="latest") == []
+    place.add(4)
+    assert taken(place, tmp_path / "latest", start="latest") == [(4, "n4")]
+
+
+def test_a_batch_has_all_rows(spark: SparkSession, place: Place, context: Callable[..., ReadContext]) -> None:
+    place.add(1, 2, 3)
+    assert sorted(place.source().reader().batch(spark, context(SCHEMA)).collect())[0][:2] == (1, "n1")
+    assert place.source(start=2).reader().batch(spark, context(SCHEMA)).count() == 2
+    with pytest.raises(SourceError, match="a batch that starts at the latest row is empty"):
+        place.source(start="latest").reader().batch(spark, context(SCHEMA))
+
+
+def test_rows_are_followed_and_a_late_commit_within_the_delay_is_seen(
+    spark: SparkSession, servers: Callable[[str], Server], table: str, tmp_path: Path
+) -> None:
+    server = servers("postgres")
+    place = Place("postgres", table, {"url": server.url}, server.sql)
+    place.sql(f"CREATE TABLE {table} ({COLUMNS.format(moment='timestamptz')})")
+    box = connect.memory()
+    pipeline = Pipeline("followed")
+    pipeline.read("rows", place.source(delay="3 seconds"), schema=SCHEMA).write("box", box)
+    with closing(server.connect()) as slow, pipeline.start(checkpoint=tmp_path) as running:
+        with slow.transaction():
+            slow.execute(f"INSERT INTO {table} VALUES (1, 'n1', now())")
+            place.add(2)
+        _until(lambda: len(box.contents()) == 2)
+        running.stop()
+    assert [row["id"] for row in box.contents()] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "schema", "message"),
+    [
+        ({"growing": "idd"}, SCHEMA, r"rows: the table `T` has no column `idd`\n  hint: did you mean `id`"),
+        ({}, "nome string", r"rows: the table `T` has no column `nome`\n  hint: did you mean `name`"),
+    ],
+)
+def test_what_the_table_lacks_is_told(
+    spark: SparkSession, place: Place, tmp_path: Path, options: dict[str, Any], schema: str, message: str
+) -> None:
+    pipeline = Pipeline("lacking")
+    pipeline.read("rows", place.source(**options), schema=schema).write("box", connect.memory())
+    with pytest.raises(SourceError, match=message.replace("`T`", f"`{place.table}`")):
+        pipeline.run(once=True, checkpoint=tmp_path)
+
+
+def _until(true: Callable[[], bool], seconds: float = 60) -> None:
+    waiting = threading.Event()
+    for _ in range(int(seconds / 0.05)):
+        if true():
+            return
+        waiting.wait(0.05)
+    raise AssertionError("it didn't happen")

@@ -1,0 +1,91 @@
+"""The pipeline that is killed while it follows tables: changes to a copy and a history, a table that grows to a list.
+
+Run as `python following.py URL NAME WORK`: takes what is there and ends.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from headrace import Pipeline, connect
+from headrace.connectors.postgres_changes.record import Record
+
+FIRST = 50
+"""How many orders are there before anything is followed."""
+CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+
+
+def build(url: str, name: str, work: Path) -> Pipeline:
+    """The pipeline over the tables of a name."""
+    pipeline = Pipeline(name)
+    changes = connect.postgres_changes(url=url, table=f"{name}_orders", max_per_batch=20)
+    orders = pipeline.read("orders", changes, schema="id bigint, v bigint")
+    orders.write("copy", connect.postgres(url=url, table=f"{name}_copy", key="id"))
+    history = orders.select("id", "v", op="change.op", lsn="change.lsn")
+    history.write("history", connect.sqlite(path=work / "out.db", table="history"))
+    grows = connect.postgres(
+        url=url, table=f"{name}_visits", growing="id", max_per_batch=20, delay="200 milliseconds"
+    )
+    visits = pipeline.read("visits", grows, schema="id bigint")
+    visits.write("visits", connect.sqlite(path=work / "out.db", table="visits"))
+    return pipeline
+
+
+class Writer:
+    """Somebody who works with the tables all the time, once their changes are noted, and remembers what was done."""
+
+    def __init__(self, server: Any, name: str, work: Path, seed: int = 7) -> None:
+        self.server, self.name = server, name
+        self._record = work / "checkpoint" / "sources" / "orders"
+        self.done: Counter[str] = Counter()
+        self.visits = 0
+        self._chance = random.Random(seed)
+        self._ended = threading.Event()
+        server.sql(f"CREATE TABLE {name}_orders (id bigint PRIMARY KEY, v bigint)")
+        server.sql(f"CREATE TABLE {name}_visits (id bigserial PRIMARY KEY)")
+        server.sql(f"INSERT INTO {name}_orders SELECT i, 0 FROM generate_series(1, {FIRST}) i")
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        with closing(self.server.connect()) as connection:
+            number = 1000
+            while not self._ended.wait(0.02):
+                if not Record.read(self._record).made:
+                    continue
+                number += 1
+                with connection.transaction():
+                    self._transact(connection, number)
+
+    def _transact(self, connection: Any, number: int) -> None:
+        orders, some = f"{self.name}_orders", self._chance.randrange(5)
+        done = {
+            "insert": f"INSERT INTO {orders} SELECT i, {number} FROM generate_series({number}00, {number}00 + {some}) i",
+            "update": f"UPDATE {orders} SET v = {number} WHERE id % 7 = {some}",
+            "delete": f"DELETE FROM {orders} WHERE id % 11 = {some}",
+        }
+        for op in self._chance.sample(sorted(done), 2):
+            self.done[op] += connection.execute(done[op]).rowcount
+        self.visits += connection.execute(
+            f"INSERT INTO {self.name}_visits SELECT FROM generate_series(1, 3)"
+        ).rowcount
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[3])
+    pipeline = build(sys.argv[1], sys.argv[2], place)
+    with pipeline.start(once=True, checkpoint=place / "checkpoint", master="local[2]", conf=CONF) as running:
+        running.wait()

@@ -1,0 +1,49 @@
+"""A broker whose disk is full: the epoch is refused, and delivered once when there is room again. Run it by its name:
+
+pytest -s tests/services/slow_kafka_full_disk.py
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from servers import small_disk
+from sinks import deliver
+
+from headrace import connect
+from headrace.connectors.base import Run
+from headrace.connectors.kafka.client import Client
+from headrace.engine import kafka_server
+from headrace.errors import DeliveryError
+
+
+def rows(spark: SparkSession, epoch: int) -> DataFrame:
+    return spark.range(epoch * 1000, (epoch + 1) * 1000).selectExpr(
+        "id", "repeat(md5(string(id)), 50) as text"
+    )
+
+
+def test_what_does_not_fit_is_told_and_delivered_when_there_is_room(spark: SparkSession) -> None:
+    run = Run("crowded", "out", "lineage", "append", "")
+    with small_disk(256) as disk:
+        cluster = kafka_server.start(disk / "kafka", port=0)
+        try:
+            out = connect.kafka(servers=cluster.servers, topic="t", partitions=1, timeout="10 seconds")
+            deliver(out, run, 0, rows(spark, 0))
+            room = os.statvfs(disk)
+            (disk / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
+            with pytest.raises(DeliveryError) as caught:
+                deliver(out, run, 1, rows(spark, 1))
+            print(caught.value)
+            assert "Traceback" not in str(caught.value)
+            (disk / "filler").unlink()
+            # A broker that can't write to its only disk ends; whoever runs it starts it again.
+            cluster.kill(1)
+            cluster = kafka_server.restart(cluster, 1)
+            deliver(out, run, 1, rows(spark, 1))
+            keys = [record.value for record in Client(cluster.servers).consume("t")]
+            assert (len(keys), len(set(keys))) == (2000, 2000)
+        finally:
+            cluster.stop()

@@ -1,0 +1,129 @@
+"""Tables are followed while somebody writes to them and runs are killed: every change once, every row once.
+
+CI runs a sample; `make delivery` kills twenty times and writes docs/explanation/changes-table.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from headrace.testing.delivery import kill_at_random
+from tests.services import following
+
+KILLED = -9
+STEPS = (
+    "changes.noted", "changes.created", "changes.made", "delivery.staged@1", "delivery.committed@1", "changes.confirming@1",
+    "changes.confirmed@1", "changes.confirming@2", "delivery.staged@4", "delivery.committed@5",
+)  # fmt: skip
+SINKS = {
+    "copy": "the changes, applied by key",
+    "history": "the changes, one by one",
+    "visits": "rows of the table that grows",
+}
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "changes-table.md"
+
+
+def started(server: Any, name: str, work: Path, step: str | None = None) -> subprocess.Popen[bytes]:
+    """A run, perhaps one that dies at a step; its output goes to a file, so that a failure can be told."""
+    settings = {} if step is None else {"HEADRACE_FAILPOINT": step}
+    with (work / "output.txt").open("ab") as output:
+        command = [sys.executable, following.__file__, server.url, name, str(work)]
+        return subprocess.Popen(
+            command, stdout=output, stderr=output, start_new_session=True, env={**os.environ, **settings}
+        )
+
+
+def epochs(work: Path) -> int:
+    """How many epochs have been begun."""
+    return sum(1 for _ in work.glob("checkpoint/queries/*/spark/offsets/[0-9]*"))
+
+
+def killed(server: Any, name: str, work: Path, steps: Sequence[str], kills: int) -> following.Writer:
+    """Kill runs after steps and at random while somebody writes; then one more run, when nobody does."""
+    with following.Writer(server, name, work) as writer:
+        for step in steps:
+            status = started(server, name, work, step).wait()
+            assert status == KILLED, f"{step}: {(work / 'output.txt').read_text()[-3000:]}"
+        done = 0
+        while done < kills:
+            left, run = kills - done, lambda: started(server, name, work)
+            done += max(kill_at_random(run, lambda: epochs(work), kills=left, within=1.0), 1)
+    assert started(server, name, work).wait() == 0, (work / "output.txt").read_text()[-3000:]
+    return writer
+
+
+def faults(server: Any, name: str, work: Path, writer: following.Writer) -> dict[str, tuple[int, int]]:
+    """Rows lost and doubled in each sink."""
+    orders = Counter(server.sql(f"SELECT id, v FROM {name}_orders"))
+    copied = Counter(server.sql(f"SELECT id, v FROM {name}_copy"))
+    made = Counter(server.sql(f"SELECT id FROM {name}_visits"))
+    with closing(sqlite3.connect(work / "out.db")) as database:
+        told = Counter(op for [op] in database.execute("SELECT op FROM history"))
+        visits = Counter(database.execute("SELECT id FROM visits").fetchall())
+    done = Counter({**writer.done, "snapshot": following.FIRST})
+    pairs = {"copy": (orders, copied), "history": (done, told), "visits": (made, visits)}
+    return {
+        sink: ((wanted - held).total(), (held - wanted).total()) for sink, (wanted, held) in pairs.items()
+    }
+
+
+def test_killed_while_somebody_writes(tmp_path: Path) -> None:
+    from servers import started as server_of
+
+    with server_of("postgres") as server:
+        writer = killed(server, "sample", tmp_path, ["changes.created"], kills=1)
+        assert faults(server, "sample", tmp_path, writer) == dict.fromkeys(SINKS, (0, 0))
+    assert min(writer.visits, writer.done["delete"], epochs(tmp_path)) > 4
+
+
+def main() -> None:
+    """Every step and random kills; writes the table of the documentation."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    kills = parser.parse_args().kills
+    from servers import started as server_of
+
+    with tempfile.TemporaryDirectory(prefix="headrace-changes-") as place, server_of("postgres") as server:
+        work = Path(place)
+        writer = killed(server, "whole", work, STEPS, kills)
+        counts = {
+            "copy": len(server.sql("SELECT 1 FROM whole_copy")),
+            "history": following.FIRST + writer.done.total(),
+            "visits": writer.visits,
+        }
+        found = faults(server, "whole", work, writer)
+    lines = [
+        f"| {sink} | {SINKS[sink]} | {counts[sink]} | {lost}, {doubled} |"
+        for sink, (lost, doubled) in found.items()
+    ]
+    PAGE.write_text("\n".join([*_words(kills), *lines]) + "\n")
+    print(PAGE.read_text())
+
+
+def _words(kills: int) -> list[str]:
+    return [
+        "# Every change once, counted",
+        "",
+        "A pipeline follows two tables of a PostgreSQL while somebody writes to them all the time: inserts, updates and deletes of",
+        f"one by logical replication, new rows of the other by a growing column. It was killed after {len(STEPS)} steps of reading the",
+        f"slot and delivering, and {kills} times at random moments with SIGKILL, and each time started again. `make delivery` does it",
+        "and writes this page.",
+        "",
+        "| sink | what it holds | rows | lost, doubled |",
+        "|---|---|---|---|",
+    ]
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+    main()

@@ -1,0 +1,201 @@
+"""Databases as sources, without a server: options, plans, documents, and the arithmetic of positions."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import Pipeline, connect
+from headrace.connectors.base import Connector
+from headrace.connectors.database.polling import Marks, Piece, Polled
+from headrace.connectors.postgres_changes.pgoutput import UNCHANGED, Change, Decoder
+from headrace.connectors.postgres_changes.record import Record
+from headrace.documents import load
+from headrace.errors import DocumentError, OptionError, PlanError
+from headrace.plan.explain import explain
+
+URL = "postgresql://ada:secret@db/shop"
+CHANGES = connect.postgres_changes(url=URL, table="orders")
+
+
+def reading(source: Connector, **options: Any) -> Pipeline:
+    pipeline = Pipeline("p")
+    pipeline.read("rows", source, schema="id bigint", **options).write(
+        "box", connect.sqlite(path="o.db", table="o")
+    )
+    return pipeline
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        connect.postgres(url=URL, table="orders"),
+        connect.mysql(url="mysql://ada:secret@db/shop", table="orders"),
+        connect.sqlite(path="shop.db", table="orders"),
+    ],
+)
+def test_a_table_that_does_not_say_what_grows_is_refused(table: Connector) -> None:
+    with pytest.raises(PlanError) as caught:
+        reading(table).check()
+    text = f"a table of {table.kind} doesn't tell what is new, so it can't be read as a stream"
+    assert text in str(caught.value)
+    assert 'hint: name a column that grows with every row: growing="id"' in str(caught.value)
+
+
+def test_the_guarantee_says_what_it_assumes() -> None:
+    table = connect.postgres(url=URL, table="orders", growing="id")
+    [promise] = explain(reading(table).check()).promises
+    assert promise.guarantee == "exactly_once"
+    assert promise.because.endswith(
+        "provided that rows of `orders` are only added, each with a larger `id`, and stay as they are"
+    )
+    [promise] = explain(reading(CHANGES).check()).promises
+    assert promise.guarantee == "exactly_once"
+    assert "provided" not in promise.because
+
+
+def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("rows", CHANGES, schema="id bigint, name string")
+    rows.key_by("id").aggregate("by_id", n="count(*)").write("a", connect.memory())
+    rows.key_by("name").aggregate("by_name", n="count(*)").write("b", connect.memory())
+    found = explain(pipeline.check()).queries
+    assert [query.name for query in found if "rows" in query.sources] == ["rows"]
+    assert [len(query.reads) for query in found] == [0, 1, 1]
+    table = connect.postgres(url=URL, table="orders", growing="id")
+    both = Pipeline("q")
+    rows = both.read("rows", table, schema="id bigint, name string")
+    rows.key_by("id").aggregate("by_id", n="count(*)").write("a", connect.memory())
+    rows.key_by("name").aggregate("by_name", n="count(*)").write("b", connect.memory())
+    assert [query.reads for query in explain(both.check()).queries] == [(), ()]
+
+
+def test_columns_that_changes_bring_are_known() -> None:
+    told = connect.postgres_changes(url=URL, table="orders", before="old")
+    pipeline = Pipeline("p")
+    rows = pipeline.read("rows", told, schema="id bigint")
+    rows.where("change.op = 'delete' and old.id > 1").write("box", connect.memory())
+    pipeline.check()
+    clash = Pipeline("p")
+    clash.read("rows", CHANGES, schema="id bigint, change string").write("box", connect.memory())
+    with pytest.raises(
+        PlanError, match="`change` is a column of the schema, and postgres_changes is asked to"
+    ):
+        clash.check()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"url": "mysql://a@b/c"}, r"postgresql://user:password@host:port/database"),
+        ({"slot": "Big-Name"}, r"slot: .*pattern"),
+        ({"snapshot": "maybe"}, r"snapshot: .*'first' or 'never'"),
+        ({"tabel": "orders"}, r"did you mean `table`"),
+    ],
+)
+def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        connect.postgres_changes(**{"url": URL, "table": "orders", **options})
+
+
+DOCUMENT = """
+name: copies
+sources:
+  orders:
+    postgres_changes: {url: "postgresql://a:b@db/shop", table: orders}
+    schema: id bigint, name string
+  visits:
+    mysql: {url: "mysql://a:b@db/shop", table: visits, growing: id, every: 5 seconds, delay: 2 seconds}
+    schema: id bigint
+sinks:
+  copy: {from: orders, postgres: {url: "postgresql://a:b@other/shop", table: orders, key: [id]}}
+  log: {from: visits, sqlite: {path: visits.db, table: visits}}
+"""
+
+
+def test_documents_name_the_same_sources(tmp_path: Path) -> None:
+    def loaded(text: str) -> Pipeline:
+        (tmp_path / "copies.yaml").write_text(text)
+        return load(tmp_path / "copies.yaml")
+
+    graph = loaded(DOCUMENT).check()
+    assert graph["visits"].connector == connect.mysql(  # type: ignore[attr-defined]
+        url="mysql://a:b@db/shop", table="visits", growing="id", every="5 seconds", delay="2 seconds"
+    )
+    with pytest.raises(DocumentError, match=r"5:\d+: .*\n  hint: did you mean `snapshot`"):
+        loaded(DOCUMENT.replace("table: orders}\n    schema", "table: orders, snapshoot: never}\n    schema"))
+    with pytest.raises(
+        (DocumentError, PlanError),
+        match=r"copies.yaml:7:3: `visits`: a table of mysql doesn't tell what is new",
+    ):
+        loaded(DOCUMENT.replace("growing: id, ", "")).check()
+
+
+def test_a_mark_is_used_when_it_is_old_enough() -> None:
+    marks = Marks(delay=0)
+    assert [marks.settled(0, None), marks.settled(1, "5"), marks.settled(2, None)] == [None, "5", "5"]
+
+
+def test_a_range_is_split_without_a_gap() -> None:
+    polled = Polled(None, "t", "id", "bigint", (("id", False),))  # type: ignore[arg-type]
+    pieces = polled.pieces({"after": "10"}, "20", 3)
+    assert pieces == [
+        Piece({"after": "10"}, "13", 0),
+        Piece({"after": "13"}, "16", 1),
+        Piece({"after": "16"}, "20", 2),
+    ]
+    assert polled.pieces({"after": None}, "20", 3) == [Piece({"after": None}, "20")]
+    assert polled.pieces({"from": "2026-01-01"}, "2026-02-01", 3) == [
+        Piece({"from": "2026-01-01"}, "2026-02-01")
+    ]
+    assert len(polled.pieces({"after": "19"}, "20", 3)) == 1
+
+
+def test_the_record_of_a_slot_survives(tmp_path: Any) -> None:
+    assert not Record.read(tmp_path / "new").made
+    Record.read(tmp_path).noted(slot="s").noted(made=True, begins=7, parts=2)
+    assert Record.read(tmp_path) == Record(tmp_path, "s", True, 7, 2)
+
+
+def test_messages_of_the_server_become_changes() -> None:
+    def texts(*values: str | None) -> bytes:
+        parts = [
+            b"n" if v is None else b"u" if v == "?" else b"t" + struct.pack(">I", len(v)) + v.encode()
+            for v in values
+        ]
+        return struct.pack(">H", len(values)) + b"".join(parts)
+
+    def relation(number: int, name: bytes) -> bytes:
+        columns = b"".join(
+            bytes([key]) + column + b"\0" + struct.pack(">Ii", 20, -1)
+            for key, column in ((1, b"id"), (0, b"n"))
+        )
+        return b"R" + struct.pack(">I", number) + b"public\0" + name + b"\0d" + struct.pack(">H", 2) + columns
+
+    def about(kind: bytes, number: int, rest: bytes) -> bytes:
+        return kind + struct.pack(">I", number) + rest
+
+    messages = [
+        b"B" + struct.pack(">QqI", 1, 2, 3),
+        relation(5, b"orders"),
+        relation(6, b"other"),
+        about(b"I", 5, b"N" + texts("1", "a")),
+        about(b"I", 6, b"N" + texts("9", "a")),
+        about(b"U", 5, b"K" + texts("1", None) + b"N" + texts("2", "?")),
+        about(b"D", 5, b"K" + texts("2", None)),
+        about(b"D", 5, b"O" + texts("3", "b")),
+        b"T" + struct.pack(">IBII", 2, 0, 5, 6),
+        b"C" + struct.pack(">BQQq", 0, 10, 11, 12),
+    ]
+    [transaction] = Decoder(("public", "orders")).transactions(messages)
+    assert (transaction.end, transaction.at) == (11, 946_684_800_000_012)
+    assert transaction.changes == (
+        Change("insert", {"id": "1", "n": "a"}),
+        Change("update", {"id": "2", "n": UNCHANGED}, {"id": "1"}),
+        Change("delete", {"id": "2", "n": None}, {"id": "2"}),
+        Change("delete", {"id": "3", "n": "b"}, {"id": "3", "n": "b"}),
+        Change("truncate", {}),
+    )
