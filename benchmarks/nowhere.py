@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Tally:
-    """Results, and the rows of input that they stand for (the sum of their column `n`)."""
+    """Results, and the rows of input that they stand for (the sum of their column `n`, where they have one)."""
 
     panes: int = 0
     rows: int = 0
@@ -31,7 +31,8 @@ class Tally:
         from pyspark.sql import functions as F  # noqa: N812
 
         seen = Observation()
-        counts = (F.count(F.lit(1)).alias("panes"), F.sum("n").alias("rows"))
+        stands_for = F.sum("n") if "n" in frame.columns else F.count(F.lit(1))
+        counts = (F.count(F.lit(1)).alias("panes"), stands_for.alias("rows"))
         frame.observe(seen, *counts).write.format("noop").mode("overwrite").save()
         self.by_epoch[epoch] = int(seen.get["panes"] or 0)
         self.panes += self.by_epoch[epoch]

@@ -22,7 +22,6 @@ SCHEMA = "k string, v int, ts bigint, note string"
 START = 1_767_225_600_000
 """The time of the first event: 2026-01-01."""
 PARTITIONS = 2
-KEPT = Path("build/benchmarks/kafka")
 _NOTES = ("paid at the counter", "online", "by telephone, to be confirmed", "returned")
 
 
@@ -59,10 +58,12 @@ def kafka(place: Path | None = None) -> Iterator[str]:
 
     Without a place they go with it. Yields the address.
     """
-    with tempfile.TemporaryDirectory(prefix="headrace-bench-") as fleeting:
-        # Small segments would be many files, and old events must not be cleaned away: they are of 2026.
-        settings = {"log.retention.ms": "-1", "log.cleaner.enable": "true"}
-        cluster = kafka_server.start((place or Path(fleeting)).absolute(), port=0, settings=settings)
+    # Old events must not be cleaned away: their times are of 2026.
+    settings = {"log.retention.ms": "-1"}
+    with tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as fleeting:
+        directory = (place or Path(fleeting)).absolute()
+        left_over = kafka_server.running_cluster(directory)  # of a benchmark that was killed
+        cluster = left_over or kafka_server.start(directory, port=0, settings=settings)
         try:
             yield cluster.servers
         finally:

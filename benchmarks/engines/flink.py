@@ -22,12 +22,11 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from benchmarks.engines.taken import ALL, Taken, measured
 from headrace.engine.jars import fetch
 from headrace.engine.java import find_java
 
@@ -45,18 +44,6 @@ appender.console.layout.pattern = [%d] %p %m (%c)%n
 rootLogger.level = ERROR
 rootLogger.appenderRef.console.ref = console
 """
-
-
-@dataclass(frozen=True)
-class Taken:
-    """What was measured: so many events in so many seconds, after the warm-up, in the same run."""
-
-    events: int
-    seconds: float
-
-    @property
-    def rate(self) -> float:
-        return self.events / self.seconds
 
 
 class Flink:
@@ -145,7 +132,7 @@ class Flink:
                     break
         finally:
             self.stop(job)
-        return _measured(seen, warm, events)
+        return measured(seen, warm, events)
 
     def run(self, insert: str, patience: float = 1800) -> float:
         """Run an `insert` from bounded tables to its end; returns the seconds it took."""
@@ -190,7 +177,7 @@ class Flink:
                 yield time.monotonic(), highest
             time.sleep(_POLL)
         finished.get()  # raises what the job failed with
-        yield time.monotonic(), 1 << 62
+        yield time.monotonic(), ALL
 
     def _offsets(self, job: str) -> dict[str, int]:
         """The number of records taken from each partition, by the metric's name."""
@@ -226,6 +213,11 @@ def kafka_table(
         "format": "json",
         **(options or {}),
     }
+    if (
+        chosen["connector"] == "upsert-kafka"
+    ):  # it always reads from the beginning, and has a format for key and value each
+        for name_of_option in ("scan.startup.mode", "scan.bounded.mode", "format"):
+            del chosen[name_of_option]
     return f"create temporary table {name} ({columns}) with ({_options(chosen)})"
 
 
@@ -302,20 +294,6 @@ def _executed(tables: Any, statement: str) -> Any:
         return tables.executeSql(statement)
     except Py4JJavaError as error:
         raise ValueError(f"Flink refused `{statement}`: {error}") from error
-
-
-def _measured(seen: list[tuple[float, int]], warm: int, events: int) -> Taken:
-    """The seconds between the moments at which `warm` and `warm + events` had been taken, between two looks in proportion."""
-    return Taken(events, _moment(seen, warm + events) - _moment(seen, warm))
-
-
-def _moment(seen: list[tuple[float, int]], count: int) -> float:
-    for (before, fewer), (after, more) in pairwise(seen):
-        if fewer <= count <= more:
-            done = 1 << 62  # the job's end, not a count: the last events may have come at any time before it
-            share = 1.0 if more == done else (count - fewer) / max(more - fewer, 1)
-            return before + (after - before) * share
-    raise ValueError(f"{count} events were never reached; seen: {seen[-3:]}")
 
 
 def _get(port: int, place: str) -> Any:

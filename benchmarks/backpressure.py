@@ -1,0 +1,266 @@
+"""A burst of ten times the usual rate into a slow sink: what waits, waits in Kafka; memory stays as it was; nothing is lost.
+
+    python -m benchmarks backpressure                  # about 3 minutes; the plot goes to benchmarks/results
+    python -m benchmarks backpressure --picture docs/images/backpressure.svg
+
+Events of 2 kB come at a steady rate, then for a while ten times as fast, then steadily again. The sink takes three times the
+steady rate and no more. The burst is larger than the JVM's heap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import PrivateAttr
+
+from benchmarks import harness, topics
+from headrace import Pipeline, connect
+from headrace.connectors.base import Connector, Counted, Guarantee, Role, Run, Staged, Writer
+from headrace.connectors.kafka.client import Client
+
+HEAP = "768m"
+PAYLOAD = "x" * 2_000
+
+
+class SlowSink(Connector):
+    """Takes rows with a number `n`, notes every number, and makes each epoch wait."""
+
+    kind: ClassVar[str] = "slow"
+    roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
+    delivers: ClassVar[Guarantee] = "exactly_once"
+
+    _numbers: list[int] = PrivateAttr(default_factory=list)
+    _epochs: list[int] = PrivateAttr(default_factory=list)
+    _pause: Callable[[int], None] = PrivateAttr(default=lambda rows: None)
+
+    @classmethod
+    def waiting(cls, pause: Callable[[int], None]) -> SlowSink:
+        """A sink that calls `pause` with the number of rows before it takes an epoch."""
+        sink = cls()
+        sink._pause = pause
+        return sink
+
+    @property
+    def numbers(self) -> list[int]:
+        """The number of every row that came, in the order of the epochs."""
+        return self._numbers
+
+    @property
+    def epochs(self) -> list[int]:
+        """How many rows each epoch had."""
+        return self._epochs
+
+    def writer(self) -> Writer:
+        return _Writer(self)
+
+
+class _Writer:
+    def __init__(self, sink: SlowSink) -> None:
+        self._sink = sink
+
+    def open(self, run: Run) -> int:
+        return -1
+
+    def stage(self, epoch: int, frame: Any) -> Staged:
+        numbers = frame.select("n").toArrow().column("n").to_pylist()
+        self._sink._pause(len(numbers))
+        self._sink.numbers.extend(numbers)
+        self._sink.epochs.append(len(numbers))
+        return Counted(len(numbers))
+
+    def commit(self, epoch: int, staged: Staged) -> None:
+        """Noted when they were staged: this sink is for runs that nobody kills."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """How many events a second, for how many seconds."""
+
+    rate: int
+    steady: float
+    burst: float
+
+    def at(self, second: float) -> float:
+        """How many events are to have been sent by then."""
+        before = min(second, self.steady)
+        within = min(max(second - self.steady, 0), self.burst)
+        after = max(second - self.steady - self.burst, 0)
+        return self.rate * (before + 10 * within + after)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What was seen at a moment: events sent and delivered so far, and the bytes of the JVM's heap in use."""
+
+    second: float
+    sent: int
+    delivered: int
+    heap: int
+
+
+@dataclass
+class Sender:
+    """Sends numbered events to a topic, as the load says, until the sink has caught up."""
+
+    servers: str
+    topic: str
+    load: Load
+    sent: int = 0
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Send until `done`, and be sure that everything is written."""
+        import confluent_kafka
+
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": self.servers, "linger.ms": 20, "acks": "all", "log_level": 3}
+        )
+        begun = time.monotonic()
+        while not self.done.wait(0.02):
+            for number in range(self.sent, int(self.load.at(time.monotonic() - begun))):
+                value = f'{{"n":{number},"note":"{PAYLOAD}"}}'
+                while True:
+                    try:
+                        producer.produce(self.topic, value, partition=number % topics.PARTITIONS)
+                        break
+                    except BufferError:
+                        producer.poll(0.1)
+                self.sent = number + 1
+            producer.poll(0)
+        if producer.flush(60):
+            raise SystemExit("not all events could be sent")
+
+
+def piped(servers: str, topic: str, sink: SlowSink, *, max_per_batch: int) -> Pipeline:
+    """From the topic to the sink, so many events in an epoch at most."""
+    pipeline = Pipeline("backpressure")
+    source = connect.kafka(servers=servers, topic=topic, max_per_batch=max_per_batch)
+    pipeline.read("events", source, format="json", schema="n bigint, note string").write("out", sink)
+    return pipeline
+
+
+def measure(load: Load, place: Path) -> list[Moment]:
+    """Run it, and look twice a second."""
+    sink = SlowSink.waiting(_at_most(3 * load.rate))
+    with topics.kafka() as servers:
+        topic = topics.fresh(servers, "burst")
+        sender = Sender(servers, topic, load)
+        pipeline = piped(servers, topic, sink, max_per_batch=load.rate)
+        options: dict[str, Any] = {"master": "local[2]", "conf": {"spark.driver.memory": HEAP}}
+        with pipeline.start(checkpoint=place / "checkpoint", **options) as running:
+            thread = threading.Thread(target=sender.run)
+            thread.start()
+            try:
+                seen = list(_watched(running.spark, sender, sink))
+            finally:
+                sender.done.set()
+                thread.join()
+            _await_all(sink, sender.sent)
+            running.drain()
+        written = sum(one.records for one in Client(servers).topics() if one.name == topic)
+    lost = written - len(set(sink.numbers))
+    doubled = len(sink.numbers) - len(set(sink.numbers))
+    print(f"{written:,} events were sent; {lost} were lost, {doubled} came twice", flush=True)
+    if lost or doubled:
+        raise SystemExit("a burst must neither lose nor double events")
+    return seen
+
+
+def main() -> None:
+    """Measure and draw."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks backpressure", description=__doc__)
+    parser.add_argument("--rate", type=int, default=2_000, help="events a second, before and after the burst")
+    parser.add_argument("--steady", type=float, default=30, help="seconds before the burst")
+    parser.add_argument("--burst", type=float, default=30, help="seconds of the burst")
+    parser.add_argument("--picture", type=Path, help="where to draw it; benchmarks/results if not said")
+    chosen = parser.parse_args()
+    load = Load(chosen.rate, chosen.steady, chosen.burst)
+    with tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as place:
+        seen = measure(load, Path(place))
+    harness.RESULTS.mkdir(exist_ok=True)
+    (harness.RESULTS / "backpressure.json").write_text(json.dumps([asdict(one) for one in seen], indent=2))
+    plot(load, seen, chosen.picture or harness.RESULTS / "backpressure.svg")
+    before = max(one.heap for one in seen if one.second <= load.steady)
+    later = max(one.heap for one in seen if one.second > load.steady)
+    behind = max(one.sent - one.delivered for one in seen)
+    print(
+        f"at most {behind:,} events waited; heap at most {before / 2**20:.0f} MiB before the burst and "
+        f"{later / 2**20:.0f} MiB from then on, of {HEAP}",
+        flush=True,
+    )
+
+
+def plot(load: Load, seen: list[Moment], path: Path) -> None:
+    """Three pictures over one time: events a second, events that wait, memory."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams["svg.hashsalt"] = "headrace"
+    figure, (rates, waiting, memory) = pyplot.subplots(3, 1, figsize=(8, 6.5), sharex=True)
+    every = seen[::10]  # rates over five seconds: an epoch's rows come all at once
+    middle = [(one.second + two.second) / 2 for one, two in pairwise(every)]
+    for name, label in (("sent", "sent to the topic"), ("delivered", "taken by the sink")):
+        steps = [
+            (getattr(two, name) - getattr(one, name)) / (two.second - one.second)
+            for one, two in pairwise(every)
+        ]
+        rates.plot(middle, steps, label=label)
+    rates.set_ylabel("events/s")
+    waiting.plot([one.second for one in seen], [(one.sent - one.delivered) / 1000 for one in seen])
+    waiting.set_ylabel("thousand events\nwaiting in Kafka")
+    memory.plot(
+        [one.second for one in seen], [one.heap / 2**20 for one in seen], linewidth=0.8, label="heap in use"
+    )
+    memory.axhline(int(HEAP.rstrip("m")), linestyle="--", color="grey", label="heap, at most")
+    memory.set_ylabel("MiB")
+    memory.set_xlabel("seconds")
+    for axes in (rates, waiting, memory):
+        axes.set_ylim(bottom=0)
+        axes.axvspan(load.steady, load.steady + load.burst, alpha=0.12, color="tab:red")
+    rates.legend(loc="upper right")
+    memory.legend(loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def _at_most(rate: int) -> Callable[[int], None]:
+    return lambda rows: time.sleep(rows / rate)
+
+
+def _watched(spark: Any, sender: Sender, sink: SlowSink, patience: float = 900) -> Iterator[Moment]:
+    """Until the burst is over and the sink has caught up."""
+    runtime = spark._jvm.java.lang.Runtime.getRuntime()
+    begun = time.monotonic()
+    over = sender.load.steady + sender.load.burst
+    while (second := time.monotonic() - begun) < patience:
+        delivered = len(sink.numbers)
+        yield Moment(second, sender.sent, delivered, runtime.totalMemory() - runtime.freeMemory())
+        if second > over + 5 and sender.sent - delivered < 3 * sender.load.rate:
+            return
+        time.sleep(0.5)
+    raise SystemExit(f"the sink didn't catch up in {patience:.0f} s")
+
+
+def _await_all(sink: SlowSink, sent: int, patience: float = 120) -> None:
+    deadline = time.monotonic() + patience
+    while len(sink.numbers) < sent and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main()

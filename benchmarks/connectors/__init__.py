@@ -1,0 +1,165 @@
+"""Kafka in, Kafka and PostgreSQL out: Headrace beside PySpark by hand and Flink SQL, on one topic, in one run.
+
+    python -m benchmarks connectors                                            # all, 2 + 10 million events: an hour
+    python -m benchmarks connectors --case filter --warm 200000 --events 1000000 --batch 100000
+
+Each side runs in a process of its own, one after the other, and reads the same topic from its beginning: the first
+`--warm` events warm it up, the next `--events` are measured, in the same run. All Spark sides have the same session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.engines.taken import Taken
+
+if TYPE_CHECKING:
+    from benchmarks.connectors.cases import Case
+    from benchmarks.connectors.setting import Outcome, Setting, Side
+
+
+def main() -> None:
+    """Measure the cases that are asked for, or all."""
+    from benchmarks.connectors.cases import CASES
+
+    chosen = _options([case.name for case in CASES])
+    if chosen.side:
+        _in_this_process(chosen)
+        return
+    for case in CASES:
+        if case.name in chosen.case:
+            compared(case, chosen)
+
+
+def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]]:
+    """All sides of a case, one after the other, and a table of them.
+
+    Raises:
+        RuntimeError: sides that should give the same results didn't.
+    """
+    from tests.support.servers import started
+
+    from benchmarks import topics
+
+    found = []
+    database = started("postgres") if case.database else nullcontext()
+    with topics.kafka(chosen.kept) as servers, database as server:
+        topic = topics.fill(servers, topics.Events(chosen.warm + chosen.events, chosen.keys))
+        for side in case.sides:
+            command = [sys.executable, "-m", "benchmarks", "connectors", "--case", case.name]
+            command += [
+                "--side",
+                side.name,
+                servers,
+                topic,
+                server.url if server else "",
+                "--batch",
+                str(chosen.batch),
+            ]
+            command += ["--warm", str(chosen.warm), "--events", str(chosen.events), "--memory", chosen.memory]
+            said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            found.append((side.name, _read(said)))
+            Console().print(f"{case.name}: {side.name}: {found[-1][1].taken.rate:,.0f} events/s")
+    report(case, found)
+    check(case, found)
+    return found
+
+
+def measure(side: Side, given: Setting) -> Outcome:
+    """One side, in this process; Spark's use the active session."""
+    share = side.share
+    fewer = replace(
+        given,
+        warm=max(1, int(given.warm * share)),
+        events=max(1, int(given.events * share)),
+        batch=max(1, int(given.batch * share)),
+    )
+    return side.run(fewer)
+
+
+def check(case: Case, found: list[tuple[str, Outcome]]) -> None:
+    """Whether the sides that count their results have as many."""
+    counts = {name: outcome.results for name, outcome in found if outcome.results is not None}
+    if len(set(counts.values())) > 1:
+        raise RuntimeError(f"{case.name}: the sides gave different results: {counts}")
+
+
+def report(case: Case, found: list[tuple[str, Outcome]]) -> None:
+    """Print a table, and write it as JSON to `benchmarks/results`."""
+    from benchmarks import harness
+
+    ours = next(outcome.taken.rate for name, outcome in found if name == "Headrace")
+    table = Table(title=case.title)
+    for heading in ("side", "events", "seconds", "events/s", "Headrace is", "aim"):
+        table.add_column(heading, justify="left" if heading == "side" else "right")
+    for name, outcome in found:
+        aim = case.side(name).aim
+        times = f"{ours / outcome.taken.rate:.2f} times"
+        cells = f"{outcome.taken.events:,}", f"{outcome.taken.seconds:.2f}", f"{outcome.taken.rate:,.0f}"
+        table.add_row(name, *cells, times if name != "Headrace" else "", f"{aim:g}" if aim else "")
+    Console().print(table)
+    harness.RESULTS.mkdir(exist_ok=True)
+    told = {name: asdict(outcome) for name, outcome in found}
+    (harness.RESULTS / f"connectors_{case.name}.json").write_text(json.dumps(told, indent=2))
+
+
+def _in_this_process(chosen: argparse.Namespace) -> None:
+    """What a process for one side does: it says on its last line what was seen."""
+    from benchmarks.connectors.cases import CASES
+    from benchmarks.connectors.setting import Setting
+    from benchmarks.engines.flink import LOCK
+    from headrace.engine.jars import fetch
+    from headrace.engine.session import open_session
+
+    name, servers, topic, database = chosen.side
+    side = next(case for case in CASES if case.name in chosen.case).side(name)
+    spark = None
+    if "Flink" not in name:
+        jars = [*fetch("kafka"), *fetch("postgres-jdbc", lock=LOCK)]
+        conf = {"spark.driver.memory": chosen.memory}
+        spark = open_session("bench-connectors", master="local[2]", conf=conf, jars=jars)
+    with tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as place:
+        given = Setting(servers, topic, chosen.warm, chosen.events, chosen.batch, Path(place), database)
+        outcome = measure(side, given)
+    if spark is not None:
+        spark.stop()
+    print(json.dumps(asdict(outcome)), flush=True)
+
+
+def _read(said: str) -> Outcome:
+    from benchmarks.connectors.setting import Outcome
+
+    told = json.loads(said.strip().splitlines()[-1])
+    return Outcome(Taken(**told["taken"]), told["results"])
+
+
+def _options(names: list[str]) -> argparse.Namespace:
+    options = argparse.ArgumentParser(
+        prog="python -m benchmarks connectors",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    options.add_argument("--case", action="append", choices=names, help="only this one; may be said again")
+    options.add_argument("--warm", type=int, default=2_000_000, help="events that warm a side up")
+    options.add_argument("--events", type=int, default=10_000_000, help="events that are measured")
+    options.add_argument("--batch", type=int, default=1_000_000, help="events of one micro-batch")
+    options.add_argument("--keys", type=int, default=10_000)
+    options.add_argument("--memory", default="2g", help="of Spark's driver; Flink's is 2g")
+    options.add_argument(
+        "--kept", type=Path, default=Path("build/benchmarks/kafka"), help="where topics are kept"
+    )
+    options.add_argument("--side", nargs=4, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    chosen.case = chosen.case or names
+    return chosen

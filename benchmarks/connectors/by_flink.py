@@ -1,0 +1,43 @@
+"""The cases as Flink SQL: parallelism 2, objects reused, a checkpoint every 10 seconds."""
+
+from __future__ import annotations
+
+from benchmarks.connectors.setting import FEW, Outcome, Setting
+from benchmarks.engines.flink import Flink, kafka_table, nowhere_table
+
+COLUMNS = (
+    "k string, v int, ts bigint, note string, at_ as to_timestamp_ltz(ts, 3),"
+    " watermark for at_ as at_ - interval '1' second"
+)
+PLAIN = "k string, v int, ts bigint, note string"
+
+
+def filtered(given: Setting) -> Outcome:
+    """JSON from Kafka, a tenth of it kept."""
+    with Flink() as flink:
+        flink.sql(kafka_table("events", PLAIN, given.servers, given.topic))
+        flink.sql(nowhere_table("out_", "k string, v int"))
+        insert = f"insert into out_ select k, v from events where {FEW}"
+        return Outcome(flink.measure(insert, warm=given.warm, events=given.events))
+
+
+def tumbling(given: Setting) -> Outcome:
+    """Count and sum per key and minute; state in RocksDB, as the Spark sides have it."""
+    with Flink(state="rocksdb") as flink:
+        return _tumbling(flink, given)
+
+
+def tumbling_heap(given: Setting) -> Outcome:
+    """The same with state on the heap."""
+    with Flink(state="heap") as flink:
+        return _tumbling(flink, given)
+
+
+def _tumbling(flink: Flink, given: Setting) -> Outcome:
+    flink.sql(kafka_table("events", COLUMNS, given.servers, given.topic))
+    flink.sql(nowhere_table("out_", "k string, window_start timestamp(3), n bigint, total bigint"))
+    insert = (
+        "insert into out_ select k, window_start, count(*), sum(v)"
+        " from tumble(table events, descriptor(at_), interval '1' minute) group by k, window_start, window_end"
+    )
+    return Outcome(flink.measure(insert, warm=given.warm, events=given.events))

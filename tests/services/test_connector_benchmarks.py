@@ -1,0 +1,89 @@
+"""The benchmarks of connectors run, and their sides give the same results: a few events, so that they can't rot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks import connectors, harness, topics
+from benchmarks.connectors.cases import CASES
+from benchmarks.connectors.setting import Setting
+from benchmarks.engines.taken import ALL, Taken, measured
+from servers import started
+
+from headrace.connectors.kafka.client import Client
+
+EVENTS = topics.Events(3_000, keys=10)
+
+
+@pytest.fixture(scope="module")
+def topic(broker) -> str:
+    return topics.fill(broker.servers, EVENTS)
+
+
+@pytest.fixture
+def given(broker, topic, tmp_path: Path) -> Setting:
+    return Setting(broker.servers, topic, warm=1_000, events=2_000, batch=1_000, place=tmp_path)
+
+
+def sides_on_spark(name: str):
+    case = next(case for case in CASES if case.name == name)
+    return case, [side for side in case.sides if "Flink" not in side.name]
+
+
+@pytest.mark.parametrize("name", ["filter", "tumbling"])
+def test_all_sides_of_a_case_give_the_same_results(spark, given, name, monkeypatch, capsys):
+    monkeypatch.setattr(harness, "RESULTS", given.place)
+    case, sides = sides_on_spark(name)
+
+    found = [(side.name, connectors.measure(side, given)) for side in sides]
+    connectors.report(case, found)
+    connectors.check(case, found)
+
+    assert {outcome.taken.events for _, outcome in found} == {2_000}
+    assert (given.place / f"connectors_{name}.json").exists()
+
+
+def test_both_ways_from_kafka_to_kafka_write_the_same_records(spark, given, broker):
+    for side in sides_on_spark("kafka")[1]:
+        connectors.measure(side, given)
+
+    client = Client(broker.servers)
+    by_hand, ours = (
+        sorted(record.value for record in client.consume(name)) for name in ("by-hand", "by-headrace")
+    )
+    assert len(by_hand) == len(ours) == EVENTS.count
+    assert ours[0].count('"v":') == 1
+
+
+def test_upserts_reach_postgres_one_by_one_and_by_headrace(spark, given):
+    from dataclasses import replace
+
+    _, sides = sides_on_spark("postgres")
+    with started("postgres") as server:
+        for side in (sides[0], sides[-1]):
+            connectors.measure(side, replace(given, database=server.url, batch=1_500))
+        assert server.sql("SELECT count(*) > 0 FROM row_by_row") == [(True,)]
+        assert server.sql("SELECT count(DISTINCT (k, ts)) = count(*), count(*) > 1500 FROM by_headrace") == [
+            (True, True)
+        ]
+
+
+def test_a_topic_that_is_full_is_taken_as_it_is(broker, topic):
+    held = {one.name: one.records for one in Client(broker.servers).topics()}
+
+    assert topics.fill(broker.servers, EVENTS) == topic
+    assert held[topic] == EVENTS.count
+
+
+def test_the_measured_range_begins_where_the_warm_up_ends():
+    assert measured([(0, 0), (5, 100), (7, 200), (8, 300)], warm=100, events=200) == Taken(200, 3)
+
+
+def test_the_end_of_a_job_counts_as_the_end_of_its_events():
+    assert measured([(0, 0), (1, 100), (4, ALL)], warm=100, events=500).seconds == 3
+
+
+def test_a_range_that_was_never_reached_is_told():
+    with pytest.raises(ValueError, match="300 events were never taken"):
+        measured([(0, 0), (1, 100)], warm=100, events=200)
