@@ -40,13 +40,13 @@ class SlowSink(Connector):
 
     _numbers: list[int] = PrivateAttr(default_factory=list)
     _epochs: list[int] = PrivateAttr(default_factory=list)
-    _pause: Callable[[int], None] = PrivateAttr(default=lambda rows: None)
+    _pause: list[Callable[[int], None]] = PrivateAttr(default_factory=list)
 
     @classmethod
     def waiting(cls, pause: Callable[[int], None]) -> SlowSink:
         """A sink that calls `pause` with the number of rows before it takes an epoch."""
         sink = cls()
-        sink._pause = pause
+        sink._pause.append(pause)
         return sink
 
     @property
@@ -72,7 +72,8 @@ class _Writer:
 
     def stage(self, epoch: int, frame: Any) -> Staged:
         numbers = frame.select("n").toArrow().column("n").to_pylist()
-        self._sink._pause(len(numbers))
+        for pause in self._sink._pause:
+            pause(len(numbers))
         self._sink.numbers.extend(numbers)
         self._sink.epochs.append(len(numbers))
         return Counted(len(numbers))

@@ -55,8 +55,9 @@ def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]
     found = []
     database = started("postgres") if case.database else nullcontext()
     with topics.kafka(chosen.kept) as servers, database as server:
-        topic = topics.fill(servers, topics.Events(chosen.warm + chosen.events, chosen.keys))
         for side in case.sides:
+            count = int((chosen.warm + chosen.events) * side.share)
+            topic = topics.fill(servers, topics.Events(count, chosen.keys))
             command = [sys.executable, "-m", "benchmarks", "connectors", "--case", case.name]
             command += [
                 "--side",
@@ -77,15 +78,9 @@ def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]
 
 
 def measure(side: Side, given: Setting) -> Outcome:
-    """One side, in this process; Spark's use the active session."""
-    share = side.share
-    fewer = replace(
-        given,
-        warm=max(1, int(given.warm * share)),
-        events=max(1, int(given.events * share)),
-        batch=max(1, int(given.batch * share)),
-    )
-    return side.run(fewer)
+    """One side, in this process, with its share of the events; Spark's use the active session."""
+    warm, events, batch = (int(size * side.share) for size in (given.warm, given.events, given.batch))
+    return side.run(replace(given, warm=warm, events=events, batch=batch))
 
 
 def check(case: Case, found: list[tuple[str, Outcome]]) -> None:
