@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.engine.expressions import column
 from headrace.engine.handover import HandoverLog
 from headrace.engine.inputs import BatchInputs
-from headrace.engine.lower import Lowering, hidden_key, spark_says
+from headrace.engine.lower import Lowering, hidden_key
 from headrace.engine.matching import Declared
+from headrace.engine.spark_says import spark_says
 from headrace.errors import HeadraceError
 from headrace.plan.facts import by_clock, is_timed
 from headrace.plan.nodes import FrameSource, Match, Source

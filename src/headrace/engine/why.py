@@ -27,7 +27,7 @@ from headrace.engine.reading_again import CantBeReadAgain, read_again
 from headrace.engine.session import open_session
 from headrace.engine.state_entries import MATCHES, StateFiles
 from headrace.errors import OptionError, did_you_mean
-from headrace.plan.nodes import Match, RowPattern
+from headrace.plan.nodes import Match, MatchRules, RowPattern
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -128,7 +128,8 @@ def _wanted(graph: Graph, directory: Path, step: str | None) -> list[str]:
     known = [node.name for node in graph if isinstance(node, Match | RowPattern)]
     if not known:
         hint = "headrace state shows what other steps remember"
-        raise OptionError(f"`{graph.name}` has no step with a pattern", where="FILE", hint=hint)
+        where = "a table of rules has them" if graph.of(MatchRules) else f"`{graph.name}` has none"
+        raise OptionError(f"expected a step with a pattern of its own; {where}", where="FILE", hint=hint)
     if step is not None and step not in known:
         what = (
             f"`{step}` has no pattern"
