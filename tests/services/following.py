@@ -33,7 +33,7 @@ def build(url: str, name: str, work: Path) -> Pipeline:
         url=url, table=f"{name}_visits", growing="id", max_per_batch=20, delay="200 milliseconds"
     )
     visits = pipeline.read("visits", grows, schema="id bigint")
-    visits.write("visits", connect.sqlite(path=work / "out.db", table="visits"))
+    visits.write("list", connect.sqlite(path=work / "out.db", table="visits"))
     return pipeline
 
 
