@@ -293,5 +293,7 @@ def test_lookup_says_what_is_not_there(
     with pytest.raises(SourceError, match=r"there is no table `home` in .*\n  hint: did you mean `homes`"):
         connect.sqlite(path=tmp_path / "x.db", table="home").reader().batch(spark, context())
     assert connect.sqlite(path=tmp_path / "x.db", table="homes").reader().batch(spark, context()).count() == 0
-    with pytest.raises(SourceError, match="can't be read as a stream\n  hint: use it in a lookup"):
+    with pytest.raises(
+        SourceError, match="can't be read as a stream\n  hint: name a column that grows with every row"
+    ):
         connect.sqlite(path=tmp_path / "x.db", table="homes").reader().stream(spark, context())
