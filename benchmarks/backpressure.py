@@ -3,7 +3,7 @@
     python -m benchmarks backpressure                  # about 3 minutes; the plot goes to benchmarks/results
     python -m benchmarks backpressure --picture docs/images/backpressure.svg
 
-Events of 2 kB come at a steady rate, then for a while ten times as fast, then steadily again. The sink takes three times the
+Events of 4 kB come at a steady rate, then for a while ten times as fast, then steadily again. The sink takes three times the
 steady rate and no more. The burst is larger than the JVM's heap.
 """
 
@@ -28,7 +28,7 @@ from headrace.connectors.base import Connector, Counted, Guarantee, Role, Run, S
 from headrace.connectors.kafka.client import Client
 
 HEAP = "768m"
-PAYLOAD = "x" * 2_000
+PAYLOAD = "x" * 4_000
 
 
 class SlowSink(Connector):
@@ -158,7 +158,7 @@ def measure(load: Load, place: Path) -> list[Moment]:
     with topics.kafka() as servers:
         topic = topics.fresh(servers, "burst")
         sender = Sender(servers, topic, load)
-        pipeline = piped(servers, topic, sink, max_per_batch=load.rate)
+        pipeline = piped(servers, topic, sink, max_per_batch=5 * load.rate)
         options: dict[str, Any] = {"master": "local[2]", "conf": {"spark.driver.memory": HEAP}}
         with pipeline.start(checkpoint=place / "checkpoint", **options) as running:
             thread = threading.Thread(target=sender.run)
@@ -182,7 +182,7 @@ def measure(load: Load, place: Path) -> list[Moment]:
 def main() -> None:
     """Measure and draw."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks backpressure", description=__doc__)
-    parser.add_argument("--rate", type=int, default=2_000, help="events a second, before and after the burst")
+    parser.add_argument("--rate", type=int, default=1_000, help="events a second, before and after the burst")
     parser.add_argument("--steady", type=float, default=30, help="seconds before the burst")
     parser.add_argument("--burst", type=float, default=30, help="seconds of the burst")
     parser.add_argument("--picture", type=Path, help="where to draw it; benchmarks/results if not said")
@@ -251,7 +251,7 @@ def _watched(spark: Any, sender: Sender, sink: SlowSink, patience: float = 900) 
     while (second := time.monotonic() - begun) < patience:
         delivered = len(sink.numbers)
         yield Moment(second, sender.sent, delivered, runtime.totalMemory() - runtime.freeMemory())
-        if second > over + 5 and sender.sent - delivered < 3 * sender.load.rate:
+        if second > over + 5 and sender.sent - delivered < 10 * sender.load.rate:
             return
         time.sleep(0.5)
     raise SystemExit(f"the sink didn't catch up in {patience:.0f} s")

@@ -152,6 +152,7 @@ class Assembly:
             run,
             lambda frame, epoch: log.with_beat(frame, watermark_in_force(built.checkpoint / "spark", epoch)),
             of_rejects=made_of_rejects(self.graph, ref),
+            every_epoch=True,
         )
 
     def _log(self, ref: Ref) -> HandoverLog:

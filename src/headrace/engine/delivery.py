@@ -42,6 +42,8 @@ class Outlet:
     """What is done to the frame just before it is written."""
     of_rejects: bool = False
     """Whether its rows are known only when all others have been read."""
+    every_epoch: bool = False
+    """Whether it takes epochs without rows too, as a hand-over log does for the watermark."""
     committed: int = -1
     rows: int = 0
 
@@ -125,7 +127,8 @@ class Delivery:
             consume(batch)
         lowering = self.branches(batch)
         staged = [self._stage(outlet, lowering, epoch) for outlet in of_rows]
-        # What didn't decode is known only now that the rows have been read.
+        # What didn't decode is known only now that the rows have been read. Mostly there is none, and nothing to write.
+        of_rejects = [outlet for outlet in of_rejects if not self._passed_over(outlet)]
         taken = {
             Ref(source, REJECTS): rejects.take() for source, rejects in self.rejects.items() if of_rejects
         }
@@ -133,6 +136,12 @@ class Delivery:
             taken[Ref(self.rules.name, FAULTS)] = self.rules.fault_rows(batch.sparkSession)
         lowering = lowering.with_frames(taken)
         return [*staged, *(self._stage(outlet, lowering, epoch) for outlet in of_rejects)]
+
+    def _passed_over(self, outlet: Outlet) -> bool:
+        """Whether a sink of rejects has nothing to take from this epoch; if the epoch comes again, it hasn't either."""
+        if outlet.every_epoch or outlet.run.mode == "complete" or self.rules is not None:
+            return False
+        return not any(rejects.count for rejects in self.rejects.values())
 
     def _stage(self, outlet: Outlet, lowering: Lowering, epoch: int) -> tuple[Outlet, Staged]:
         staged = outlet.writer.stage(epoch, outlet.prepare(lowering.frame(outlet.ref), epoch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -258,17 +259,22 @@ def test_a_record_that_does_not_decode_stops_a_run_that_was_told_to_fail(
         bench.run(once=True)
 
 
-def test_rejects_are_kept_where_no_sink_takes_them(bench: Bench, tmp_path: Path) -> None:
+def test_rejects_are_kept_where_no_sink_takes_them_and_epochs_without_any_write_nothing(
+    bench: Bench, tmp_path: Path
+) -> None:
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "1.jsonl").write_text('{"a": 1}\n{"a": "x"}\n')
+    for number, lines in enumerate(['{"a": 1}\n', '{"a": 2}\n{"a": "x"}\n', '{"a": 3}\n']):
+        path = tmp_path / "in" / f"{number}.jsonl"
+        path.write_text(lines)
+        os.utime(path, (number, number))
     out = bench.sink()
-    rows = bench.pipeline.read(
-        "rows", connect.files(path=str(tmp_path / "in")), format="json", schema="a int"
-    )
-    rows.write("out", out)
+    source = connect.files(path=str(tmp_path / "in"), max_files_per_batch=1)
+    bench.pipeline.read("rows", source, format="json", schema="a int").write("out", out)
     status = bench.run(once=True)
-    kept = list((tmp_path / "checkpoint" / "kept" / "rows.rejects").glob("*.json"))
-    assert (len(out.contents()), status.rejects, len(kept)) == (1, 1, 1)
+    place = tmp_path / "checkpoint" / "kept" / "rows.rejects"
+    kept = list(place.glob("*.json"))
+    assert (len(out.contents()), status.rejects, len(kept)) == (3, 1, 1)
+    assert "-00000001-" in kept[0].name
     assert '"field":"a"' in kept[0].read_text()
 
 
