@@ -91,11 +91,12 @@ final class PartialsCodec(automaton: Automaton, columns: Int) {
   private val codec = new TakenCodec(columns)
 
   def write(memory: Partials, out: Output): Unit = {
-    val rows = PartialsCodec.rows(memory)
+    val links = PartialsCodec.links(memory)
+    val rows = links.keys.map(_.taken).toVector.distinct
     val places = rows.zipWithIndex.toMap
     out.writeVarLong(memory.number, true)
     codec.write(rows, out)
-    writeWays(memory, out, places)
+    writeWays(memory, links, out, places)
   }
 
   def read(in: Input): Partials = {
@@ -104,9 +105,8 @@ final class PartialsCodec(automaton: Automaton, columns: Int) {
   }
 
   /** All but the rows, of which it says the places. */
-  def writeWays(memory: Partials, out: Output, place: Taken => Int): Unit = {
+  def writeWays(memory: Partials, links: PartialsCodec.Links, out: Output, place: Taken => Int): Unit = {
     val (partials, complete) = (PartialsCodec.heap(memory.partial), PartialsCodec.heap(memory.complete))
-    val links = PartialsCodec.links(memory)
     out.writeVarInt(links.size, true)
     links.keys.foreach { link =>
       out.writeVarInt(link.step, true)
@@ -148,19 +148,18 @@ final class PartialsCodec(automaton: Automaton, columns: Int) {
 }
 
 object PartialsCodec {
-  /** The rows that a memory holds, each once. */
-  def rows(memory: Partials): Seq[Taken] = links(memory).keys.map(_.taken).toVector.distinct
+  type Links = mutable.LinkedHashMap[Link, Int]
 
   private def heap(queue: Partials.Queue): Vector[Partial] = queue.toArray(Array.empty[Partial]).toVector
 
   /** The links of a memory, each after the one before it. */
-  private def links(memory: Partials): mutable.LinkedHashMap[Link, Int] = {
+  def links(memory: Partials): Links = {
     val found = mutable.LinkedHashMap.empty[Link, Int]
     (heap(memory.partial) ++ heap(memory.complete)).foreach(p => number(p.last, found))
     found
   }
 
-  private def number(link: Link, links: mutable.LinkedHashMap[Link, Int]): Unit = {
+  private def number(link: Link, links: Links): Unit = {
     var missing = List.empty[Link]
     var at = link
     while (at != null && !links.contains(at)) {

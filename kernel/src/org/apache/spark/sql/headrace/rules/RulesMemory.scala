@@ -7,6 +7,8 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.headrace.patterns.{Partials, PartialsCodec, Taken, TakenCodec}
 
+import scala.collection.mutable
+
 /** What a key remembers of all rules: for each that has begun, its partial matches. */
 final class RulesMemory(rules: Int) {
   /** Rows are numbered in one order for all rules, so that these can share them. */
@@ -44,16 +46,23 @@ final class RulesCodec(set: RuleSet, columns: Int, codec: Int => PartialsCodec) 
   private val ways = new Output(256, -1)
 
   def write(memory: RulesMemory, out: Output): Unit = {
-    val taken = new java.util.TreeMap[Long, Taken]
-    memory.foreach((_, partials) => PartialsCodec.rows(partials).foreach(t => taken.put(t.number, t)))
-    val ordered = taken.values.toArray(Array.empty[Taken])
-    val place = ordered.iterator.map(_.number).zipWithIndex.toMap
+    val links = new Array[PartialsCodec.Links](memory.partials.length)
+    val (ordered, place) = (mutable.ArrayBuffer.empty[Taken], mutable.LongMap.empty[Int])
+    memory.foreach { (rule, partials) =>
+      links(rule) = PartialsCodec.links(partials)
+      links(rule).keysIterator.map(_.taken).foreach { t =>
+        if (!place.contains(t.number)) {
+          place(t.number) = ordered.size
+          ordered += t
+        }
+      }
+    }
     out.writeVarLong(memory.number, true)
     rows.write(ordered.toSeq, out)
     out.writeVarInt(memory.begun, true)
     memory.foreach { (rule, partials) =>
       ways.clear()
-      codec(rule).writeWays(partials, ways, t => place(t.number))
+      codec(rule).writeWays(partials, links(rule), ways, t => place(t.number))
       out.writeVarInt(set.rules(rule).serial, true)
       out.writeVarInt(partials.partial.size - 1 + partials.complete.size, true)
       out.writeVarInt(ways.position, true)
