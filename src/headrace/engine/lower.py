@@ -306,7 +306,22 @@ def _match_rules(node: MatchRules, lowering: Lowering) -> DataFrame:
 def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
     time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
     counts = lowering.counts[node.name] = Counts(lowering.spark)
-    return recognized(lowering.frame(node.input), node, time=time, counts=counts)
+    return recognized(_chosen(node, lowering), node, time=time, counts=counts)
+
+
+def _chosen(node: RowPattern, lowering: Lowering) -> DataFrame:
+    """The rows that a row pattern is over, with Headrace's own columns."""
+    frame = lowering.frame(node.input)
+    if node.chosen is None:
+        return frame
+    own = hidden(frame)
+    rows = queried(node.chosen.selecting(own), {node.table: frame}, lowering.spark)
+    shown_names = [name for name in rows.columns if name not in own]
+    names = node.chosen.names or shown_names
+    if len(names) != len(shown_names):
+        what = f"{len(names)} names for {len(shown_names)} columns before MATCH_RECOGNIZE"
+        raise PlanError([Problem(lowering.graph.where(node), what, "name each column once: t(a, b, ...)")])
+    return rows.select(*shown_names, *own).toDF(*names, *own)
 
 
 @lower.register

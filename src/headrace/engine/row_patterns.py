@@ -20,6 +20,7 @@ from pyspark.sql.types import BooleanType, DataType, LongType
 from headrace.engine.expressions import HIDDEN
 from headrace.engine.windowing import Counts, Time
 from headrace.errors import PlanError, Problem, did_you_mean
+from headrace.plan.facts import plain_column
 from headrace.sql.tokens import place_of, tokens_of
 from headrace.sql.values import (
     CLASSIFIER,
@@ -188,7 +189,7 @@ class _Formulas:
     def declaration(self, clause: MatchRecognize, columns: list[str], time: str) -> dict[str, Any]:
         """The clause as the kernel reads it."""
         called = {name.lower(): name for name in columns}
-        order = [called[key.text.lower()] for key in clause.order_by if key.text.lower() in called]
+        order = [(key, called.get((plain_column(key.text) or "").lower())) for key in clause.order_by]
         first = len(self.conditions)
         return {
             "pattern": clause.pattern.plain(),
@@ -201,7 +202,12 @@ class _Formulas:
             "skip_to": list(clause.skip_to),
             "within": clause.within,
             "keys": [called[name.lower()] for name in clause.partition_by],
-            "order": order,
+            "order": [column for _, column in order if column is not None],
+            "ties": [
+                {"column": column, "descending": key.descending, "nulls_last": key.nulls_last}
+                for key, column in order[1:]
+                if column is not None
+            ],
             "time": time,
         }
 

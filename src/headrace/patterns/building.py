@@ -111,7 +111,10 @@ class Repeated(Pattern):
         return type(self)(self._with(until=condition_of(condition)))
 
     def gap(self, length: Duration) -> Self:
-        """Its rows are less than this apart, each from the one before."""
+        """Each of its rows is less than this after the row of the match before it.
+
+        For the first of them that row is one of the step before, unless this step is optional: then any time may pass.
+        """
         return type(self)(self._with(gap=microseconds(length, where="gap")))
 
 

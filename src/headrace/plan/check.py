@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator
 from headrace.connectors.base import Connector
 from headrace.durations import text
 from headrace.errors import OptionError, Problem, did_you_mean
-from headrace.plan.facts import change_of, columns_of, is_timed, plain_column, time_columns
+from headrace.plan.facts import (
+    by_clock,
+    change_of,
+    columns_of,
+    is_timed,
+    plain_column,
+    searched_columns,
+    searched_order,
+)
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import (
     Aggregate,
@@ -150,7 +158,10 @@ def _python(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
 def _known(
     graph: Graph, node: Node, names: tuple[str, ...], before: Ref, what: str
 ) -> Iterator[tuple[str, str]]:
-    columns = columns_of(graph, before)
+    yield from _missing(names, columns_of(graph, before), what)
+
+
+def _missing(names: tuple[str, ...], columns: tuple[str, ...] | None, what: str) -> Iterator[tuple[str, str]]:
     if columns is None:
         return
     lowered = {column.lower() for column in columns}
@@ -213,9 +224,9 @@ def _row_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     if not isinstance(node, RowPattern):
         return
     clause = node.clause
-    yield from _known(graph, node, clause.partition_by, node.input, "PARTITION BY")
+    columns = searched_columns(graph, node)
+    yield from _missing(clause.partition_by, columns, "PARTITION BY")
     yield from _order_by(graph, node)
-    columns = columns_of(graph, node.input)
     if columns is None:
         return
     taken = columns if clause.rows != "one" else clause.partition_by
@@ -232,9 +243,9 @@ def _row_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _order_by(graph: Graph, node: RowPattern) -> Iterator[tuple[str, str]]:
-    known = time_columns(graph, node.input)
+    known = searched_order(graph, node)
     time = known[0] if known else None
-    for key in node.clause.order_by if is_timed(graph, node.input) else ():
+    for key in node.clause.order_by[:1] if is_timed(graph, node.input) else ():
         at = place_of(node.query, key.at)
         if time is None:
             yield (
@@ -244,10 +255,30 @@ def _order_by(graph: Graph, node: RowPattern) -> Iterator[tuple[str, str]]:
         elif (plain_column(key.text) or "").lower() not in {name.lower() for name in known}:
             yield (
                 f"ORDER BY {key.text} at {at}: rows are matched in the order of their event time, `{time}`",
-                f"write ORDER BY {time}; rows of equal time keep the order they came in",
+                f"write ORDER BY {time}, and others behind it for rows of equal time",
             )
-        elif key.descending and key is node.clause.order_by[0]:
+        elif key.descending:
             yield f"ORDER BY {key.text} DESC at {at}: a stream goes on in time", f"write ORDER BY {time}"
+    yield from _ties(graph, node)
+
+
+def _ties(graph: Graph, node: RowPattern) -> Iterator[tuple[str, str]]:
+    """What orders rows of equal time: columns, and the clock gives no two rows one time."""
+    keys = node.clause.order_by[1:]
+    for key in keys:
+        at = place_of(node.query, key.at)
+        if plain_column(key.text) is None:
+            yield (
+                f"ORDER BY {key.text} at {at}: expected a column",
+                "compute it in a step before: with_columns(...)",
+            )
+        elif by_clock(graph, node.input):
+            yield (
+                f"ORDER BY {key.text} at {at}: by the clock's time rows are matched as they come",
+                "leave it out, or take event time",
+            )
+    names = tuple(name for key in keys if (name := plain_column(key.text)) is not None)
+    yield from _missing(names, searched_columns(graph, node), "ORDER BY")
 
 
 def _changelog(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:

@@ -57,7 +57,11 @@ def columns_of(graph: Graph, ref: Ref) -> Columns:
     if ref.output == FAULTS:
         return FAULT_COLUMNS
     if ref.output == "late":
-        before = columns_of(graph, node.inputs[0])
+        before = (
+            searched_columns(graph, node)
+            if isinstance(node, RowPattern)
+            else columns_of(graph, node.inputs[0])
+        )
         return None if before is None else (*before, *LATE_COLUMNS)
     if ref.output == "timeouts" and isinstance(node, Match):
         return (*_names(node.keys), *node.pattern.names)
@@ -149,6 +153,24 @@ def time_columns(graph: Graph, ref: Ref) -> tuple[str, ...]:
         if name.lower() == column.lower() and isinstance(item, str) and (found := _SAME_ORDER.fullmatch(item))
     ]
     return (column, *made)
+
+
+def searched_columns(graph: Graph, node: RowPattern) -> tuple[str, ...] | None:
+    """The columns of the rows that a row pattern is over, or None if they are not known."""
+    columns = columns_of(graph, node.input)
+    if columns is None or node.chosen is None:
+        return columns
+    return tuple(name for name, _ in node.chosen.outputs(columns))
+
+
+def searched_order(graph: Graph, node: RowPattern) -> tuple[str, ...]:
+    """The columns in whose order the rows are that a row pattern is over."""
+    known = time_columns(graph, node.input)
+    if node.chosen is None:
+        return known
+    same = {name.lower() for name in known}
+    chosen = node.chosen.outputs(columns_of(graph, node.input) or known)
+    return tuple(name for name, source in chosen if source is not None and source.lower() in same)
 
 
 def _source_of(item: object) -> str | None:

@@ -16,6 +16,7 @@ from headrace.formats.schemas import Schema
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within
 from headrace.sql.clause import MatchRecognize
+from headrace.sql.inputs import Chosen
 from headrace.triggers import Emission
 from headrace.windows import Window
 
@@ -257,6 +258,8 @@ class RowPattern(Node):
     query: str
     rest: str
     clause: MatchRecognize
+    chosen: Chosen | None = None
+    """What the query chooses of the stream before the clause."""
     verb: ClassVar[str] = "match_recognize"
 
     @property

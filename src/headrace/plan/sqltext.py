@@ -40,6 +40,12 @@ def read(query: str, *, where: str) -> SqlFacts:
             where=where,
             hint="let this step give the matches, and go on in the next",
         )
+    if found.chosen is not None and _read(found.chosen.text, where).groups:
+        raise OptionError(
+            "before MATCH_RECOGNIZE the query may choose columns and rows; this one groups, joins or counts them",
+            where=where,
+            hint="make what stands there a step of its own",
+        )
     return SqlFacts(facts.tables, groups=False, cut=found)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _WORDS = """
     any any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
     approx_top_k_combine array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg
@@ -17,5 +19,54 @@ _WORDS = """
 """
 NAMES = frozenset(_WORDS.split())
 
-OTHER_NAMES = {"arbitrary": "any_value"}
+OTHER_NAMES = {
+    "approx_distinct": "approx_count_distinct",
+    "arbitrary": "any_value",
+    "bitwise_and_agg": "bit_and",
+    "bitwise_or_agg": "bit_or",
+    "bitwise_xor_agg": "bit_xor",
+}
 """What other engines call them."""
+
+_KEYS = "array_distinct(collect_list({0}){kept})"
+_OF_KEY = "filter(collect_list(struct({0} as k, {1} as v)){kept}, __e -> __e.k = __k)"
+_KEYS_OF_MAPS = "array_distinct(flatten(collect_list(map_keys({0})){kept}))"
+_OF_KEY_IN_MAPS = "filter(flatten(collect_list(map_entries({0})){kept}), __e -> __e.key = __k)"
+
+_COMPOSED = {
+    ("map_agg", 2): f"map_from_arrays({_KEYS}, transform({_KEYS}, __k -> element_at({_OF_KEY}, 1).v))",
+    (
+        "multimap_agg",
+        2,
+    ): f"map_from_arrays({_KEYS}, transform({_KEYS}, __k -> transform({_OF_KEY}, __p -> __p.v)))",
+    ("map_union", 1): f"map_from_arrays({_KEYS_OF_MAPS}, "
+    f"transform({_KEYS_OF_MAPS}, __k -> element_at({_OF_KEY_IN_MAPS}, 1).value))",
+    ("min", 2): "slice(sort_array(collect_list({0}){kept}), 1, {1})",
+    ("max", 2): "slice(sort_array(collect_list({0}){kept}, false), 1, {1})",
+}
+"""Aggregates of other engines that Spark has the parts of. The first value of a key stays; nulls are left out."""
+
+_ONLY_COMPOSED = {name for name, _ in _COMPOSED} - NAMES
+
+
+def aggregates(name: str) -> bool:
+    """Whether a function of this name is over rows.
+
+    >>> aggregates("sum"), aggregates("map_agg"), aggregates("upper")
+    (True, True, False)
+    """
+    return name in NAMES or name in OTHER_NAMES or name in _ONLY_COMPOSED
+
+
+def composed(name: str, arguments: Sequence[str], kept: str = "") -> str | None:
+    """A call that Spark doesn't have, out of those that it has; None where Spark knows the name.
+
+    Over no rows it is null, as every aggregate but a count.
+
+    >>> composed("max", ["price", "3"])
+    'if(count(price) = 0, null, slice(sort_array(collect_list(price), false), 1, 3))'
+    """
+    made = _COMPOSED.get((name, len(arguments)))
+    if made is None:
+        return None
+    return f"if(count({{0}}){{kept}} = 0, null, {made})".format(*arguments, kept=kept)

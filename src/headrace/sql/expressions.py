@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NoReturn
 
 from headrace.errors import did_you_mean
-from headrace.sql.aggregates import NAMES, OTHER_NAMES
+from headrace.sql.aggregates import OTHER_NAMES, aggregates, composed
 from headrace.sql.pattern import canonical
 from headrace.sql.tokens import Token, refuse, tokens_of
 from headrace.sql.values import (
@@ -186,14 +186,15 @@ class _Scanner:
             )
         row = _Row()
         self._arguments(row, call)
-        text = f"{name}{' '.join(row.pieces)}"
+        arguments, kept = row.pieces, ""
         while self._now().says("FILTER", "WITHIN"):
             row.pieces = []
             words = [self._take().text]
             if self._now().says("GROUP"):
                 words.append(self._take().text)
             self._arguments(row, call)
-            text += f" {' '.join(words)} {' '.join(row.pieces)}"
+            kept += f" {' '.join(words)} {' '.join(row.pieces)}"
+        text = composed(name.lower(), _split(arguments), kept) or f"{name}{' '.join(arguments)}{kept}"
         if self._now().says("OVER"):
             self.scope.refuse(
                 self._now(), f"OVER can't follow {name} here", "an aggregate is over rows of the match"
@@ -299,7 +300,7 @@ class _Scanner:
 
     def _aggregates(self, name: str) -> bool:
         compares = self.i > 0 and self.tokens[self.i - 1].says("LIKE", "ILIKE")  # x like any ('a%', 'b%')
-        return (name in NAMES or name in OTHER_NAMES) and not compares
+        return aggregates(name) and not compares
 
     def _label_here(self) -> Token | None:
         """The variable that qualifies what follows, if there is one."""
@@ -347,24 +348,25 @@ class _Scanner:
         return self.scope.statement[begin.at : self.tokens[self.i - 1].end]
 
     def _verbatim(self) -> str:
-        """A token that is Spark's. Subqueries become constants, and ARRAY[...] becomes array(...)."""
+        """A token that is Spark's. Subqueries become constants, ARRAY[...] becomes array(...), and a map of two such is one."""
         token = self._take()
         if token.says("EXISTS") and self._now().says("(") and self._ahead(1).says(*_QUERY):
             return self._subquery(self._take(), "exists")
         if token.says("(") and self._now().says(*_QUERY):
             lists = self.i > 1 and self.tokens[self.i - 2].says("IN")
             return self._subquery(token, "in" if lists else "scalar")
-        if token.says("ARRAY") and self._now().says("["):
+        if self._now().says("[") and token.says("ARRAY"):
             self._take()
             self.brackets.append(")")
             return "array ("
+        if self._now().says("(") and self._ahead(2).says("[") and token.says("MAP"):
+            return "map_from_arrays"
         if token.says("["):
             self.brackets.append("]")
         if token.says("]") and self.brackets:
             return self.brackets.pop()
-        if token.says("VARCHAR") and not self._now().says("("):
-            return "string"
-        return token.text
+        plain = token.says("VARCHAR") and not self._now().says("(")
+        return "string" if plain else token.text
 
     def _subquery(self, opened: Token, kind: str) -> str:
         depth = 1
@@ -399,6 +401,18 @@ def _lambdas(tokens: list[Token]) -> set[str]:
             while tokens[i - 1].says(")") and at and not tokens[at].says("("):
                 at -= 1
                 found.add(tokens[at].text)
+    return found
+
+
+def _split(call: list[str]) -> list[str]:
+    """The arguments of a call, from the pieces of its bracket."""
+    found, depth = [""], 0
+    for piece in call[1:-1]:
+        depth += 1 if piece.endswith(("(", "[")) else -1 if piece in (")", "]") else 0
+        if piece == "," and not depth:
+            found.append("")
+        else:
+            found[-1] = f"{found[-1]} {piece}".strip()
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.sql.clause import MatchRecognize, read_clause
+from headrace.sql.inputs import Chosen, read_input
 from headrace.sql.tokens import Reader, Token, tokens_of
 
 
@@ -20,6 +21,8 @@ class Cut:
     rest: str
     at: int
     """Where MATCH_RECOGNIZE stands."""
+    chosen: Chosen | None = None
+    """What is chosen of the table before the clause."""
 
 
 def cut(query: str, *, where: str) -> Cut | None:
@@ -40,34 +43,19 @@ def cut(query: str, *, where: str) -> Cut | None:
         reader.refuse(
             reader.tokens[places[1]], "a second MATCH_RECOGNIZE in one query", "make a step of each"
         )
-    begin, table = _table(reader, places[0])
+    given = read_input(reader, places[0])
     reader.i = places[0] + 1
     reader.need("(")
     inside = reader.inside()
     end = reader.tokens[reader.i - 1].end
     clause = read_clause(Reader(query, inside, where))
-    rest = query[:begin] + _blank(query[begin:end]) + query[end:]
-    return Cut(clause, table.name, rest, reader.tokens[places[0]].at)
+    name = f"`{given.table}`" if given.end - given.begin > len(given.table) + 1 else given.table
+    rest = query[: given.begin] + name + _blank(query[given.begin + len(name) : end]) + query[end:]
+    return Cut(clause, given.table, rest, reader.tokens[places[0]].at, given.chosen)
 
 
 def _is_clause(tokens: list[Token], i: int) -> bool:
     return tokens[i].says("MATCH_RECOGNIZE") and tokens[i + 1].says("(")
-
-
-def _table(reader: Reader, at: int) -> tuple[int, Token]:
-    """The table before the clause, and where what is to be blanked begins: after the table's name."""
-    i = at - 1
-    alias = i >= 1 and reader.tokens[i].names and not reader.tokens[i - 1].says("FROM", ",")
-    if alias:
-        i -= 2 if reader.tokens[i - 1].says("AS") else 1
-    table = reader.tokens[i] if i >= 0 else reader.tokens[at]
-    if not table.names or table.says("FROM") or (i and reader.tokens[i - 1].says(".")):
-        reader.refuse(
-            table,
-            f"MATCH_RECOGNIZE is over a stream by its name, got {table}",
-            "make what stands there a step of its own, then write FROM <step> MATCH_RECOGNIZE (...)",
-        )
-    return table.end, table
 
 
 def _blank(text: str) -> str:

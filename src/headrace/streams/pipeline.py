@@ -312,7 +312,7 @@ def sql_node(
     if facts.cut is not None:
         found = facts.cut
         ref = (timed or {}).get(found.table, known[found.table])
-        return RowPattern(name, ref, found.table, query, found.rest, found.clause)
+        return RowPattern(name, ref, found.table, query, found.rest, found.clause, found.chosen)
     return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups)
 
 

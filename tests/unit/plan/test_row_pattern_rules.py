@@ -63,7 +63,8 @@ def test_only_a_row_pattern_has_late_rows() -> None:
         (FALLS.replace("order by ts", "order by price"),
          "ORDER BY price at line 2, column 32: rows are matched in the order of their event time, `ts`", "write ORDER BY ts"),
         (FALLS.replace("order by ts", "order by ts desc"), "a stream goes on in time", "write ORDER BY ts"),
-        (FALLS.replace("order by ts", "order by ts, price"), "ORDER BY price at", "keep the order they came in"),
+        (FALLS.replace("order by ts", "order by ts, abs(price)"), "ORDER BY abs(price) at line 2, column 36: expected a column", "with_columns"),
+        (FALLS.replace("order by ts", "order by ts, prise"), "ORDER BY `prise`, and there is no such column", "`price`"),
         (FALLS.replace("by symbol", "by symbl"), "PARTITION BY `symbl`, and there is no such column", "`symbol`"),
         (FALLS.replace("as low", "as symbol"), "the measure `symbol` has the name of a column", "rename"),
         (FALLS.replace("prev(down.price)", "prev(dwn.price)"),
@@ -74,6 +75,20 @@ def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, said:
     text = problem(query)
     assert said in text
     assert hint in text
+
+
+def test_by_the_clock_no_column_orders_rows_of_equal_time() -> None:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("t", connect.memory(), schema="id int").processing_time()
+    query = (
+        "select * from this match_recognize (order by processing_time, id measures last(id) as l pattern (A))"
+    )
+    rows.sql("m", query).write("out", connect.memory())
+    with pytest.raises(
+        PlanError,
+        match=r"ORDER BY id at line 1, column 63: by the clock's time rows are matched as they come",
+    ):
+        pipeline.check()
 
 
 def test_the_column_that_time_is_made_of_orders_rows_too() -> None:

@@ -170,7 +170,7 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern (A))) x match_recognize (pattern (B))",
          "a second MATCH_RECOGNIZE in one query", "make a step of each"),
         ("select * from (values 1) match_recognize (pattern (A))",
-         "column 24: MATCH_RECOGNIZE is over a stream by its name, got `)`", "a step of its own"),
+         "column 16: MATCH_RECOGNIZE is over a stream, or a choice of one's columns and rows, got `values`", "a step of its own"),
         ("select * from t match_recognize (pattern (A) pattern (B))", "PATTERN is there already", "once"),
         ("select * from t match_recognize (define A as true pattern (A))", "column 51: DEFINE comes last", "PATTERN (...) DEFINE"),
         ("select * from t match_recognize (pattern (A*+))", "column 45: a second quantifier `+`", "( )"),

@@ -188,7 +188,7 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
       if (known(number) == 0) known(number) = if (rules.holds(number, row, matched)) 1 else 2
       known(number) == 1
     }
-    override def sincePrevious: Long = time - partial.lastTime
+    override def sincePrevious: Long = if (partial.started) time - partial.lastTime else 0L
   }
 }
 

@@ -110,7 +110,9 @@ final class Compiler(spec: Spec) {
         addFollowingStop(last)
       }
       own.firstRound = true
-      single(last, proceed, take, skipping, element.optional)
+      // As in Flink, the first of the repeats too comes soon after the row before it, unless the step may be left out.
+      val soon = if (element.optional) Always else recent
+      single(last, proceed, take and soon, skipping.map(_ and soon), element.optional)
     }
 
     /** A state that takes one row, or the states of a whole group. */

@@ -25,7 +25,7 @@ final case class Either(alternatives: IndexedSeq[IndexedSeq[Element]]) extends B
  * @param once no number was said: a single row
  * @param inner what may lie between its repeats
  * @param until the condition that ends its repeats
- * @param gap repeats are less than this apart
+ * @param gap each repeat is less than this after the row before it
  */
 final case class Element(
     contiguity: Contiguity.Value,

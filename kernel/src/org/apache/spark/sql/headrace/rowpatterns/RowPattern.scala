@@ -82,6 +82,9 @@ final class Search extends Partition {
   var time: Long = Long.MinValue
   val rows: mutable.ArrayDeque[InternalRow] = mutable.ArrayDeque.empty
   val times: mutable.ArrayDeque[Long] = mutable.ArrayDeque.empty
+  /** Rows of one time that wait for others of it, and that time; not part of the state, as time moves on before it is kept. */
+  val tied: mutable.ArrayBuffer[InternalRow] = mutable.ArrayBuffer.empty
+  var tiedAt: Long = Long.MinValue
   /** The attempt at `at`, once it has begun; not part of the state. */
   var attempt: Attempt = _
 

@@ -6,16 +6,20 @@ package org.apache.spark.sql.headrace.rowpatterns
 import com.esotericsoftware.kryo.io.{Input, Output => Bytes}
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{BaseOrdering, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.headrace.patterns.{Found, Matcher}
 import org.apache.spark.sql.headrace.windows.Time
 
 /**
  * Finds the matches of a `MATCH_RECOGNIZE` among the rows of one key. A match is given when no later row can change it. The
  * state is the rows that may still be needed; the attempt that is under way is made again from them.
+ *
+ * @param ties the order of rows of equal time; without it they keep the one they came in. Such rows are all there before
+ *   time moves on, so none of them waits longer than a call.
  */
 final class RowPatternMatcher(
-    pattern: RowPattern, output: Output, kept: UnsafeProjection, onlooker: Onlooker = NobodyLooks) extends Matcher {
+    pattern: RowPattern, output: Output, kept: UnsafeProjection, ties: Option[BaseOrdering] = None,
+    onlooker: Onlooker = NobodyLooks) extends Matcher {
   override type Memory = Search
 
   private val searcher = new Searcher(pattern, onlooker)
@@ -26,20 +30,38 @@ final class RowPatternMatcher(
 
   override def empty: Search = new Search
 
-  override def isEmpty(search: Search): Boolean = search.rows.isEmpty && (search.first == 0 || forgets)
+  override def isEmpty(search: Search): Boolean = search.rows.isEmpty && search.tied.isEmpty && (search.first == 0 || forgets)
 
   override def take(key: InternalRow, search: Search, row: InternalRow, time: Long, out: Found): Unit = {
-    search.rows += kept(row).copy()
+    val own = kept(row).copy()
+    if (ties.isEmpty) add(search, own, time, out)
+    else {
+      search.tied += own
+      search.tiedAt = time
+    }
+  }
+
+  private def add(search: Search, row: InternalRow, time: Long, out: Found): Unit = {
+    search.rows += row
     search.times += time
     find(search, out)
   }
 
+  /** Takes the rows of the time that is over, in their order. */
+  private def untie(search: Search, out: Found): Unit = if (search.tied.nonEmpty) {
+    val rows = search.tied.sorted(ties.get)
+    search.tied.clear()
+    rows.foreach(add(search, _, search.tiedAt, out))
+  }
+
   override def advance(key: InternalRow, search: Search, time: Long, out: Found): Unit = {
+    if (time > search.tiedAt) untie(search, out)
     search.time = math.max(search.time, time)
     if (searcher.due(search) <= search.time) find(search, out)
   }
 
   override def finish(key: InternalRow, search: Search, out: Found): Unit = {
+    untie(search, out)
     search.ended = true
     find(search, out)
   }

@@ -20,17 +20,19 @@ import scala.jdk.CollectionConverters._
  *
  * @param output the columns of what it gives
  * @param kept the columns of its input that it needs
+ * @param ties the order of rows of equal time; none: as they came
  * @param fingerprint tells its state from that of another declaration
  */
 final case class RowPatternStep(
-    pattern: RowPattern, output: Output, columns: Columns, kept: Seq[Attribute], clockTime: Boolean, fingerprint: Int)
-    extends InOrderStep {
+    pattern: RowPattern, output: Output, columns: Columns, kept: Seq[Attribute], ties: Seq[SortOrder], clockTime: Boolean,
+    fingerprint: Int) extends InOrderStep {
   override def arrival: Boolean = false
   override def matcher(): RowPatternMatcher = watched(NobodyLooks)
 
   /** A matcher that one looks on at. */
-  def watched(onlooker: Onlooker): RowPatternMatcher =
-    new RowPatternMatcher(pattern, output, UnsafeProjection.create(kept, columns.input), onlooker)
+  def watched(onlooker: Onlooker): RowPatternMatcher = new RowPatternMatcher(
+    pattern, output, UnsafeProjection.create(kept, columns.input),
+    if (ties.isEmpty) None else Some(RowOrdering.create(ties, kept)), onlooker)
 }
 
 object RowPatternStep {
@@ -72,13 +74,21 @@ object RowPatternStep {
     val columns = new Columns(plan(frame).output, Nil, texts(spec.get("keys")), Seq("main" -> output.schema))
     val rowsKept = input.dropRight(2)
     val fingerprint = (spec.get("pattern").toString, variables, rowsKept.map(a => (a.name, a.dataType.sql))).hashCode
-    RowPatternStep(pattern, output, columns, rowsKept, spec.get("time").asText == "clock", fingerprint)
+    RowPatternStep(
+      pattern, output, columns, rowsKept, ties(spec, rowsKept), spec.get("time").asText == "clock", fingerprint)
   }
+
+  private def ties(spec: JsonNode, kept: Seq[Attribute]): Seq[SortOrder] = spec.get("ties").elements.asScala.map { key =>
+    SortOrder(
+      kept.find(_.name == key.get("column").asText).get,
+      if (key.get("descending").asBoolean) Descending else Ascending,
+      if (key.get("nulls_last").asBoolean) NullsLast else NullsFirst, Nil)
+  }.toSeq
 
   /** The columns of a row that are kept: those that are asked for or given out. */
   private def kept(extended: Seq[Attribute], asked: Seq[Expression], spec: JsonNode): Seq[Attribute] = {
     val all = spec.get("rows").asText != "one"
-    val keys = texts(spec.get("keys"))
+    val keys = texts(spec.get("keys")) ++ spec.get("ties").elements.asScala.map(_.get("column").asText)
     val used = AttributeSet.fromAttributeSets(asked.map(_.references))
     extended.dropRight(2).filter { a =>
       used.contains(a) || keys.contains(a.name) || (all && !a.name.startsWith("__"))
