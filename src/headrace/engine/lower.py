@@ -315,7 +315,7 @@ def _chosen(node: RowPattern, lowering: Lowering) -> DataFrame:
     if node.chosen is None:
         return frame
     own = hidden(frame)
-    rows = queried(node.chosen.selecting(own), {node.table: frame}, lowering.spark)
+    rows = queried(node.chosen.selecting(own), {node.table: with_floor(frame)}, lowering.spark)
     shown_names = [name for name in rows.columns if name not in own]
     names = node.chosen.names or shown_names
     if len(names) != len(shown_names):
