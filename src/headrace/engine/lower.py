@@ -318,9 +318,6 @@ def _chosen(node: RowPattern, lowering: Lowering) -> DataFrame:
     rows = queried(node.chosen.selecting(own), {node.table: with_floor(frame)}, lowering.spark)
     shown_names = [name for name in rows.columns if name not in own]
     names = node.chosen.names or shown_names
-    if len(names) != len(shown_names):
-        what = f"{len(names)} names for {len(shown_names)} columns before MATCH_RECOGNIZE"
-        raise PlanError([Problem(lowering.graph.where(node), what, "name each column once: t(a, b, ...)")])
     return rows.select(*shown_names, *own).toDF(*names, *own)
 
 

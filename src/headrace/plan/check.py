@@ -225,6 +225,11 @@ def _row_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         return
     clause = node.clause
     columns = searched_columns(graph, node)
+    if node.chosen is not None and node.chosen.names and columns and len(columns) != len(node.chosen.names):
+        yield (
+            f"{len(node.chosen.names)} names for {len(columns)} columns before MATCH_RECOGNIZE",
+            "name each column once: t(a, b, ...)",
+        )
     yield from _missing(clause.partition_by, columns, "PARTITION BY")
     yield from _order_by(graph, node)
     if columns is None:

@@ -77,6 +77,21 @@ def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, said:
     assert hint in text
 
 
+def test_each_column_before_the_clause_has_one_name() -> None:
+    query = "select * from (select symbol, ts from ticks) t(a) match_recognize (measures last(ts) as l pattern (A))"
+    assert "1 names for 2 columns before MATCH_RECOGNIZE" in problem(query)
+
+
+def test_what_groups_rows_before_the_clause_is_a_step_of_its_own() -> None:
+    query = (
+        "select * from (select max(ts) as ts from ticks) match_recognize (measures last(ts) as l pattern (A))"
+    )
+    with pytest.raises(
+        OptionError, match="before MATCH_RECOGNIZE the query may choose columns and rows; this one groups"
+    ):
+        stocks(query)
+
+
 def test_by_the_clock_no_column_orders_rows_of_equal_time() -> None:
     pipeline = Pipeline("p")
     rows = pipeline.read("t", connect.memory(), schema="id int").processing_time()
