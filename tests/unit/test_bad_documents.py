@@ -422,7 +422,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, join, key_by, lookup, match, processing_time, route, select, sql, union, where, window, with_columns",
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, join, key_by, lookup, match, match_rules, processing_time, route, select, sql, union, where, window, with_columns",
     ),
     (
         "two verbs in a step",
@@ -723,7 +723,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: there is no format `jsn`\n"
         "  hint: did you mean `json`? Known: csv, json, parquet, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, join, key_by, lookup, match, processing_time, route, select, sql, union, where, window, with_columns\n"
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, join, key_by, lookup, match, match_rules, processing_time, route, select, sql, union, where, window, with_columns\n"
         "p.yaml:6:13: there is no source or step `tz`\n"
         "  hint: Known: a, b, tx",
     ),
