@@ -16,6 +16,8 @@ from typing import Any
 from headrace import Pipeline, connect
 from headrace.connectors.postgres_changes.record import Record
 
+MOST = 200
+"""How many transactions are enough."""
 FIRST = 50
 """How many orders are there before anything is followed."""
 CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
@@ -24,13 +26,13 @@ CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 def build(url: str, name: str, work: Path) -> Pipeline:
     """The pipeline over the tables of a name."""
     pipeline = Pipeline(name)
-    changes = connect.postgres_changes(url=url, table=f"{name}_orders", max_per_batch=20)
+    changes = connect.postgres_changes(url=url, table=f"{name}_orders", max_per_batch=300)
     orders = pipeline.read("orders", changes, schema="id bigint, v bigint")
     orders.write("copy", connect.postgres(url=url, table=f"{name}_copy", key="id"))
     history = orders.select("id", "v", op="change.op", lsn="change.lsn")
     history.write("history", connect.sqlite(path=work / "out.db", table="history"))
     grows = connect.postgres(
-        url=url, table=f"{name}_visits", growing="id", max_per_batch=20, delay="200 milliseconds"
+        url=url, table=f"{name}_visits", growing="id", max_per_batch=50, delay="200 milliseconds"
     )
     visits = pipeline.read("visits", grows, schema="id bigint")
     visits.write("list", connect.sqlite(path=work / "out.db", table="visits"))
@@ -63,7 +65,7 @@ class Writer:
     def _work(self) -> None:
         with closing(self.server.connect()) as connection:
             number = 1000
-            while not self._ended.wait(0.02):
+            while not self._ended.wait(0.1) and number < 1000 + MOST:
                 if not Record.read(self._record).made:
                     continue
                 number += 1
