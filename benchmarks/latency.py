@@ -1,8 +1,9 @@
 """Latency from Kafka to Kafka: how long after a record was produced its result is in the topic.
 
-For each rate, in one run: real time beside micro-batches and Flink SQL, without state (a filter) and with it (a window
-that fires on every row; in Flink, whose windows fire once, a running aggregate per key and hour). A result carries when its
-record was produced; the topic of results notes when it was appended.
+For each rate, in one run: real time beside micro-batches and Flink SQL, without state (a filter) and with it: a window
+that fires on every row (in Flink, whose windows fire once, a running aggregate per key and hour), and a pattern of two rows in
+arrival order, which every second row completes (not in Flink, which has no such order in SQL). A result carries when its record
+was produced; the topic of results notes when it was appended.
 
     python -m benchmarks latency
     python -m benchmarks latency --rates 1000 --seconds 60 --modes "real time" "Flink SQL"
@@ -25,13 +26,13 @@ from rich.table import Table
 
 from benchmarks.engines.flink import Flink, kafka_table
 from benchmarks.harness import RESULTS
-from headrace import Pipeline, connect, triggers, windows
+from headrace import Pipeline, connect, patterns, triggers, windows
 from headrace.connectors.kafka.client import Client
 from headrace.engine import kafka_server
 
-Kind = Literal["stateless", "windows"]
+Kind = Literal["stateless", "windows", "patterns"]
 MODES = ("real time", "micro-batch", "Flink SQL")
-AIMS = {"stateless": (2, 10), "windows": (5, 25)}
+AIMS = {"stateless": (2, 10), "windows": (5, 25), "patterns": (5, 25)}
 """Milliseconds of p50 and p99 that real time is to stay below at 1,000 events/s."""
 KEYS = 100
 WARM_UP = 10.0
@@ -62,6 +63,18 @@ def build(servers: str, name: str, kind: Kind) -> Pipeline:
     if kind == "stateless":
         rows.where("v >= 0").write("out", out)
         return pipeline
+    if kind == "patterns":
+        pair = patterns.step("login", "v = 0").followed_by("pay", "v > 90")
+        found = (
+            rows.event_time("ts")
+            .key_by("k")
+            .match(
+                "pairs", pair, within="60 seconds", order="arrival", select={"sent": "pay.sent", "v": "pay.v"}
+            )
+        )
+        found.write("out", out)
+        found.late.write("late", connect.kafka(servers=servers, topic=f"{name}-late"))
+        return pipeline
     windowed = rows.event_time("ts").key_by("k").window(windows.tumbling("1 hour"))
     totals = windowed.emit(early=triggers.after_count(1)).aggregate("totals", n="count(*)", sent="max(sent)")
     totals.write("out", out)
@@ -79,8 +92,8 @@ def trial(servers: str, mode: str, kind: Kind, rate: int, seconds: float) -> Lat
         command = [sys.executable, "-m", "benchmarks.latency", "--child", servers, name, mode, kind, place]
         process = subprocess.Popen(command)
         try:
-            _feed_until_answered(client, name, process)
-            begun = _feed(client, name, rate, WARM_UP + seconds)
+            _feed_until_answered(client, name, kind, process)
+            begun = _feed(client, name, kind, rate, WARM_UP + seconds)
             _await_end(client, name, process)
         finally:
             process.terminate()
@@ -97,7 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rates", type=int, nargs="+", default=[100, 1_000, 10_000])
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--kinds", nargs="+", default=["stateless", "windows"])
+    parser.add_argument("--kinds", nargs="+", default=["stateless", "windows", "patterns"])
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=MODES)
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -112,6 +125,7 @@ def main() -> None:
                 for rate in given.rates
                 for kind in given.kinds
                 for mode in given.modes
+                if (mode, kind) != ("Flink SQL", "patterns")
             ]
         finally:
             cluster.stop()
@@ -151,18 +165,25 @@ def _flink(servers: str, name: str, kind: Kind) -> None:
         job.getJobExecutionResult().get()
 
 
-def _line(number: int) -> tuple[str, str]:
-    key = f"k{number % KEYS}"
-    return key, json.dumps({"k": key, "v": number, "sent": time.time_ns() // 1_000_000})
+def _line(number: int, kind: str) -> tuple[str, str]:
+    """A record; for a pattern every second one, of the same key, completes what the one before began."""
+    if kind == "patterns":
+        return _record(f"k{number // 2 % KEYS}", 91 if number % 2 else 0)
+    return _record(f"k{number % KEYS}", number)
+
+
+def _record(key: str, value: int, sent: int | None = None) -> tuple[str, str]:
+    now = time.time_ns() // 1_000_000 if sent is None else sent
+    return key, json.dumps({"k": key, "v": value, "sent": now})
 
 
 def _feed_until_answered(
-    client: Client, name: str, process: subprocess.Popen[bytes], patience: float = 300
+    client: Client, name: str, kind: str, process: subprocess.Popen[bytes], patience: float = 300
 ) -> None:
     """Send a record now and then until a result is there: it starts at the latest, so the first ones may be missed."""
     deadline = time.monotonic() + patience
     for number in range(10**6):
-        client.produce(f"{name}-in", [_line(number)])
+        client.produce(f"{name}-in", [_line(number, kind)])
         if any(True for _ in client.consume(f"{name}-out")):
             return
         if process.poll() is not None or time.monotonic() > deadline:
@@ -170,7 +191,7 @@ def _feed_until_answered(
         time.sleep(0.5)
 
 
-def _feed(client: Client, name: str, rate: int, seconds: float) -> float:
+def _feed(client: Client, name: str, kind: str, rate: int, seconds: float) -> float:
     """Send at a steady rate; returns when it began, in seconds since 1970."""
     begun, clock = time.time(), time.monotonic()
 
@@ -179,17 +200,17 @@ def _feed(client: Client, name: str, rate: int, seconds: float) -> float:
             wait = clock + number / rate - time.monotonic()
             if wait > 0:
                 time.sleep(wait)
-            yield _line(number)
+            yield _line(number, kind)
 
     client.produce(f"{name}-in", paced(), linger_ms=0)
     return begun
 
 
 def _await_end(client: Client, name: str, process: subprocess.Popen[bytes], patience: float = 300) -> None:
-    """Send one more record, of a key of its own, and wait for its result: then all others are there."""
-    last = json.dumps({"k": "end", "v": 0, "sent": 0})
+    """Send more records, of a key of its own, and wait for a result of it: then all others are there."""
+    last = [_record("end", value, sent=0) for value in (0, 91)]  # a pattern needs two
     for partition in client.require(f"{name}-in"):
-        client.produce(f"{name}-in", [("end", last)], partition=partition)
+        client.produce(f"{name}-in", last, partition=partition)
     deadline = time.monotonic() + patience
     while not any('"end"' in str(record.value) for record in client.consume(f"{name}-out", start="-1000")):
         if process.poll() is not None or time.monotonic() > deadline:

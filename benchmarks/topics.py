@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from headrace.connectors.kafka.client import Client
 from headrace.engine import kafka_server
@@ -23,6 +24,18 @@ START = 1_767_225_600_000
 """The time of the first event: 2026-01-01."""
 PARTITIONS = 2
 _NOTES = ("paid at the counter", "online", "by telephone, to be confirmed", "returned")
+
+
+class Made(Protocol):
+    """What a topic is filled with; `numbers` make it again, in a process for each partition."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def numbers(self) -> tuple[int, ...]: ...
+    def lines(self, partition: int) -> Iterator[bytes]: ...
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,10 @@ class Events:
     @property
     def topic(self) -> str:
         return f"events-{self.count}-{self.keys}-{self.seed}"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.count, self.keys, self.seed
 
     def lines(self, partition: int, partitions: int = PARTITIONS) -> Iterator[bytes]:
         """The events of one partition: every `partitions`th one, in order of time."""
@@ -70,7 +87,7 @@ def kafka(place: Path | None = None) -> Iterator[str]:
             cluster.stop()
 
 
-def fill(servers: str, events: Events) -> str:
+def fill(servers: str, events: Made) -> str:
     """The topic with these events: made by a process for each partition, unless it is there. Returns its name."""
     client = Client(servers)
     held = {topic.name: topic.records for topic in client.topics()}
@@ -79,9 +96,12 @@ def fill(servers: str, events: Events) -> str:
     if events.topic in held:
         client.delete(events.topic)
     client.create(events.topic, partitions=PARTITIONS, settings={"compression.type": "producer"})
-    numbers = [str(number) for number in (events.count, events.keys, events.seed)]
+    made = type(events)
+    sending = f"from {made.__module__} import {made.__name__} as Made; from benchmarks.topics import send; import sys; "
+    sending += "send(sys.argv[1], int(sys.argv[2]), Made(*map(int, sys.argv[3:])))"
+    numbers = [str(number) for number in events.numbers]
     filling = [
-        subprocess.Popen([sys.executable, "-m", "benchmarks.topics", servers, str(partition), *numbers])
+        subprocess.Popen([sys.executable, "-c", sending, servers, str(partition), *numbers])
         for partition in range(PARTITIONS)
     ]
     ended = [process.wait() for process in filling]  # all of them, also where one failed
@@ -99,7 +119,7 @@ def fresh(servers: str, name: str, settings: dict[str, str] | None = None) -> st
     return name
 
 
-def _fill_partition(servers: str, partition: int, events: Events) -> None:
+def send(servers: str, partition: int, events: Made) -> None:
     """Send in big compressed batches; a topic on disk is a sixth of its size, and quick to read."""
     import confluent_kafka
 
@@ -126,8 +146,3 @@ def _fill_partition(servers: str, partition: int, events: Events) -> None:
             producer.poll(0)
     if producer.flush(120):
         raise SystemExit(f"{len(producer)} events were not written to {events.topic}")
-
-
-if __name__ == "__main__":
-    address, partition, count, keys, seed = sys.argv[1:]
-    _fill_partition(address, int(partition), Events(int(count), int(keys), int(seed)))

@@ -1,0 +1,93 @@
+"""Patterns: a login, then a payment over 90 of the same card within 60 seconds, asked of several engines.
+
+Each engine reads the same topic of JSON events, on 2 cores, in a process of its own: it warms up on the first events and is
+measured on those after them, in the same run. Flink and Headrace count an event when its source, or its micro-batch, is
+through with it; Pathway when the answers with it come.
+
+    python -m benchmarks patterns
+    python -m benchmarks patterns --engine headrace --engine flink-match --warm 500000 --events 1000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import harness
+from benchmarks.patterns.engines import ENGINES, Given, Result
+from benchmarks.patterns.events import CardEvents
+from benchmarks.topics import fill, kafka
+
+KEPT = Path("build/benchmarks/kafka")
+AIMS = {"flink-match": 3.0, "flink-join": 1.0, "pathway": 1.0, "python-rows": 5.0, "python-pandas": 5.0}
+"""So many times as fast as these Headrace is to be."""
+
+
+def main() -> None:
+    """All engines in turn, as a table and as JSON in benchmarks/results."""
+    given = _arguments()
+    if given.child:
+        engine, servers, topic, warm, events, epoch = given.child
+        asked = Given(servers, topic, int(warm), int(events), int(epoch))
+        print(json.dumps(asdict(ENGINES[engine][1](asked))), flush=True)
+        return
+    with kafka(given.kept) as servers:
+        topic = fill(servers, CardEvents(given.warm + given.events, given.cards))
+        asked = Given(servers, topic, given.warm, given.events, given.epoch)
+        report([measured(engine, asked) for engine in given.engine or ENGINES])
+
+
+def measured(engine: str, given: Given) -> Result:
+    """An engine in a process of its own."""
+    numbers = [str(number) for number in (given.warm, given.events, given.epoch)]
+    command = [sys.executable, "-m", "benchmarks.patterns", "--child", engine, given.servers, given.topic]
+    done = subprocess.run([*command, *numbers], stdout=subprocess.PIPE, text=True, check=True)
+    result = Result(**json.loads(done.stdout.splitlines()[-1]))
+    Console().print(f"{ENGINES[engine][0]}: {result.rate:,.0f} events/s, {result}")
+    return result
+
+
+def report(results: list[Result]) -> None:
+    """Print the table; write it to `benchmarks/results/patterns.json`."""
+    ours = next((result for result in results if result.engine == "headrace"), None)
+    table = Table(title="login, then pay > 90 within 60 s")
+    for heading in ("engine", "events/s", "seconds", "CPU s", "answers", "Headrace is", "by CPU", "aim"):
+        table.add_column(heading, justify="left" if heading == "engine" else "right")
+    for one in results:
+        times = by_cpu = ""
+        if ours and one is not ours:
+            times = f"{ours.rate / one.rate:.2f} times"
+            by_cpu = f"{one.cpu / ours.cpu:.2f} times" if one.cpu and ours.cpu else ""
+        aim = f"{AIMS[one.engine]:g} times" if one.engine in AIMS else ""
+        answers = "" if one.answers is None else f"{one.answers:,}"
+        cpu = "" if one.cpu is None else f"{one.cpu:.1f}"
+        table.add_row(
+            ENGINES[one.engine][0],
+            *(f"{one.rate:,.0f}", f"{one.seconds:.1f}", cpu, answers, times, by_cpu, aim),
+        )
+    Console().print(table)
+    harness.RESULTS.mkdir(exist_ok=True)
+    (harness.RESULTS / "patterns.json").write_text(
+        json.dumps([{**asdict(one), "rate": one.rate} for one in results], indent=2)
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--engine", action="append", choices=list(ENGINES), help="only these")
+    parser.add_argument("--warm", type=int, default=2_000_000, help="events of the warm-up")
+    parser.add_argument("--events", type=int, default=10_000_000, help="events that are measured")
+    parser.add_argument("--cards", type=int, default=10_000)
+    parser.add_argument("--epoch", type=int, default=1_000_000, help="events in a micro-batch on Spark")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="where the topics are kept for the next time")
+    parser.add_argument("--child", nargs=6, help=argparse.SUPPRESS)
+    return parser.parse_args()

@@ -1,0 +1,5 @@
+"""`python -m benchmarks.patterns`."""
+
+from benchmarks.patterns import main
+
+main()

@@ -1,0 +1,198 @@
+"""Each engine on its own: events/s on the events after a warm-up, in the same run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cpu_meter import CpuMeter
+from benchmarks.patterns import by_hand, flinks, ours
+from benchmarks.patterns.events import OUT_OF_ORDER, WITHIN
+from benchmarks.topics import START
+
+RULES = (1, 10, 100)
+CORES = "2"
+MEMORY = "2g"
+MASTER = f"local[{CORES}]"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What every engine gets: a topic, how many events warm it up, how many are measured."""
+
+    servers: str
+    topic: str
+    warm: int
+    events: int
+    epoch: int
+    """Events in a micro-batch, for engines that have such."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an engine did."""
+
+    engine: str
+    events: int
+    seconds: float
+    cpu: float | None = None
+    """CPU seconds, over all of its processes; on a machine that has other work to do they say more than those on the wall."""
+    answers: int | None = None
+    """Where it counts them."""
+
+    @property
+    def rate(self) -> float:
+        return self.events / self.seconds
+
+
+class Seen:
+    """How far an engine had come at which moments, and with how much CPU time."""
+
+    def __init__(self, meter: CpuMeter) -> None:
+        self._meter = meter
+        self._looks = [(time.monotonic(), 0, meter.seconds())]
+
+    @property
+    def count(self) -> int:
+        return self._looks[-1][1]
+
+    def add(self, count: int) -> None:
+        """So many events have been taken by now."""
+        self._looks.append((time.monotonic(), count, self._meter.seconds()))
+
+    def result(self, engine: str, given: Given, answers: int | None = None) -> Result:
+        """From the end of the warm-up on; between two looks in proportion."""
+        begin, end = self._at(given.warm), self._at(given.warm + given.events)
+        return Result(engine, given.events, end[0] - begin[0], end[1] - begin[1], answers)
+
+    def _at(self, count: int) -> tuple[float, float]:
+        for (before, fewer, cpu), (after, more, later) in pairwise(self._looks):
+            if fewer <= count <= more and more > fewer:
+                share = (count - fewer) / (more - fewer)
+                return before + (after - before) * share, cpu + (later - cpu) * share
+        raise SystemExit(f"{self.count} events were taken, not {count}")
+
+
+@contextmanager
+def reported(spark: Any) -> Iterator[Seen]:
+    """What Spark reports of micro-batches, as they end."""
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    with CpuMeter() as meter:
+        seen, ended = Seen(meter), threading.Event()
+
+        class Listener(StreamingQueryListener):
+            def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+                pass
+
+            def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+                pass
+
+            def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+                sources = json.loads(event.progress.json)["sources"]
+                seen.add(seen.count + sum(source["numInputRows"] for source in sources))
+
+            def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+                ended.set()
+
+        listener = Listener()
+        spark.streams.addListener(listener)
+        try:
+            yield seen
+            ended.wait(30)  # reports come a little after what they report
+        finally:
+            spark.streams.removeListener(listener)
+
+
+def session(given: Given) -> Any:
+    """A Spark with the jars for Kafka."""
+    from headrace.engine.jars import jars_for
+    from headrace.engine.session import open_session
+
+    pipeline, _ = ours.job(given.servers, given.topic, given.epoch)
+    conf = {"spark.driver.memory": MEMORY, "spark.ui.enabled": "false"}
+    return open_session("cards", master=MASTER, conf=conf, jars=jars_for(pipeline.check().connectors))
+
+
+def headrace(given: Given, spark: Any, engine: str = "headrace", rules: int = 0) -> Result:
+    """A pattern in Headrace, or a table of so many rules."""
+    with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as place, reported(spark) as seen:
+        table = ours.write_rules(Path(place) / "rules.json", rules) if rules else None
+        pipeline, out = ours.job(given.servers, given.topic, given.epoch, table)
+        pipeline.run(finish=True, checkpoint=Path(place) / "checkpoint")
+    return seen.result(engine, given, out.tally.panes)
+
+
+def in_python(given: Given, spark: Any, processed: Callable[[Any], Any], engine: str) -> Result:
+    """A stateful processor in Python."""
+    from benchmarks.nowhere import Tally
+
+    tally = Tally()
+    frame = processed(by_hand.events(spark, given.servers, given.topic, given.epoch))
+    with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as place, reported(spark) as seen:
+        writer = frame.writeStream.foreachBatch(tally.take).option("checkpointLocation", place)
+        writer.trigger(availableNow=True).start().awaitTermination()
+    return seen.result(engine, given, tally.panes)
+
+
+def flink(given: Given, engine: str, query: str) -> Result:
+    """A query in Flink SQL."""
+    with flinks.running(query, given.servers, given.topic) as taken, CpuMeter() as meter:
+        seen = Seen(meter)
+        while seen.count < given.warm + given.events:
+            time.sleep(0.1)
+            seen.add(max(seen.count, taken()))
+    return seen.result(engine, given)
+
+
+def pathway(given: Given, engine: str = "pathway") -> Result:
+    """Pathway, in an environment of its own."""
+    script = Path(__file__).with_name("pathways.py")
+    numbers = (given.events, START + given.warm, WITHIN, OUT_OF_ORDER)
+    done = subprocess.run(
+        ["uv", "run", "--script", str(script), given.servers, given.topic, *map(str, numbers)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "PATHWAY_THREADS": CORES},
+    )
+    said = json.loads(done.stdout.splitlines()[-1])
+    return Result(engine, said["events"], said["seconds"], answers=said["answers"])
+
+
+def _rules(count: int) -> tuple[str, Callable[[Given], Result]]:
+    name = f"rules-{count}"
+    return f"Headrace, {count} rules", lambda given: headrace(given, session(given), name, rules=count)
+
+
+ENGINES: dict[str, tuple[str, Callable[[Given], Result]]] = {
+    "headrace": ("Headrace, pattern", lambda given: headrace(given, session(given))),
+    "flink-match": (
+        "Flink SQL, MATCH_RECOGNIZE",
+        lambda given: flink(given, "flink-match", flinks.MATCH_RECOGNIZE),
+    ),
+    "flink-join": (
+        "Flink SQL, interval join",
+        lambda given: flink(given, "flink-join", flinks.INTERVAL_JOIN),
+    ),
+    "pathway": ("Pathway, interval join", pathway),
+    "python-rows": (
+        "Python transformWithState, rows",
+        lambda given: in_python(given, session(given), by_hand.over_rows, "python-rows"),
+    ),
+    "python-pandas": (
+        "Python transformWithStateInPandas",
+        lambda given: in_python(given, session(given), by_hand.over_frames, "python-pandas"),
+    ),
+    **{f"rules-{count}": _rules(count) for count in RULES},
+}

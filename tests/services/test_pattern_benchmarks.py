@@ -1,0 +1,31 @@
+"""The benchmark of patterns runs, and what is measured finds what is there: a few events, so that it can't rot."""
+
+from __future__ import annotations
+
+import json
+
+from benchmarks import harness, patterns
+from benchmarks.patterns import by_hand, engines
+from benchmarks.patterns.events import OUT_OF_ORDER, CardEvents, answers
+from benchmarks.topics import START, fill
+
+EVENTS = CardEvents(6_000, cards=20, every=100)
+
+
+def test_headrace_and_processors_in_python_find_the_same(spark, broker, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    given = engines.Given(broker.servers, fill(broker.servers, EVENTS), warm=3_000, events=3_000, epoch=3_000)
+    ours = engines.headrace(given, spark)
+    theirs = [
+        engines.in_python(given, spark, by_hand.over_rows, "python-rows"),
+        engines.in_python(given, spark, by_hand.over_frames, "python-pandas"),
+    ]
+    assert (ours.events, ours.answers) == (3_000, answers(EVENTS).matches)
+    # Theirs go on to where the watermark is; ours end the input.
+    until = START + (EVENTS.count - 1) * EVENTS.every - OUT_OF_ORDER
+    assert [one.answers for one in theirs] == [answers(EVENTS, until).matches] * 2
+
+    patterns.report([ours, *theirs])
+    assert "login, then pay > 90" in capsys.readouterr().out
+    told = json.loads((tmp_path / "patterns.json").read_text())
+    assert [one["engine"] for one in told] == ["headrace", "python-rows", "python-pandas"]
