@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from patterns_model import Model, Path, Row, Step, is_run
+from patterns_model import Element as ModelElement
+from patterns_model import Group, Model, Path, Row, Step, is_run, steps_of
 
 from headrace.engine.matching import MatchDriver
 from headrace.engine.watermarks import END_OF_TIME_MS
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Element, Skip, Times, Where, Within
+from headrace.patterns.elements import Group as Together
 from headrace.plan.nodes import Match, Ref
 
 SECOND = 1_000_000
@@ -20,35 +23,66 @@ CASES = 40
 REPEATS = {"next": "consecutive", "followed_by": "relaxed", "followed_by_any": "combinations"}
 
 
+TIMES = [(1, 1), (1, 1), (2, 2), (1, 3), (0, 2), (1, None), (2, None)]
+VERBS = st.sampled_from(["next", "followed_by", "followed_by_any"])
+
+
 @st.composite
-def patterns(draw: st.DrawFn) -> tuple[Step, ...]:
-    """Two to four steps over the letters a to d; what must not come are rows with x."""
-    steps: list[Step] = []
+def patterns(draw: st.DrawFn) -> tuple[ModelElement, ...]:
+    """Two to four elements over the letters a to d; what must not come, and what ends repeats, are rows with x."""
+    found: list[ModelElement] = []
     for at in range(draw(st.integers(2, 4))):
-        plain = (
-            bool(steps) and steps[-1].verb != "not_next" and steps[-1].most == 1 and not steps[-1].optional
-        )
-        verbs = ["next", "followed_by", "followed_by_any"]
-        if plain and steps[-1].verb != "not_followed_by" and draw(st.integers(0, 4)) == 0:
-            steps.append(Step(f"not{at}", draw(st.sampled_from(["not_next", "not_followed_by"])), "x"))
-        verb = draw(st.sampled_from(verbs)) if at else "next"
-        least, most = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (1, 3), (0, 2), (1, None), (2, None)]))
-        letters = draw(st.sampled_from(["a", "b", "c", "ab", "bc", "abcd"]))
-        forbidding = bool(steps) and steps[-1].verb.startswith("not")  # an optional step would end it at once
-        optional = bool(at) and not forbidding and draw(st.integers(0, 3)) == 0
-        repeats = draw(st.sampled_from(["next", "followed_by", "followed_by_any"]))
-        steps.append(
-            Step(
-                f"s{at}",
-                verb,
-                letters,
-                least if at and not forbidding else max(least, 1),
-                most,
-                optional,
-                repeats,
-            )
-        )
-    return tuple(steps)
+        before = found[-1] if found else None
+        if draw(st.integers(0, 3)) == 0:
+            found.append(draw(groups(at, before)))
+            continue
+        if isinstance(before, Step) and forbids_after(before) and draw(st.integers(0, 4)) == 0:
+            found.append(Step(f"not{at}", draw(st.sampled_from(["not_next", "not_followed_by"])), "x"))
+        found.append(draw(steps(f"s{at}", found[-1] if found else None)))
+    return tuple(found)
+
+
+def forbids_after(step: Step) -> bool:
+    """Whether a step may be followed by what must not come."""
+    return not step.verb.startswith("not") and not step.optional and step.least > 0 and not step.greedy
+
+
+def must_come(before: ModelElement | None) -> bool:
+    """Whether what follows has to come: at the beginning, after what must not, after a greedy step."""
+    return before is None or before.greedy or before.verb.startswith("not")
+
+
+@st.composite
+def steps(draw: st.DrawFn, name: str, before: ModelElement | None) -> Step:
+    least, most = draw(st.sampled_from(TIMES))
+    must = must_come(before)
+    least = max(least, 1) if must else least
+    repeats = draw(VERBS)
+    greedy = least != most and repeats != "followed_by_any" and draw(st.integers(0, 2)) == 0
+    return Step(
+        name,
+        draw(VERBS) if before else "next",
+        draw(st.sampled_from(["a", "b", "c", "ab", "bc", "abcd"])),
+        least,
+        most,
+        not must and draw(st.integers(0, 3)) == 0,
+        repeats,
+        greedy,
+        "x" if most is None and not greedy and draw(st.booleans()) else "",
+    )
+
+
+@st.composite
+def groups(draw: st.DrawFn, at: int, before: ModelElement | None) -> Group:
+    """A single row and one or two steps after it, as one."""
+    first = Step(f"g{at}0", "next", draw(st.sampled_from(["a", "b", "ab"])))
+    inner = [first]
+    for i in range(1, draw(st.integers(2, 3))):
+        step = draw(steps(f"g{at}{i}", first))
+        inner.append(replace(step, optional=False, least=max(step.least, 1), greedy=False))
+    least, most = draw(st.sampled_from([(1, 1), (2, 2), (1, 2), (1, None), (0, None)]))
+    least = max(least, 1) if must_come(before) else least
+    return Group(f"g{at}", draw(VERBS) if before else "next", tuple(inner), least, most, repeats=draw(VERBS))
 
 
 ROWS = st.lists(
@@ -56,20 +90,31 @@ ROWS = st.lists(
 )
 
 
-def declared(steps: tuple[Step, ...], within: int | None, skip: Skip) -> Match:
-    elements = tuple(
-        Element(
-            step.name,
-            "first" if at == 0 else step.verb,
-            Where(f"letter in ({', '.join(repr(letter) for letter in step.letters)})"),
-            None if (step.least, step.most) == (1, 1) else Times(step.least, step.most),
-            step.optional,
-            repeats="relaxed" if (step.least, step.most) == (1, 1) else REPEATS[step.repeats],
-        )
-        for at, step in enumerate(steps)
-    )
+def declared(pattern: tuple[ModelElement, ...], within: int | None, skip: Skip) -> Match:
     limit = None if within is None else within * SECOND
-    return Match("m", Ref("s"), (("k", "k"),), Pattern(elements), Within(limit), skip)
+    return Match("m", Ref("s"), (("k", "k"),), Pattern(sequence(pattern)), Within(limit), skip)
+
+
+def sequence(pattern: tuple[ModelElement, ...]) -> tuple[Element, ...]:
+    return tuple(element(one, first=at == 0) for at, one in enumerate(pattern))
+
+
+def element(one: ModelElement, *, first: bool) -> Element:
+    once = (one.least, one.most) == (1, 1)
+    return Element(
+        one.name,
+        "first" if first else one.verb,
+        Together(sequence(one.steps)) if isinstance(one, Group) else Where(among(one.letters)),
+        None if once else Times(one.least, one.most),
+        one.optional,
+        one.greedy,
+        "relaxed" if once else REPEATS[one.repeats],
+        among(one.until) if one.until else None,
+    )
+
+
+def among(letters: str) -> str:
+    return f"letter in ({', '.join(repr(letter) for letter in letters)})"
 
 
 def script(rows: list[tuple[str, int, str]], order: list[int], cuts: int) -> list[dict[str, Any]]:
@@ -84,10 +129,10 @@ def script(rows: list[tuple[str, int, str]], order: list[int], cuts: int) -> lis
     return [*batches, {"rows": [], "watermark": END_OF_TIME_MS * 1000}]
 
 
-def paths(answer: dict[str, Any], places: dict[int, int], steps: tuple[Step, ...], key: str) -> list[Path]:
+def paths(answer: dict[str, Any], places: dict[int, int], names: list[str], key: str) -> list[Path]:
     found = [row["__main"] for event in answer["events"] for row in event if row["__output"] == "main"]
     return [
-        tuple((step.name, places[row["at"]]) for step in steps for row in one[step.name])
+        tuple(sorted(((name, places[row["at"]]) for name in names for row in one[name]), key=lambda t: t[1]))
         for one in found
         if one["k"] == key
     ]
@@ -107,19 +152,21 @@ def paths(answer: dict[str, Any], places: dict[int, int], steps: tuple[Step, ...
     st.sampled_from([None, 3, 8]),
     st.data(),
 )
-def test_matches_are_those_of_the_model(spark, steps, rows, random, cuts, within, data) -> None:
-    taking = [step.name for step in steps if not step.verb.startswith("not")]
+def test_matches_are_those_of_the_model(spark, pattern, rows, random, cuts, within, data) -> None:
+    taking = [step.name for step in steps_of(pattern) if not step.verb.startswith("not")]
     kind = data.draw(st.sampled_from(["none", "none", "past_last", "to_next", "to_first", "to_last"]))
     skip = Skip(kind, data.draw(st.sampled_from(taking)) if kind in ("to_first", "to_last") else "")
     order = list(range(len(rows)))
     random.shuffle(order)
     frame = spark.createDataFrame([], "k string, at int, letter string, __ts timestamp")
-    answer = MatchDriver(frame, ["k"], declared(steps, within, skip)).run(script(rows, order, cuts))
+    answer = MatchDriver(frame, ["k"], declared(pattern, within, skip)).run(script(rows, order, cuts))
     for key in "kl":
         own = sorted((i for i in order if rows[i][0] == key), key=lambda i: (rows[i][1], order.index(i)))
         places = {i: place for place, i in enumerate(own)}
-        model = Model(steps, tuple(Row(rows[i][1], rows[i][2]) for i in own), within)
-        came = paths(answer, places, steps, key)
+        model = Model(pattern, tuple(Row(rows[i][1], rows[i][2]) for i in own), within)
+        came = paths(answer, places, taking, key)
+        if any(isinstance(one, Group) and one.most is None for one in pattern):
+            came = list(dict.fromkeys(came))  # as in Flink, two ways round a group may take the same rows
         if kind == "none":
             assert Counter(came) == Counter(model.paths())
         else:

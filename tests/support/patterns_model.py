@@ -2,14 +2,14 @@
 
 Rows of one key are a list in order. A path is the rows taken so far, each as (step, place in the list). An element goes on
 from the last of them: `next` to the one after it, `followed_by` to the first that will do, `followed_by_any` to any that
-will do. Left out, because their meaning is that of the automaton: `greedy`, `until`, groups, and a `not_followed_by` after
-repeats.
+will do. What must not come in between goes along as *bans*: of a `not_followed_by`, of `until` between two repeats, and after
+a greedy step of its own rows, because it would have taken them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 Path = tuple[tuple[str, int], ...]
 
@@ -24,7 +24,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Step:
-    """A step that takes rows with one of its letters."""
+    """A step that takes rows with one of its letters. `until` are letters that end its repeats, none of its own."""
 
     name: str
     verb: str
@@ -33,51 +33,107 @@ class Step:
     most: int | None = 1
     optional: bool = False
     repeats: str = "followed_by"
+    greedy: bool = False
+    until: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Steps that are repeated or left out as one; the first of them follows as the group does."""
+
+    name: str
+    verb: str
+    steps: tuple[Step, ...]
+    least: int = 1
+    most: int | None = 1
+    optional: bool = False
+    repeats: str = "followed_by"
+    greedy: bool = False
+    until: str = ""
+
+
+Element = Step | Group
+
+
+@dataclass(frozen=True)
+class Bans:
+    """Letters of rows that must not lie before the next row of a match, and of those that must not be it."""
+
+    between: str = ""
+    itself: str = ""
+
+    def plus(self, between: str, itself: str = "") -> Bans:
+        return Bans(self.between + between, self.itself + itself)
+
+
+Way = tuple[Path, Bans]
+"""A path, and what is banned before its next row."""
+
+
+def steps_of(elements: Sequence[Element]) -> Iterator[Step]:
+    """All steps, those of groups among them."""
+    for element in elements:
+        yield from element.steps if isinstance(element, Group) else (element,)
 
 
 @dataclass(frozen=True)
 class Model:
-    """All matches of steps in rows, whatever a skip would leave out."""
+    """All matches of a pattern in rows, whatever a skip would leave out."""
 
-    steps: tuple[Step, ...]
+    elements: tuple[Element, ...]
     rows: tuple[Row, ...]
     within: int | None = None
 
     def paths(self) -> list[Path]:
-        every = (path for path in self._from(0, (), "") if path)
+        every = (path for path, _ in self._through(self.elements, ((), Bans())) if path)
         return [path for path in every if self._in_time(path)]
 
-    def _from(self, at: int, path: Path, forbidden: str) -> Iterator[Path]:
-        """The ways on from a path, with the steps from `at` on; rows with `forbidden` letters must not lie before the next."""
-        if at == len(self.steps):
-            yield path
+    def _through(self, elements: Sequence[Element], way: Way) -> Iterator[Way]:
+        """The ways through a sequence, from where a way is."""
+        if not elements:
+            yield way
             return
-        step = self.steps[at]
-        if step.verb == "not_followed_by":
-            yield from self._from(at + 1, path, forbidden + step.letters)
-        elif step.verb == "not_next":
-            after = path[-1][1] + 1
-            if after < len(self.rows) and not self._has(after, step.letters):
-                yield from self._from(at + 1, path, forbidden)
-        else:
-            yield from self._taken(at, path, forbidden)
+        head, rest = elements[0], elements[1:]
+        following = rest[0].letters if rest and rest[0].verb == "not_followed_by" else ""  # type: ignore[union-attr]
+        for on in self._past(head, following, way):
+            yield from self._through(rest, on)
 
-    def _taken(self, at: int, path: Path, forbidden: str) -> Iterator[Path]:
-        step = self.steps[at]
-        if step.optional or step.least == 0:
-            yield from self._from(at + 1, path, forbidden)
-        taken = [(path, 0)]
+    def _past(self, element: Element, following: str, way: Way) -> Iterator[Way]:
+        """The ways past one element; rows with `following` letters must not come once it has begun."""
+        path, bans = way
+        if element.verb == "not_followed_by":
+            yield path, bans.plus(element.letters)  # type: ignore[union-attr]
+        elif element.verb == "not_next":
+            after = path[-1][1] + 1
+            if after < len(self.rows) and not self._has(after, element.letters):  # type: ignore[union-attr]
+                yield path, bans
+        else:
+            yield from self._repeated(element, following, way)
+
+    def _repeated(self, element: Element, following: str, way: Way) -> Iterator[Way]:
+        own = element.letters if isinstance(element, Step) and element.greedy else ""
+        if element.optional or element.least == 0:
+            yield way[0], way[1].plus(own, own)
+        taken = [(way, 0)]
         while taken:
             so_far, times = taken.pop()
-            verb = step.verb if times == 0 else step.repeats
-            for place in self._places(verb, step.letters, so_far, forbidden if times == 0 else ""):
-                longer = (*so_far, (step.name, place))
-                if times + 1 >= step.least:
-                    yield from self._from(at + 1, longer, "")
-                if step.most is None or times + 1 < step.most:
-                    taken.append((longer, times + 1))
+            verb = element.verb if times == 0 else element.repeats
+            for longer, bans in self._once(element, verb, so_far):
+                if times + 1 >= element.least:
+                    yield longer, bans.plus(own, own)
+                if element.most is None or times + 1 < element.most:
+                    taken.append(((longer, bans.plus(element.until + following)), times + 1))
 
-    def _places(self, verb: str, letters: str, path: Path, forbidden: str) -> list[int]:
+    def _once(self, element: Element, verb: str, way: Way) -> Iterator[Way]:
+        if isinstance(element, Group):
+            first, *others = element.steps
+            yield from self._through((replace(first, verb=verb), *others), way)
+            return
+        path, bans = way
+        for place in self._places(verb, element.letters, path, bans):
+            yield (*path, (element.name, place)), Bans()
+
+    def _places(self, verb: str, letters: str, path: Path, bans: Bans) -> list[int]:
         after = path[-1][1] + 1 if path else 0
         fitting = [place for place in range(after, len(self.rows)) if self._has(place, letters)]
         if path and verb == "next":
@@ -87,7 +143,8 @@ class Model:
         return [
             place
             for place in fitting
-            if not any(self._has(other, forbidden) for other in range(after, place))
+            if not self._has(place, bans.itself)
+            and not any(self._has(other, bans.between) for other in range(after, place))
         ]
 
     def _has(self, place: int, letters: str) -> bool:
@@ -96,6 +153,21 @@ class Model:
     def _in_time(self, path: Path) -> bool:
         took = self.rows[path[-1][1]].time - self.rows[path[0][1]].time
         return self.within is None or took < self.within
+
+
+def run_of(all_paths: Sequence[Path], skip: str, step: str = "") -> list[Path]:
+    """What a skip leaves of all matches.
+
+    They come by their first row, then by their last; of several with the same ones the one comes first that takes rows
+    earlier. Each leaves out others that begin before where the search goes on.
+    """
+    left = sorted(all_paths, key=lambda path: (path[0][1], path[-1][1], [place for _, place in path]))
+    found = []
+    while left:
+        found.append(left.pop(0))
+        if skip != "none":
+            left = [other for other in left if not _skipped(other, found[-1], skip, step)]
+    return found
 
 
 def is_run(all_paths: list[Path], came: list[Path], skip: str, step: str = "") -> bool:
