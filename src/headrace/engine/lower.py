@@ -259,15 +259,25 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     frame = lowering.frame(node.input)
     if node.emission.late_rows == "count" or _same_in_batch(frame, node):
         return native_windows(frame, node, named(node.keys), named(node.aggregates))
-    computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
-    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
     aggregates = {name: column(item) for name, item in node.aggregates}
-    time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
-    ready = frame.withColumns(computed)
+    ready, keys, time = _keyed(frame, node, lowering)
     if not frame.isStreaming:
         return windowed_batch(ready, keys, node.window, aggregates, time=time)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
     return windowed(ready, keys, node.window, node.emission, aggregates, time=time, counts=counts)
+
+
+def _keyed(
+    frame: DataFrame, node: WindowAggregate | Match | MatchRules, lowering: Lowering
+) -> tuple[DataFrame, list[str], Time]:
+    """A step's input with its computed keys as columns; the names of all key columns; and what its time is."""
+    computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
+    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
+    return frame.withColumns(computed), keys, _time(node, lowering)
+
+
+def _time(node: WindowAggregate | Match | MatchRules | RowPattern, lowering: Lowering) -> Time:
+    return "clock" if by_clock(lowering.graph, node.input) else "event"
 
 
 def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
@@ -278,23 +288,15 @@ def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
 
 @lower.register
 def _match(node: Match, lowering: Lowering) -> DataFrame:
-    frame = lowering.frame(node.input)
-    computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
-    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
-    time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
+    frame, keys, time = _keyed(lowering.frame(node.input), node, lowering)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
-    return matched(frame.withColumns(computed), keys, node, time=time, counts=counts)
+    return matched(frame, keys, node, time=time, counts=counts)
 
 
 @lower.register
 def _match_rules(node: MatchRules, lowering: Lowering) -> DataFrame:
-    frame = lowering.frame(node.input)
-    computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
-    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
-    time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
-    step = lowering.rules[node.name] = RuleStep(
-        frame.withColumns(computed), lowering.graph, node, keys, time=time
-    )
+    frame, keys, time = _keyed(lowering.frame(node.input), node, lowering)
+    step = lowering.rules[node.name] = RuleStep(frame, lowering.graph, node, keys, time=time)
     if not frame.isStreaming:
         load_now(step, lowering.inputs.rules(node))
         return step.rows()
@@ -304,9 +306,8 @@ def _match_rules(node: MatchRules, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
-    time: Time = "clock" if by_clock(lowering.graph, node.input) else "event"
     counts = lowering.counts[node.name] = Counts(lowering.spark)
-    return recognized(_chosen(node, lowering), node, time=time, counts=counts)
+    return recognized(_chosen(node, lowering), node, time=_time(node, lowering), counts=counts)
 
 
 def _chosen(node: RowPattern, lowering: Lowering) -> DataFrame:

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.catalyst.analysis.UnresolvedDeserializer
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, UnsafeRow}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MapGroups}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MapGroups, TransformWithState}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
 import org.apache.spark.sql.headrace.Together
@@ -123,4 +123,13 @@ private final class InOrderBatch(step: InOrderStep) extends ((Any, Iterator[Any]
     logic.whole(keys(key), step.columns.events(rows.map(_.asInstanceOf[InternalRow])), Now(Time.End, Time.End), out)
     out.take()
   }
+}
+
+object InOrderProcessor {
+  /** The step over rows in order in a query's plan. */
+  def stepOf(query: Dataset[Row]): Option[InOrderStep] =
+    query.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed.collectFirst {
+      case t: TransformWithState if t.statefulProcessor.isInstanceOf[InOrderProcessor] =>
+        t.statefulProcessor.asInstanceOf[InOrderProcessor].step
+    }
 }

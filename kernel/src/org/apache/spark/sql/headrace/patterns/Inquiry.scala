@@ -9,7 +9,6 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
-import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.headrace.windows.Time
 import org.apache.spark.sql.types.StructType
@@ -175,10 +174,7 @@ object Inquiry {
   /** Inquires after the pattern in a query's plan; null where there is none. */
   def of(query: Dataset[Row]): Inquiry = {
     val session = query.sparkSession.asInstanceOf[classic.SparkSession]
-    query.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed.collectFirst {
-      case t: TransformWithState if t.statefulProcessor.isInstanceOf[InOrderProcessor] =>
-        t.statefulProcessor.asInstanceOf[InOrderProcessor].step
-    }.collect { case step: MatchStep =>
+    InOrderProcessor.stepOf(query).collect { case step: MatchStep =>
       new Inquiry(step, new References(session, step.spec.steps, step.columns.visible))
     }.orNull
   }

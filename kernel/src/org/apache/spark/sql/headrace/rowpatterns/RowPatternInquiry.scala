@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.headrace.patterns.{Columns, Found, InOrder, InOrderProcessor, JsonRows}
 import org.apache.spark.sql.headrace.windows.Time
@@ -158,8 +157,5 @@ final class RowPatternInquiry(step: RowPatternStep) extends Onlooker {
 object RowPatternInquiry {
   /** Inquires after the row pattern in a query's plan; null where there is none. */
   def of(query: Dataset[Row]): RowPatternInquiry =
-    query.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed.collectFirst {
-      case t: TransformWithState if t.statefulProcessor.isInstanceOf[InOrderProcessor] =>
-        t.statefulProcessor.asInstanceOf[InOrderProcessor].step
-    }.collect { case step: RowPatternStep => new RowPatternInquiry(step) }.orNull
+    InOrderProcessor.stepOf(query).collect { case step: RowPatternStep => new RowPatternInquiry(step) }.orNull
 }
