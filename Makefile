@@ -46,7 +46,8 @@ test: lint servers ## all tests, with coverage; what CI runs
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
 	$(UV) run --locked --group bench python -m benchmarks
 
-delivery: kernel servers ## kill runs into every sink after every step and at random; writes the table of the documentation
+delivery: kernel servers ## kill runs after every step and at random, brokers, and fill disks; writes the tables of the documentation
+	$(RUN)/pytest tests/services/slow_*.py
 	$(RUN)/python -m tests.services.test_every_row_once
 	$(RUN)/python -m tests.services.test_every_change_once
 

@@ -152,7 +152,7 @@ class Kafka(Connector):
     sasl: Sasl | None = Field(default=None, description="Log in")
     timeout: DurationOption = Field(
         default="30 seconds",
-        description="How long to wait for an answer of the servers before it is an error",
+        description="How long to wait for an answer of the servers; a sink sends a record again for four times as long",
     )
     settings: SettingsOption = Field(
         default={}, description="Any other setting of Kafka's clients, such as `{client.id: fraud}`"

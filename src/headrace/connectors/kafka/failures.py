@@ -34,7 +34,8 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         r"kafka[\w.$]*\.TimeoutException: ?(.*)|TimeoutException: ?(.*(?:topic|node assignment|offset|producer).*)"
         r"|java\.util\.concurrent\.TimeoutException(.*)|No resolvable bootstrap urls(.*)|Call\(callName.*(?:timed out|aborted)(.*)",
         "no Kafka server answers at {servers}: {said}",
-        "is it running there? headrace kafka up starts one to try things on; the next run goes on where this one stopped",
+        "is it running there? (A broker whose disk is full ends.) headrace kafka up starts one to try"
+        " things on; the next run goes on where this one stopped",
     ),
 )
 

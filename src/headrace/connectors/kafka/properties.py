@@ -60,6 +60,9 @@ def ledger_consumer(options: Kafka) -> dict[str, str]:
 def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
     """For writing epochs: large batches, since an epoch's records come all at once."""
     tuned = {"linger.ms": "20", "batch.size": "262144", "buffer.memory": "67108864"}
+    patience = microseconds(options.timeout) // 1000
+    # In Kafka's own proportions: a record is sent again for four time-outs of a request, a call waits for two.
+    tuned |= {"delivery.timeout.ms": str(4 * patience), "max.block.ms": str(2 * patience)}
     return (
         tuned
         | client(options)

@@ -62,8 +62,10 @@ class KafkaWriter:
             self._give_up()
             self._producer.beginTransaction()
             self._under_way = True
+            self._sender.begin()
             rows = int(_kernel(frame.sparkSession).Outlet.send(shaped._jdf, self._sender))
             self._producer.flush()
+            self._sender.check()
         reach("kafka.staged")
         return Counted(rows)
 

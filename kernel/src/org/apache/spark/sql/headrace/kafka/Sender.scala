@@ -3,14 +3,14 @@
  */
 package org.apache.spark.sql.headrace.kafka
 
-import java.lang.reflect.{Constructor, Method}
+import java.lang.reflect.{Constructor, InvocationHandler, Method, Proxy}
 import java.util.{ArrayList => JArrayList, Arrays => JArrays, Collections => JCollections, List => JList}
 import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.atomic.{AtomicInteger, AtomicReference}
 
 /**
  * A `KafkaProducer`, by reflection: Kafka's client comes with the pipelines that need it and is not there when the kernel
- * is compiled. What goes wrong with a record is told by the producer when the transaction is committed.
+ * is compiled. What goes wrong with a record is known when the producer has been flushed: `flush` itself doesn't tell.
  */
 final class Sender(producer: AnyRef) {
   import Sender._
@@ -23,9 +23,18 @@ final class Sender(producer: AnyRef) {
   private val header: Constructor[_] = loader
     .loadClass("org.apache.kafka.common.header.internals.RecordHeader")
     .getConstructor(classOf[String], classOf[Array[Byte]])
-  private val post: Method = producer.getClass.getMethod("send", recordClass)
+  private val callbackClass = loader.loadClass("org.apache.kafka.clients.producer.Callback")
+  private val post: Method = producer.getClass.getMethod("send", recordClass, callbackClass)
   private val partitionsFor: Method = producer.getClass.getMethod("partitionsFor", classOf[String])
   private val turns = new ConcurrentHashMap[String, Turns]
+  private val failure = new AtomicReference[Throwable]
+  private val noted = Proxy.newProxyInstance(loader, Array(callbackClass), new Noted(failure))
+
+  /** A new transaction begins: what went wrong in the one before doesn't count. */
+  def begin(): Unit = failure.set(null)
+
+  /** Throws what went wrong first with a record that was sent since `begin`, if anything did. */
+  def check(): Unit = Option(failure.get).foreach(throw _)
 
   /** Sends the records in order and returns how many there were. */
   def sendAll(records: Iterator[Record]): Long = {
@@ -39,7 +48,7 @@ final class Sender(producer: AnyRef) {
 
   private def send(one: Record): Unit = unwrapped {
     val partition = if (one.partition == null && one.key == null && one.topic != null) next(one.topic) else one.partition
-    post.invoke(producer, record.newInstance(one.topic, partition, null, one.key, one.value, headers(one)))
+    post.invoke(producer, record.newInstance(one.topic, partition, null, one.key, one.value, headers(one)), noted)
   }
 
   private def next(topic: String): Integer = turns.computeIfAbsent(topic, name => {
@@ -56,6 +65,15 @@ final class Sender(producer: AnyRef) {
 }
 
 object Sender {
+  /** Keeps the first error that a producer's callback is given: `onCompletion(metadata, error)`. */
+  private final class Noted(first: AtomicReference[Throwable]) extends InvocationHandler {
+    override def invoke(proxy: AnyRef, method: Method, arguments: Array[AnyRef]): AnyRef = {
+      if (method.getName == "onCompletion" && arguments(1) != null)
+        first.compareAndSet(null, arguments(1).asInstanceOf[Throwable])
+      null
+    }
+  }
+
   /** Partitions in turn, one a record: Kafka's own partitioner fills one for a while, then another. */
   private final class Turns(count: Int) {
     private val last = new AtomicInteger
