@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pyarrow
 
 from headrace.connectors.database.dialect import Database
-from headrace.connectors.database.patience import patiently, telling
+from headrace.connectors.database.patience import Line
 from headrace.connectors.failpoints import reach
 from headrace.connectors.postgres_changes import slot
 from headrace.connectors.postgres_changes.pgoutput import Transaction
 from headrace.connectors.postgres_changes.record import Record, durable
 from headrace.connectors.postgres_changes.rows import fields, first_rows, rows_of
 from headrace.connectors.postgres_changes.slot import Followed
-from headrace.errors import HeadraceError, SourceError
+from headrace.errors import SourceError
 
 Offset = dict[str, int]
 """`{"part": files of first rows that have been read, "lsn": position up to which changes have}`."""
 _CHUNK = 10_000
 _IDLE_BYTES = 1 << 20
 """How much log that has nothing for us the server may keep before it is let go of."""
-_Result = TypeVar("_Result")
 
 
 class ChangeLog:
@@ -32,10 +31,11 @@ class ChangeLog:
     def __init__(self, followed: Followed) -> None:
         self._followed = followed
         self._record = Record.read(followed.directory)
-        self._database: Database | None = None
-        self._checked = False
+        reads = f"the changes of `{followed.table}`"
+        self._line = Line(followed.dialect, followed.patience, reads=reads, source=followed.source)
+        self._checked: Database | None = None
+        """The connection over which the slot was found as it should be."""
         self._due = 0.0
-        self._lost_at: float | None = None
         self._until: int | None = None
         """The position up to which a run reads that takes what is there now."""
         self._ahead: tuple[int, int, list[Transaction]] | None = None
@@ -43,29 +43,31 @@ class ChangeLog:
 
     def initial(self) -> Offset:
         if not self._record.made:
-            self._patiently(self._make)
+            self._line.patiently(self._make)
         return {"part": 0, "lsn": self._record.begins}
 
     def available(self) -> None:
-        self._until = self._patiently(slot.current)
+        self._until = self._line.patiently(slot.current)
 
     def latest(self, start: Offset) -> Offset:
         if start["part"] < self._record.parts:
             parts = max(self._followed.most // slot.FETCH, 1)
             return {**start, "part": min(start["part"] + parts, self._record.parts)}
         if self._until is not None:
-            return self._patiently(lambda database: self._latest(database, start))
+            return self._line.patiently(lambda database: self._latest(database, start))
         now = time.monotonic()
         if now < self._due:
             return start
         self._due = now + self._followed.every
-        return self._unless_lost(now, start)
+        return self._line.unless_lost(now, start, lambda database: self._latest(database, start))
 
     def pieces(self, start: Offset, end: Offset) -> list[bytes]:
         parts = range(start["part"], end["part"])
         found = [self._record.part(number).read_bytes() for number in parts]
         if end["lsn"] > start["lsn"]:
-            rows = self._guarded(lambda: rows_of(self._followed, self._between(start["lsn"], end["lsn"])))
+            rows = self._line.guarded(
+                lambda: rows_of(self._followed, self._between(start["lsn"], end["lsn"]))
+            )
             found += [
                 _arrow(self._followed, rows[first : first + _CHUNK]) for first in range(0, len(rows), _CHUNK)
             ]
@@ -73,12 +75,12 @@ class ChangeLog:
 
     def commit(self, end: Offset) -> None:
         """Every sink has what lies before: now the server may forget it."""
-        self._patiently(lambda database: self._confirm(database, end["lsn"]))
+        self._line.patiently(lambda database: self._confirm(database, end["lsn"]))
         for number in range(end["part"]):
             self._record.part(number).unlink(missing_ok=True)
 
     def close(self) -> None:
-        self._disconnect()
+        self._line.close()
 
     def _make(self, database: Database) -> None:
         """Make publication and slot, and keep the rows that are there."""
@@ -118,19 +120,6 @@ class ChangeLog:
             what = f"the publication `{self._followed.publication}` doesn't have the table `{self._followed.table}`"
             raise SourceError(what, hint=str(error)) from error
 
-    def _unless_lost(self, now: float, start: Offset) -> Offset:
-        """Look for changes; a server that is away has none, for as long as it is waited for."""
-        try:
-            end = self._latest(self._connected(), start)
-        except Exception as error:
-            self._disconnect()
-            lost_at = self._lost_at = now if self._lost_at is None else self._lost_at
-            if self._followed.dialect.lost(error) and now - lost_at < self._followed.patience:
-                return start
-            raise self._told(error) from error
-        self._lost_at = None
-        return end
-
     def _latest(self, database: Database, start: Offset) -> Offset:
         """The end of the next epoch: that of a transaction. Spark asks when all before `start` is delivered."""
         position, until = start["lsn"], self._until
@@ -155,7 +144,7 @@ class ChangeLog:
             self._ready(database, start)
             return slot.peek(database, self._followed, end, None)
 
-        found = self._patiently(again)
+        found = self._line.patiently(again)
         return [one for one in found if start < one.end <= end and one.changes]
 
     def _let_go(self, database: Database, position: int) -> None:
@@ -172,10 +161,10 @@ class ChangeLog:
 
     def _ready(self, database: Database, position: int) -> None:
         """The slot stands where all that is delivered ends; once for a connection, as a server may go back when it crashes."""
-        if not self._checked:
+        if self._checked is not database:
             self._check(database, position)
             slot.advance(database, self._followed.slot, position)
-            self._checked = True
+            self._checked = database
         self._confirm(database, position)
 
     def _check(self, database: Database, position: int) -> None:
@@ -193,39 +182,6 @@ class ChangeLog:
         if there.confirmed > max(position, self._record.confirmed):
             what = f"somebody else has read the replication slot `{name}`, beyond what this pipeline has"
             raise SourceError(what, hint=f"give each reader a slot of its own; {again}")
-
-    def _patiently(self, act: Callable[[Database], _Result]) -> _Result:
-        dialect, patience = self._followed.dialect, self._followed.patience
-        return self._guarded(
-            lambda: patiently(dialect, patience, lambda: act(self._connected()), self._disconnect)
-        )
-
-    def _guarded(self, act: Callable[[], _Result]) -> _Result:
-        try:
-            return act()
-        except Exception as error:
-            raise self._told(error) from error
-
-    def _told(self, error: Exception) -> Exception:
-        if isinstance(error, HeadraceError):
-            return telling(error.what, error.hint, where=self._followed.source)
-        told = self._followed.dialect.told(error)
-        if told is None:
-            return error
-        place = self._followed.dialect.place
-        what = f"the changes of `{self._followed.table}` at {place} can't be read: {told[0]}"
-        return telling(what, told[1], where=self._followed.source)
-
-    def _connected(self) -> Database:
-        if self._database is None:
-            self._database = self._followed.dialect.connect()
-        return self._database
-
-    def _disconnect(self) -> None:
-        if self._database is not None:
-            self._database.close()
-        self._database = None
-        self._checked = False
 
 
 def _arrow(followed: Followed, rows: Sequence[tuple[Any, ...]]) -> bytes:
