@@ -5,11 +5,13 @@ from __future__ import annotations
 import doctest
 import inspect
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
 from headrace import testing
+from headrace.testing import delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,14 +19,16 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["", *testing.__all__])
+@pytest.mark.parametrize(
+    ("place", "name"), [*((testing, name) for name in ["", *testing.__all__]), (delivery, "check_source")]
+)
 def test_an_example_of_testing_is_true(
-    name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: ModuleType, name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder in ("docs", "tests"):  # examples name files of the repository, and write their own
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
-    thing = getattr(testing, name) if name else testing
+    thing = getattr(place, name) if name else place
     module = inspect.getmodule(thing)
     runner = doctest.DocTestRunner()
     found = doctest.DocTestFinder(recurse=False)

@@ -68,7 +68,7 @@ def check_sink(
     """
     found = _Steps()
     trials = [_trial(spark, target, "undisturbed", found.watching)]
-    kind = found.sink
+    kind = found.kind
     for step in found.names:
         trials.append(_trial(spark, target, f"killed after {step}", _killed_after(step)))
     trials.append(_trial(spark, target, "an epoch comes again", _again))
@@ -161,10 +161,10 @@ class _Steps:
     """The fail-points that a sink reaches, in the order it does."""
 
     names: list[str] = field(default_factory=list)
-    sink: str = ""
+    kind: str = ""
 
     def watching(self, sink: _Sink) -> None:
-        self.sink = sink.target.connector.kind
+        self.kind = sink.target.connector.kind
         with watched(lambda name: None if name in self.names else self.names.append(name)):
             sink.deliver(EPOCHS)
 

@@ -41,7 +41,23 @@ class Feed:
 def check_source(
     feed: Callable[[str], Feed], *, disturbances: Mapping[str, Callable[[Feed], None]] | None = None
 ) -> Report:
-    """Put a source through every trial. Runs start Spark, or use the session of this process.
+    r"""Put a source through every trial. Runs start Spark, or use the session of this process.
+
+    A row counts as fed when `add` has returned, so `add` must wait until the source has it for good: what a queue has only
+    promised to take looks like a loss.
+
+    >>> from pathlib import Path
+    >>> from headrace import connect
+    >>> from headrace.testing import delivery
+    >>> def feed(trial: str) -> delivery.Feed:
+    ...     place = Path("in", trial)
+    ...     place.mkdir(parents=True)
+    ...     def add(ids: list[int]) -> None:
+    ...         (place / f"{ids[0]}.json").write_text("".join(f'{{"id": {one}}}\n' for one in ids))
+    ...     return delivery.Feed(connect.files(path=place), add, format="json")
+    >>> report = delivery.check_source(feed)
+    >>> report.kind, len(report.trials), report.lost, report.doubled
+    ('files', 4, 0, 0)
 
     Args:
         feed: makes a source for a trial, given the trial's name.

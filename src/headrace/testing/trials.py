@@ -28,7 +28,7 @@ class Trial:
 class Report:
     """All trials of one connector."""
 
-    sink: str
+    kind: str
     """The kind of the connector that was tried."""
     trials: Sequence[Trial] = field(default_factory=tuple)
 
@@ -47,7 +47,7 @@ class Report:
     def __str__(self) -> str:
         told = "\n".join(f"  {'ok  ' if trial.passed else 'FAIL'} {trial}" for trial in self.trials)
         return (
-            f"{self.sink}: {len(self.trials)} trials, {self.lost} rows lost, {self.doubled} doubled\n{told}"
+            f"{self.kind}: {len(self.trials)} trials, {self.lost} rows lost, {self.doubled} doubled\n{told}"
         )
 
 
