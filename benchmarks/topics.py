@@ -7,9 +7,11 @@ records in practice have. It depends on its number and the seed only, so a topic
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,11 +75,15 @@ class Events:
 def kafka(place: Path | None = None) -> Iterator[str]:
     """A Kafka of the benchmarks' own, ended afterwards; its topics stay in `place` for the next time.
 
-    Without a place they go with it. Yields the address.
+    Without a place they go with it. Yields the address. A SIGTERM ends the block as an exception would, and with it the
+    broker, which is a process of its own.
     """
     # Old events must not be cleaned away: their times are of 2026.
     settings = {"log.retention.ms": "-1"}
-    with tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as fleeting:
+    with (
+        _ended_by_sigterm(),
+        tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as fleeting,
+    ):
         directory = (place or Path(fleeting)).absolute()
         left_over = kafka_server.running_cluster(directory)  # of a benchmark that was killed
         cluster = left_over or kafka_server.start(directory, port=0, settings=settings)
@@ -85,6 +91,23 @@ def kafka(place: Path | None = None) -> Iterator[str]:
             yield cluster.servers
         finally:
             cluster.stop()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM raises SystemExit in the block instead of ending the process where it stands."""
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is told of signals
+        return
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def fill(servers: str, events: Made) -> str:
