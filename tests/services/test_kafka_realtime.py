@@ -1,4 +1,4 @@
-"""Kafka to Kafka in Spark's real-time mode. Steps with state need a session of their own: benchmarks/latency.py runs them."""
+"""Kafka to Kafka in Spark's real-time mode. Steps with state need a session of their own: benchmarks/latency runs them."""
 
 from __future__ import annotations
 

@@ -52,6 +52,14 @@ SETTINGS = {
     # How long a row may wait for company on its way to the next task: Spark's 100 ms is what one feels.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
 }
+JAVA = "spark.driver.extraJavaOptions"
+MEMORY = "spark.driver.memory"
+COLLECTING = "-XX:+UseG1GC -XX:G1HeapRegionSize=8m -XX:MetaspaceSize=256m"
+"""In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the JVM then looks for
+garbage through all of its memory at the end of each batch, and stands still for tens of milliseconds."""
+SHORT_BATCHES = 12, 250
+"""With how many short batches a run begins, and how many milliseconds each reads: what happens at the end of a batch is then
+warm when the first long one ends."""
 SLOTS = "local[16]"
 """Every task of a real-time query runs all the time, so each needs a slot, whatever the number of cores."""
 
@@ -83,7 +91,7 @@ def start(
         spark = open_session(
             graph.name,
             master=master or (None if active_session() else SLOTS),
-            conf=_settings(graph) | dict(conf or {}),
+            conf=_settings(graph, conf or {}),
             jars=jars_for(graph.connectors),
             log_directory=directory.path / "logs",
         )
@@ -127,11 +135,11 @@ class RealTimeRunning(Running):
         self._failure: HeadraceError | None = None
         self._ended = threading.Event()
         self._stopping = False
-        self._reports = 0
         self._heartbeats = _None(spark, str(directory.path.resolve()))
         self._inputs = {query.name: self._inputs_of(query) for query in self._queries}
         self._progress = ProgressLog(self._queries, self._heard)
         self._running: list[Any] = []
+        _begin_short(spark)
         spark.streams.addListener(self._progress.listener)
         try:
             for query in self._queries:
@@ -152,8 +160,8 @@ class RealTimeRunning(Running):
 
     def drain(self) -> None:
         """End the run when the batch under way has ended, so that the next run has little to write again."""
-        before = self._reports
-        while self._reports == before and not self._ended.wait(0.05):
+        before = [(query, _last_batch(query)) for query in self._running]
+        while any(_last_batch(query) == last for query, last in before) and not self._ended.wait(0.05):
             pass
         self.stop()
 
@@ -193,7 +201,6 @@ class RealTimeRunning(Running):
         return _tagged(raw, tip, sinks) if OUTPUT in raw.columns else _plain(raw, sinks)
 
     def _heard(self, query: str, report: Mapping[str, Any]) -> None:
-        self._reports += 1
         with contextlib.suppress(Exception):  # nothing depends on a group's offsets
             self._inputs[query].acknowledge(report.get("sources", ()))
 
@@ -229,11 +236,31 @@ class _None(Heartbeats):
         return frame.withWatermark(marked, f"{delay} microseconds")
 
 
-def _settings(graph: Graph) -> dict[str, str]:
-    """What the session needs: without a step that has state no row passes from task to task."""
-    if not any(node.stateful for node in graph):
-        return {}
-    return SETTINGS | {"spark.sql.shuffle.partitions": "2"}
+def _settings(graph: Graph, conf: Mapping[str, str]) -> dict[str, str]:
+    """What the session needs, and what the user says: without a step that has state no row passes from task to task."""
+    stateful = any(node.stateful for node in graph)
+    ours = SETTINGS | {"spark.sql.shuffle.partitions": "2"} if stateful else {}
+    return ours | dict(conf) | ({} if active_session() else _collecting(conf))
+
+
+def _collecting(conf: Mapping[str, str]) -> dict[str, str]:
+    """How the JVM's memory is kept clean, unless the user's own options say so."""
+    said = conf.get(JAVA, "")
+    if "GC" in said:
+        return {JAVA: said}
+    memory = conf.get(MEMORY, "1g")
+    return {MEMORY: memory, JAVA: f"-Xms{memory} {COLLECTING} {said}".strip()}
+
+
+def _last_batch(query: Any) -> int:
+    """The last batch of a query that has ended; -1 before the first."""
+    report = query.lastProgress
+    return -1 if report is None else int(report["batchId"])
+
+
+def _begin_short(spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    jvm.org.apache.spark.sql.headrace.ShortBatches.begin(spark._jsparkSession, *SHORT_BATCHES)
 
 
 def _for_latency(graph: Graph) -> Graph:

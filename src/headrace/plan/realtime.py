@@ -75,6 +75,7 @@ def _source(graph: Graph, node: Node) -> Said:
     if node.on_error == "divert" and "rejects" in node.outputs:
         hint = 'on_error="skip" or "fail"'
         yield f"its rejects are written at the end of a micro-batch ({hint} has none)", ""
+    yield "", "where a batch ends rows wait until the next has begun, some tenths of a second"
 
 
 def _frame(graph: Graph, node: Node) -> Said:

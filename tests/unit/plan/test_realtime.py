@@ -46,6 +46,7 @@ def test_a_chain_from_kafka_to_kafka_could_run_there_and_is_told_what_differs() 
     text = text_of(drawing(explanation, width=110))
     assert text[text.index("Real time") :].splitlines() == [
         "Real time   nothing blocks it; what would be different",
+        "  tx          where a batch ends rows wait until the next has begun, some tenths of a second",
         "  event_time  the watermark moves once per real-time batch, so long batches delay on-time panes",
         "  threes      triggers are asked after each row, not after each batch",
         "              a replay after a failure may bring rows in another order of arrival",

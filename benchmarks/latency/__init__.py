@@ -1,0 +1,123 @@
+"""Latency from Kafka to Kafka: how long after a record was produced its result is in the topic.
+
+For each rate, in one run: real time beside micro-batches and Flink SQL, without state (a filter) and with it: a window
+that fires on every row (in Flink, whose windows fire once, a running aggregate per key and hour), and a pattern of two rows in
+arrival order, which every second row completes (not in Flink, which has no such order in SQL). A result carries when its record
+was produced; the topic of results notes when it was appended.
+
+    python -m benchmarks latency
+    python -m benchmarks latency --rates 1000 --seconds 90 --warm-up batch --modes "real time"
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness import RESULTS
+from benchmarks.latency.figures import Latency, Shares
+from benchmarks.latency.pipelines import KINDS
+from benchmarks.latency.trial import BATCH, Asked, child, trial
+from headrace.engine import kafka_server
+
+MODES = ("real time", "micro-batch", "Flink SQL")
+AIMS = {"stateless": (2, 10), "windows": (5, 25), "patterns": (5, 25)}
+"""Milliseconds of p50 and p99 that real time is to stay below at 1,000 events/s."""
+
+
+def main() -> None:
+    """All trials, as a table and as JSON in benchmarks/results."""
+    given = _arguments()
+    if given.child:
+        child(given.child)
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the broker ends as well
+    asked = Asked(
+        0,
+        None if given.warm_up == BATCH else float(given.warm_up),
+        given.seconds,
+        given.batch,
+        dict(pair.split("=", 1) for pair in given.conf),
+    )
+    found = []
+    with _kept(given.keep) as place:
+        cluster = kafka_server.start(place / "kafka", port=0)
+        try:
+            for rate in given.rates:
+                for kind in given.kinds:
+                    for mode in given.modes:
+                        if (mode, kind) == ("Flink SQL", "patterns"):
+                            continue
+                        own = place / f"{mode.replace(' ', '-')}-{kind}-{rate}"
+                        own.mkdir()
+                        found.append(trial(cluster.servers, own, mode, kind, replace(asked, rate=rate)))
+                        Console().print(found[-1])
+        finally:
+            cluster.stop()
+    _report(found)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rates", type=int, nargs="+", default=[100, 1_000, 10_000])
+    parser.add_argument(
+        "--warm-up",
+        default="60",
+        help=f"seconds that don't count, since JVMs compile as they go; `{BATCH}`: until a whole batch has ended "
+        "(for real time only: others have none)",
+    )
+    parser.add_argument("--seconds", type=float, default=60, help="how long is measured")
+    parser.add_argument("--batch", default="1 minute", help="how long a batch in real time is")
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=MODES)
+    parser.add_argument("--conf", nargs="+", default=[], help="settings of Spark: spark.a=b")
+    parser.add_argument(
+        "--keep", type=Path, help="leave checkpoints, logs and every row's times in this directory"
+    )
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+@contextmanager
+def _kept(directory: Path | None) -> Iterator[Path]:
+    if directory is not None:
+        directory.mkdir(parents=True)
+        yield directory
+        return
+    with tempfile.TemporaryDirectory(prefix="headrace-latency-", ignore_cleanup_errors=True) as place:
+        yield Path(place)
+
+
+def _report(found: list[Latency]) -> None:
+    table = Table(title="latency, milliseconds from produced to written")
+    left = ("mode", "steps", "rows")
+    for heading in (*left, "events/s", "results", "p50", "p95", "p99", "max", "pauses"):
+        table.add_column(heading, justify="left" if heading in left else "right")
+    for one in found:
+        pauses = ", ".join(map(str, one.pauses))
+        table.add_row(one.mode, one.kind, "all", f"{one.reached:,.0f}", *_shown(one.all), pauses)
+        if one.pauses:
+            table.add_row("", "", "between ends of batches", "", *_shown(one.between))
+            table.add_row("", "", "that met one", "", *_shown(one.met))
+    Console().print(table)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "latency.json").write_text(json.dumps([asdict(one) for one in found], indent=2))
+
+
+def _shown(shares: Shares) -> list[str]:
+    return [
+        f"{shares.results:,}",
+        *(f"{value:.0f}" for value in (shares.p50, shares.p95, shares.p99, shares.max)),
+    ]

@@ -1,0 +1,5 @@
+"""`python -m benchmarks.latency`."""
+
+from benchmarks.latency import main
+
+main()
