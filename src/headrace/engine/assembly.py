@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.connectors.base import Run, WriteMode, Writer
 from headrace.engine.balance import BalanceLog
-from headrace.engine.checkpoints import checkpoint_of
+from headrace.engine.checkpoints import checkpoint_of, owes_a_batch
 from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
 from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
@@ -85,11 +85,12 @@ class Assembly:
 
     def _assemble(self, query: Query) -> Assembled:
         inputs = self.inputs_of(query)
-        logs = {ref: self._log(ref).read(self.spark, self._schemas[ref]) for ref in query.reads}
-        trunk = Lowering(self.spark, self.graph, inputs, frames=logs)
         checkpoint = checkpoint_of(self.directory, query)
         tip = self.graph[query.tip.step]
-        inputs.wakes = ticks = lives_by_clock(self.graph, tip)
+        ticks = lives_by_clock(self.graph, tip)
+        inputs.wakes = ticks or owes_a_batch(checkpoint)
+        logs = {ref: self._read_log(ref, inputs) for ref in query.reads}
+        trunk = Lowering(self.spark, self.graph, inputs, frames=logs)
         frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
         delivery = Delivery(self._branches(query, inputs), [])
         if tip.name in trunk.counts:
@@ -154,6 +155,9 @@ class Assembly:
             of_rejects=made_of_rejects(self.graph, ref),
             every_epoch=True,
         )
+
+    def _read_log(self, ref: Ref, inputs: StreamInputs) -> DataFrame:
+        return self._log(ref).read(self.spark, self._schemas[ref], inputs.heartbeats, wakes=inputs.wakes)
 
     def _log(self, ref: Ref) -> HandoverLog:
         timed = is_timed(self.graph, ref)

@@ -54,6 +54,20 @@ def progress_of(checkpoint: Path) -> Progress:
     return Progress(epoch, _told(watermark), int(partitions) if partitions else None)
 
 
+def owes_a_batch(checkpoint: Path) -> bool:
+    """Whether a query ended between a batch that moved the watermark and the one that fires what it passed.
+
+    Spark runs that second batch right after the first, but not after a restart: it would wait for the next row, which
+    never comes where the input has ended.
+    """
+    commits, offsets = checkpoint / "spark" / "commits", checkpoint / "spark" / "offsets"
+    begun_last = max((int(file.name) for file in offsets.glob("[0-9]*")), default=None)
+    if begun_last is None:
+        return False
+    after = int(_entry(commits / str(begun_last)).get("nextBatchWatermarkMs", 0))
+    return after > int(_entry(offsets / str(begun_last)).get("batchWatermarkMs", 0))
+
+
 def queries_with_state(graph: Graph, directory: Path, step: str | None = None) -> list[Query]:
     """The queries of stateful steps that have a checkpoint; only the one of `step`, if it is named.
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.base import Writer
+    from headrace.engine.watermarks import Heartbeats
     from headrace.plan.nodes import Ref
 
 
@@ -56,14 +57,20 @@ class HandoverLog:
         beat = frame.sparkSession.range(1).select(time.alias(TIME), F.lit(True).alias(BEAT))
         return rows.unionByName(beat, allowMissingColumns=True)
 
-    def read(self, spark: SparkSession, schema: StructType) -> DataFrame:
-        """The reading end, as a stream with a watermark."""
+    def read(
+        self, spark: SparkSession, schema: StructType, heartbeats: Heartbeats, *, wakes: bool
+    ) -> DataFrame:
+        """The reading end, as a stream with a watermark.
+
+        The log has its own beats; the heartbeat beside it only wakes a query that has to run without a row.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         if self.delay is None:
             return self._files(spark, schema)
         stored = StructType([*schema.fields, StructField(BEAT, BooleanType())])
-        rows = self._files(spark, stored).withWatermark(TIME, f"{self.delay} microseconds")
-        return with_floor(without_beats(rows, TIME))
+        rows = heartbeats.united(self._files(spark, stored), TIME, self.path.name, wakes=wakes)
+        marked = rows.withWatermark(TIME, f"{self.delay} microseconds")
+        return with_floor(without_beats(marked, TIME))
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """All rows that are in the log now, as a batch."""

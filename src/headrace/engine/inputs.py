@@ -38,7 +38,7 @@ class StreamInputs:
         self.directory = Path(directory)
         self.heartbeats = heartbeats
         self.wakes = False
-        """Whether the query lives by the clock, and so has to wake by itself."""
+        """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes one."""
         self.rejects: dict[str, Rejects] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
         self._owns = frozenset(owns_rejects)

@@ -32,7 +32,7 @@ from headrace.engine.spark_says import spark_says
 from headrace.engine.watermarks import with_floor
 from headrace.engine.windowing import Counts, Time, windowed, windowed_batch
 from headrace.errors import PlanError, Problem
-from headrace.plan.facts import by_clock
+from headrace.plan.facts import LATE_COLUMNS, by_clock, late_columns
 from headrace.plan.nodes import (
     MAIN,
     Aggregate,
@@ -339,6 +339,8 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
             return queried(node.rest, {node.table: rows}, raw.sparkSession)
         keys = node.keys if isinstance(node, WindowAggregate | Match | MatchRules) else ()
         rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
+        if ref.output == "late":
+            return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
         return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
     if ref.output != MAIN:
         raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])

@@ -55,7 +55,7 @@ class Heartbeats:
         """The frame with a watermark on the node's column, and that column as `__ts` too.
 
         Where only some rows move the watermark, it is on a column of its own. With `wakes` the query runs a batch as
-        soon as it starts: one that lives by the clock may have panes due, whether or not a row comes.
+        soon as it starts: panes may be due, whether or not a row comes.
         """
         marked = node.column
         if isinstance(node, EventTime) and node.watermark_when is not None:
@@ -65,6 +65,13 @@ class Heartbeats:
         if frame.isStreaming:
             frame = self._with_watermark(frame, node, marked, wakes)
         return frame.withColumn(TIME, F.col(f"`{node.column}`")).drop(MARK)
+
+    def united(self, frame: DataFrame, marked: str, name: str, *, wakes: bool) -> DataFrame:
+        """The frame, which tells rows from beats, and the beats of this name, with their time in `marked`."""
+        reader = self._spark.readStream.format(self.SOURCE)
+        beats = reader.options(name=self._name(name), wakes=wakes).load()
+        beats = beats.select(F.col("heartbeat").alias(marked), F.lit(True).alias(BEAT))
+        return frame.unionByName(beats, allowMissingColumns=True)
 
     def beat(self, step: str, watermark_ms: int) -> None:
         """Move the watermark of a step's source to this time, from the next batch on."""
@@ -85,10 +92,7 @@ class Heartbeats:
     ) -> DataFrame:
         own = node.out_of_order if isinstance(node, EventTime) else 0
         delay = self._delays[node.name] = FIXED_DELAY if node.name in self._fixed else own
-        reader = self._spark.readStream.format(self.SOURCE)
-        beats = reader.options(name=self._name(node.name), wakes=wakes).load()
-        beats = beats.select(F.col("heartbeat").alias(marked), F.lit(True).alias(BEAT))
-        united = frame.withColumn(BEAT, F.lit(False)).unionByName(beats, allowMissingColumns=True)
+        united = self.united(frame.withColumn(BEAT, F.lit(False)), marked, node.name, wakes=wakes)
         return without_beats(united.withWatermark(marked, f"{delay} microseconds"), marked)
 
     def _name(self, step: str) -> str:

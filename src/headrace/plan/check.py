@@ -142,6 +142,10 @@ def _twice(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         names = [name for name, _ in (*node.keys, *node.aggregates)]
         for name in {name for name in names if names.count(name) > 1}:
             yield f"`{name}` is both a key and an aggregate, or twice there", "name each once"
+        own = ("window", "pane") if isinstance(node, WindowAggregate) else ()
+        for name in {name for name in names if name in own}:
+            hint = f'give yours another name; a key so: key_by(of_{name}="{name}")'
+            yield f"its results have a column `{name}` of their own", hint
 
 
 def _python(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from headrace.plan.graph import Graph
@@ -32,6 +32,7 @@ from headrace.plan.nodes import (
     WithColumns,
 )
 from headrace.triggers import asks_clock
+from headrace.windows import Trailing
 
 Columns = tuple[str, ...] | None
 Change = Literal["none", "updates", "refinements"]
@@ -62,12 +63,29 @@ def columns_of(graph: Graph, ref: Ref) -> Columns:
             if isinstance(node, RowPattern)
             else columns_of(graph, node.inputs[0])
         )
-        return None if before is None else (*before, *LATE_COLUMNS)
+        return None if before is None else late_columns(before)
     if ref.output == "timeouts" and isinstance(node, Match):
         return (*_names(node.keys), *node.pattern.names)
     if ref.output == "timeouts" and isinstance(node, MatchRules):
         return (*_names(node.keys), *RULE_COLUMNS, "matched")
     return _COLUMNS[type(node)](graph, node) if type(node) in _COLUMNS else None
+
+
+def late_columns(before: Sequence[str]) -> tuple[str, ...]:
+    """The columns of `late`: the input's, then what is said of a late row. An input's column of such a name gives way.
+
+    >>> late_columns(["card", "window"])
+    ('card', 'input_window', 'late_by', 'window', 'watermark', 'reason')
+    """
+    taken = {*before, *LATE_COLUMNS}
+    kept = []
+    for name in before:
+        free = name
+        while name in LATE_COLUMNS and free in taken:
+            free = f"input_{free}"
+        taken.add(free)
+        kept.append(free)
+    return (*kept, *LATE_COLUMNS)
 
 
 def is_timed(graph: Graph, ref: Ref) -> bool:
@@ -247,7 +265,16 @@ def _source(graph: Graph, node: Node) -> Columns:
 def _grouped(graph: Graph, node: Node) -> Columns:
     assert isinstance(node, Aggregate | WindowAggregate)
     keys, values = _names(node.keys), _names(node.aggregates)
-    return (*keys, *values) if isinstance(node, Aggregate) else (*keys, "window", *values, "pane")
+    if isinstance(node, Aggregate):
+        return (*keys, *values)
+    results = ("window", *values, "pane")
+    if not isinstance(node.window, Trailing):
+        return (*keys, *results)
+    before = columns_of(graph, node.input)  # a trailing window gives each row back, with its results
+    if before is None:
+        return None
+    carried = (*(name for name in keys if name not in before), *before)
+    return (*(name for name in carried if name not in results), *results)
 
 
 def _matched(graph: Graph, node: Node) -> Columns:

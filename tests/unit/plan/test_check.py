@@ -119,6 +119,17 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         "`card` is both a key and an aggregate",
         "name each once",
     ),
+    "a key with the name of a result": (
+        lambda p: (
+            read(p)
+            .event_time("ts")
+            .key_by(window="card")
+            .window(windows.tumbling("1 hour"))
+            .aggregate("n", n="count(*)")
+        ),
+        "its results have a column `window` of their own",
+        'give yours another name; a key so: key_by(of_window="window")',
+    ),
     "distinct within a time, without time": (
         lambda p: read(p).distinct(on="card", within="1 minute"),
         "distinct needs rows with time",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from headrace.connectors.kafka.options import millis_of
 from headrace.errors import OptionError, SetupError, SourceError, did_you_mean
 
 _PATIENCE = 10.0
@@ -297,7 +298,7 @@ class Client:
                 place(topic, p, number if number >= 0 else max(low, high + number))
                 for p, (low, high) in bounds.items()
             ]
-        millis = round(_moment(start).timestamp() * 1000)
+        millis = millis_of(_moment(start))
         asked = [place(topic, number, millis) for number in partitions]
         return list(consumer.offsets_for_times(asked, timeout=_PATIENCE))
 

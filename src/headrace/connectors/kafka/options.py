@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SecretStr, WithJsonSchema
@@ -79,6 +79,15 @@ def _time(given: Any) -> str:
             raise ValueError("expected a time such as 2026-03-01T00:00:00Z") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def millis_of(moment: datetime) -> int:
+    """The millisecond that a moment is in, as Kafka keeps times: a record of that millisecond is one "of that time".
+
+    >>> millis_of(datetime(1970, 1, 1, 0, 0, 1, 1999, UTC))
+    1001
+    """
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def _offsets(given: Mapping[Any, Any]) -> dict[str, Any]:

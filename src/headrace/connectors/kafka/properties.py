@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.kafka.options import Sasl, Tls
+from headrace.connectors.kafka.options import Sasl, Tls, millis_of
 from headrace.durations import microseconds
 from headrace.errors import OptionError
 
@@ -118,8 +118,7 @@ def starting(options: Kafka, partitions: dict[str, list[int]]) -> dict[str, str]
         return {"startingOffsets": start}
     if "time" in start:
         moment = datetime.fromisoformat(start["time"])
-        millis = round(moment.timestamp() * 1000)
-        return {"startingTimestamp": str(millis), "startingOffsetsByTimestampStrategy": "latest"}
+        return {"startingTimestamp": str(millis_of(moment)), "startingOffsetsByTimestampStrategy": "latest"}
     return {"startingOffsets": json.dumps(_complete(start["offsets"], partitions))}
 
 

@@ -43,7 +43,8 @@ final class Layout(
   val carried: Seq[Attribute] = kind match {
     case _: Trailing =>
       val row = visible.toSeq.map(input(_))
-      (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => names.contains(a.name))
+      val given = names.toSet + "window" + "pane"
+      (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => given(a.name))
     case _ => keys
   }
 
