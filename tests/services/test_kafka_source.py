@@ -117,7 +117,7 @@ def test_the_next_run_goes_on_where_the_last_one_stopped_in_epochs_of_the_size_t
     sink = connect.memory()
     pipeline = Pipeline("paced")
     source = connect.kafka(servers=client.servers, topic=name, max_per_batch=2, tombstones="skip", group="g")
-    pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
+    pipeline.read("tx", source, format="json", schema="v int", on_error="fail").write("out", sink)
     with pipeline.start(once=True, checkpoint=tmp_path) as running:
         running.wait()
         assert running.status().queries[0].epoch == 2

@@ -100,9 +100,7 @@ class Assembly:
         mode = self._output_mode(query)
         record = self._record(tip, trunk)
         built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks, record)
-        delivery.rejects = {
-            name: inputs.rejects[name] for name in query.owns_rejects if name in inputs.rejects
-        }
+        delivery.rejects = {name: inputs.rejects[name] for name in query.speaks_for if name in inputs.rejects}
         delivery.outlets = [*self._logs_out(query, built), *self._sinks_out(query, built)]
         self._remember_schemas(query, frame, built)
         return built

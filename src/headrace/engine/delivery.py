@@ -56,6 +56,8 @@ class Delivery:
     """From a micro-batch to the frames of everything after the trunk's tip."""
     outlets: list[Outlet]
     rejects: Mapping[str, Rejects] = field(default_factory=dict)
+    rejected: int = 0
+    """How many records of this run didn't decode."""
     counts: Counts | None = None
     """Where the kernel counts the rows of the query's stateful step."""
     balance: BalanceLog | None = None
@@ -128,6 +130,7 @@ class Delivery:
         lowering = self.branches(batch)
         staged = [self._stage(outlet, lowering, epoch) for outlet in of_rows]
         # What didn't decode is known only now that the rows have been read. Mostly there is none, and nothing to write.
+        self.rejected += sum(rejects.count for rejects in self.rejects.values())
         of_rejects = [outlet for outlet in of_rejects if not self._passed_over(outlet)]
         taken = {
             Ref(source, REJECTS): rejects.take() for source, rejects in self.rejects.items() if of_rejects

@@ -31,7 +31,7 @@ class StreamInputs:
         directory: str | Path,
         heartbeats: Heartbeats,
         *,
-        owns_rejects: Collection[str] = (),
+        speaks_for: Collection[str] = (),
     ) -> None:
         self.spark = spark
         self.pipeline = pipeline
@@ -41,7 +41,7 @@ class StreamInputs:
         """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes one."""
         self.rejects: dict[str, Rejects] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
-        self._owns = frozenset(owns_rejects)
+        self._speaks_for = frozenset(speaks_for)
         self._tables: dict[str, DataFrame] = {}
         self._reading: list[tuple[str, Reader]] = []
 
@@ -66,10 +66,10 @@ class StreamInputs:
     def acknowledge(self, reported: Sequence[Mapping[str, Any]]) -> None:
         """Tell the servers of the sources how far an epoch went, from Spark's report of its sources.
 
-        Of the queries that read a source, the one that owns its rejects speaks for it.
+        Of the queries that read a source, one speaks for it.
         """
         for name, reader in self._reading:
-            if name in self._owns and isinstance(reader, Acknowledging):
+            if name in self._speaks_for and isinstance(reader, Acknowledging):
                 for source in reported:
                     reader.acknowledge(source["description"], source.get("endOffset"))
 
@@ -102,7 +102,7 @@ class StreamInputs:
                 if POSITION in frame.columns
                 else frame.withColumn(POSITION, _order_of_arrival(node.name))
             )
-        policy = "skip" if node.on_error == "divert" and node.name not in self._owns else node.on_error
+        policy = "skip" if node.on_error == "divert" and node.name not in self._speaks_for else node.on_error
         rows, rejects = decoded(
             self.spark, frame, format=node.format, schema=node.schema, on_error=policy, source=node.name
         )

@@ -40,7 +40,7 @@ def assembled_aside(spark: SparkSession, graph: Graph) -> Iterator[list[Assemble
         heartbeats = Heartbeats(spark, place)
 
         def inputs_of(query: Query) -> StreamInputs:
-            return StreamInputs(spark, graph.name, place, heartbeats, owns_rejects=query.owns_rejects)
+            return StreamInputs(spark, graph.name, place, heartbeats, speaks_for=query.speaks_for)
 
         assembly = Assembly(
             spark, graph, place, inputs_of=inputs_of, writer_of=lambda sink: sink.connector.writer()

@@ -122,6 +122,7 @@ class ProgressLog:
         steps: Mapping[str, Balance] | None = None,
         rules: Mapping[str, RulesStatus] | None = None,
         *,
+        rejects: int = 0,
         active: bool,
     ) -> Status:
         """What is known now; `sinks` are the rows that each way out has delivered, `steps` where those of each step went."""
@@ -139,7 +140,7 @@ class ProgressLog:
             latency_ms=sorted(ms for _, _, ms in recent)[len(recent) // 2] if recent else None,
             watermark=min(marks) if marks else None,
             late=sum(query.late for query in queries) + sum(step.late for step in (steps or {}).values()),
-            rejects=sum(rows for name, rows in sinks.items() if name.endswith("kept_rejects")),
+            rejects=rejects,
             queries=queries,
             sinks=written,
             steps=dict(steps or {}),

@@ -178,7 +178,7 @@ class RealTimeRunning(Running):
             self.graph.name,
             self.directory.path,
             self._heartbeats,
-            owns_rejects=query.sources,
+            speaks_for=query.sources,
         )
 
     def _begin(self, query: Query, batch: int) -> None:

@@ -139,7 +139,8 @@ class Running:
         steps = {log.step: log.balance() for log in logs}
         books = [built.delivery.rules for built in self._assembled if built.delivery.rules is not None]
         rules = {book.name: RulesStatus(book.in_force, tuple(map(str, book.faults))) for book in books}
-        return self._progress.status(rows, steps, rules, active=not self._ended.is_set())
+        rejects = sum(built.delivery.rejected for built in self._assembled)
+        return self._progress.status(rows, steps, rules, rejects=rejects, active=not self._ended.is_set())
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the run has ended; False if `timeout` seconds went by first.
@@ -186,7 +187,7 @@ class Running:
                 self.graph.name,
                 self.directory.path,
                 self._heartbeats,
-                owns_rejects=query.owns_rejects,
+                speaks_for=query.speaks_for,
             )
 
         def writer_of(sink: Sink) -> Writer:

@@ -35,6 +35,8 @@ class Query:
     """Outputs of this query that others read."""
     owns_rejects: tuple[str, ...] = ()
     """Sources whose rejects this query delivers; other queries that read them skip what doesn't decode."""
+    speaks_for: tuple[str, ...] = ()
+    """Sources of which this query, and no other that reads them, counts the rejects and tells the server how far it is."""
 
 
 @dataclass
@@ -46,6 +48,7 @@ class _Draft:
     """Where the trunk begins: main outputs of sources, and outputs that come through a log."""
     hands_over: list[Ref] = field(default_factory=list)
     owns_rejects: list[str] = field(default_factory=list)
+    speaks_for: list[str] = field(default_factory=list)
 
 
 def queries_of(graph: Graph) -> list[Query]:
@@ -119,17 +122,18 @@ class _Cutter:
                 self._of_source(source.name)
 
     def assign_rejects(self) -> None:
-        """The first query that reads a source delivers its rejects, and takes the sinks of them."""
+        """The first query that reads a source speaks for it, delivers its rejects, and takes the sinks of them."""
         for source in self.graph.of(Source):
             rejects, main = Ref(source.name, REJECTS), Ref(source.name)
             diverts = REJECTS in source.outputs and source.on_error == "divert"
             readers = [d for d in self.drafts.values() if main in d.roots and rejects not in d.roots]
             asked = source.name in self.reject_sinks or any(rejects in d.roots for d in self.drafts.values())
-            if diverts and (readers or asked):
+            if readers or (diverts and asked):
                 owner = self.drafts.get(source.name) or (
                     readers[0] if readers else self._of_source(source.name)
                 )
-                owner.owns_rejects.append(source.name)
+                owner.speaks_for.append(source.name)
+                owner.owns_rejects += [source.name] if diverts else []
                 owner.sinks += self.reject_sinks.get(source.name, [])
 
     def assign_logs(self) -> None:
@@ -179,6 +183,7 @@ def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
         tuple(logs),
         tuple(draft.hands_over),
         tuple(draft.owns_rejects),
+        tuple(draft.speaks_for),
     )
 
 

@@ -213,7 +213,7 @@ class Stage:
             self._graph.name,
             self._directory,
             self._heartbeats,
-            owns_rejects=query.owns_rejects,
+            speaks_for=query.speaks_for,
         )
         inputs.feeds = self.feeds
         inputs.tables = self._tables

@@ -323,6 +323,20 @@ def test_rejects_are_kept_where_no_sink_takes_them_and_epochs_without_any_write_
     assert '"field":"a"' in kept[0].read_text()
 
 
+@pytest.mark.parametrize("on_error", ["divert", "skip"])
+def test_rejects_are_counted_whoever_takes_them(bench: Bench, tmp_path: Path, on_error: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.jsonl").write_text('{"a": 2}\n{"a": "x"}\n')
+    out, taken = bench.sink(), bench.sink()
+    source = connect.files(path=str(tmp_path / "in"))
+    rows = bench.pipeline.read("rows", source, format="json", schema="a int", on_error=on_error)
+    rows.write("out", out)
+    if on_error == "divert":
+        rows.rejects.write("taken", taken)
+    assert bench.run(once=True).rejects == 1
+    assert (len(out.contents()), len(taken.contents())) == (1, 1 if on_error == "divert" else 0)
+
+
 def test_a_pipeline_without_a_sink_is_refused(bench: Bench) -> None:
     with pytest.raises(PlanError, match="nothing is written"):
         bench.run(once=True)

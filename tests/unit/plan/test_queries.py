@@ -39,7 +39,7 @@ def totals(stream: SourceStream, name: str = "totals"):  # type: ignore[no-untyp
 def test_a_stateless_pipeline_with_one_sink_is_one_query_up_to_the_sink() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", connect.memory(), schema=SCHEMA).where("amount > 5").write("big", files("big"))
-    assert cut(pipeline) == {"tx": Query("tx", Ref("tx:where"), ("big",), ("tx",))}
+    assert cut(pipeline) == {"tx": Query("tx", Ref("tx:where"), ("big",), ("tx",), speaks_for=("tx",))}
 
 
 def test_several_stateless_sinks_of_one_source_share_its_query() -> None:
@@ -79,13 +79,15 @@ def test_only_the_first_reader_of_a_source_delivers_its_rejects() -> None:
     tx.rejects.write("broken", files("broken"))
     queries = cut(pipeline)
     assert (queries["a"].owns_rejects, queries["a"].sinks) == (("tx",), ("a_out", "broken"))
-    assert queries["b"].owns_rejects == ()
+    assert queries["a"].speaks_for == ("tx",)
+    assert queries["b"].owns_rejects == queries["b"].speaks_for == ()
 
 
 def test_rejects_alone_still_read_their_source() -> None:
     pipeline = Pipeline("p")
     payments(pipeline).rejects.write("broken", files("broken"))
-    assert cut(pipeline) == {"tx": Query("tx", Ref("tx"), ("broken",), ("tx",), owns_rejects=("tx",))}
+    query = Query("tx", Ref("tx"), ("broken",), ("tx",), owns_rejects=("tx",), speaks_for=("tx",))
+    assert cut(pipeline) == {"tx": query}
 
 
 def test_a_stateful_step_after_another_reads_a_hand_over_log() -> None:
