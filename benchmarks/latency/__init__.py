@@ -111,6 +111,7 @@ def _report(found: list[Latency]) -> None:
         if one.pauses:
             table.add_row("", "", "between ends of batches", "", *_shown(one.between))
             table.add_row("", "", "that met one", "", *_shown(one.met))
+        table.add_row("", "", "of it until in the input's topic", "", *_shown(one.fed))
     Console().print(table)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "latency.json").write_text(json.dumps([asdict(one) for one in found], indent=2))

@@ -55,6 +55,9 @@ class Latency:
     """Of the rows that met one."""
     pauses: tuple[int, ...]
     """How long nothing was written around each commit, in milliseconds."""
+    fed: Shares
+    """From sent to in the input's topic: what of the time is the benchmark's own and the broker's, and if that is much, the
+    machine's, which then has other work to do."""
 
 
 def pauses(rows: Sequence[Row], commits: Sequence[float]) -> list[Row]:

@@ -56,14 +56,23 @@ def trial(servers: str, place: Path, mode: str, kind: Kind, asked: Asked) -> Lat
     finally:
         process.terminate()
         process.wait()
-    rows = _measured(servers, name, feed.since)
+    rows = _times(servers, f"{name}-out", feed.since)
+    fed = _times(servers, f"{name}-in", feed.since)
     (place / "rows.json").write_text(json.dumps(rows))
     ends = commits(place) if mode == "real time" else []
     gaps = pauses(rows, [at for at in ends if feed.since <= at <= rows[-1][0]])
     between, met = told_apart(rows, gaps)
     lengths = tuple(end - begin for begin, end in gaps)
     return Latency(
-        mode, kind, asked.rate, feed.reached, Shares.of(rows), Shares.of(between), Shares.of(met), lengths
+        mode,
+        kind,
+        asked.rate,
+        feed.reached,
+        Shares.of(rows),
+        Shares.of(between),
+        Shares.of(met),
+        lengths,
+        Shares.of(fed),
     )
 
 
@@ -141,19 +150,18 @@ def _await_end(client: Client, name: str, process: subprocess.Popen[bytes], pati
         time.sleep(0.5)
 
 
-def _measured(servers: str, name: str, since: float) -> list[Row]:
-    """When each result after the warm-up was sent and written, in order of writing."""
+def _times(servers: str, topic: str, since: float) -> list[Row]:
+    """When each record after the warm-up was sent and written to a topic, in order of writing."""
     import confluent_kafka
 
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": servers,
-            "group.id": name,
+            "group.id": topic,
             "enable.partition.eof": True,
             "enable.auto.commit": False,
         }
     )
-    topic = f"{name}-out"
     partitions = consumer.list_topics(topic).topics[topic].partitions
     begin = [confluent_kafka.TopicPartition(topic, number, round(since)) for number in partitions]
     consumer.assign(consumer.offsets_for_times(begin, timeout=10))
@@ -168,5 +176,5 @@ def _measured(servers: str, name: str, since: float) -> list[Row]:
                 rows.append((result["sent"], message.timestamp()[1]))
     consumer.close()
     if not rows:
-        raise SystemExit(f"{name} gave no result after it was warm")
+        raise SystemExit(f"{topic} has no record after the warm-up")
     return sorted(rows, key=lambda row: row[1])

@@ -27,7 +27,8 @@ def test_the_heap_has_its_size_from_the_start_and_regions_that_large_buffers_fit
     settings: dict[str, str],
 ) -> None:
     assert settings["spark.driver.memory"] == "1g"
-    assert settings["spark.driver.extraJavaOptions"].startswith("-Xms1g -XX:+UseG1GC -XX:G1HeapRegionSize=8m")
+    options = settings["spark.driver.extraJavaOptions"]
+    assert options.startswith("-Xms1g -XX:+UseG1GC -Xmn128m -XX:G1HeapRegionSize=8m")
 
 
 def test_the_users_memory_and_options_are_kept_with_ours(monkeypatch: pytest.MonkeyPatch) -> None:
