@@ -17,6 +17,9 @@ from sinks import deliver, rows
 from headrace import connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import Connector, ReadContext, Run
+from headrace.connectors.database.dialect import staged
+from headrace.connectors.database.tables import Table
+from headrace.connectors.postgres.dialect import PostgresDialect
 from headrace.errors import DeliveryError, FencedError, OptionError, SourceError
 
 MakeRun = Callable[..., Run]
@@ -81,6 +84,21 @@ def test_newer_row_of_a_key_overwrites(
     deliver(out, run(mode), 0, rows(spark, ("a", 1), ("b", 1), (None, 1), ("A", 1), ("a ", 1)))
     deliver(out, run(mode), 1, rows(spark, ("a", 2), (None, 2)))
     assert content(server, table) == [("A", 1), ("a ", 1), ("a", 2), ("b", 1), (None, 2)]
+
+
+def test_an_epoch_without_null_keys_does_not_read_the_table_for_them(
+    servers: Callable[[str], Server], table: str
+) -> None:
+    server = servers("postgres")
+    dialect = PostgresDialect(server.url)
+    schema = {"fields": [{"name": "k", "type": "string"}, {"name": "v", "type": "long"}]}
+    shape = Table.of(table, schema, ("k",), dialect.declared, where="out")
+    server.sql(dialect.create(shape))
+    server.sql(dialect.create_stage(shape, f"{table}_staged"))
+    nulls, _ = dialect.fold(shape, staged(dialect, f"{table}_staged", (1,)))
+    plan = [line for [line] in server.sql(f"EXPLAIN (ANALYZE) {nulls}")]
+    [reads_table] = [line for line in plan if f" on {table} t " in line and "Delete" not in line]
+    assert "never executed" in reads_table
 
 
 def test_of_two_rows_of_a_key_in_one_epoch_the_last_stays(

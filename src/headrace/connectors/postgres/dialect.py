@@ -163,8 +163,10 @@ class PostgresDialect:
         key = listed(self, table.key)
         last = f"SELECT DISTINCT ON ({key}) * FROM ({staged}) s ORDER BY {key}, {SEQUENCE} DESC"
         statements = [
-            # A null key is looked up, and slowly, only where there is one.
-            f"DELETE FROM {target} t USING ({staged}) s WHERE ({some_null(self, table.key)}) AND"
+            # A null key is looked up, and slowly, only where there is one: EXISTS is asked first, or the target would be
+            # read from end to end for every epoch.
+            f"DELETE FROM {target} t USING ({staged}) s WHERE EXISTS (SELECT FROM ({staged}) s WHERE"
+            f" {some_null(self, table.key)}) AND ({some_null(self, table.key)}) AND"
             f" {self._same(table.key, 'IS NOT DISTINCT FROM')}"
         ]
         if table.retracts:
