@@ -2,11 +2,12 @@
 
 Collected are files named `*.transcript.yaml`, and all YAML files below the directories that the setting
 `headrace_transcripts` names (relative to the root of the tests). The cases of a file run
-side by side, when the first of them is due.
+side by side, when the first of them is due; with pytest-xdist where `--dist` is `loadfile` or `loadscope`, else one by one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +81,7 @@ class TranscriptFile(pytest.File):
         return self._outcomes[item.name]
 
     def _chosen(self, item: TranscriptItem) -> list[TranscriptItem]:
-        if hasattr(self.config, "workerinput"):  # pytest-xdist: other workers may have the others
+        if not whole_files(self.config):
             return [item]
         items = [other for other in self.session.items if isinstance(other, TranscriptItem)]
         return [other for other in items if other.parent is self]
@@ -110,6 +111,16 @@ class TranscriptItem(pytest.Item):
         """Where the case stands."""
         line = self.case.where.split(":")[-2:-1]
         return self.path, int(line[0]) - 1 if line and line[0].isdigit() else None, self.name
+
+
+def whole_files(config: pytest.Config) -> bool:
+    """Whether this process runs all tests of a file; of pytest-xdist's workers others may have some of them.
+
+    A worker isn't told how tests are spread, but it knows the command line.
+    """
+    given: dict[str, Any] | None = getattr(config, "workerinput", None)
+    words = " ".join(given.get("mainargv", ())) if given else ""
+    return given is None or re.search(r"--dist[ =]load(file|scope)\b", words) is not None
 
 
 class TranscriptFailure(Exception):  # noqa: N818 - a result, not an error

@@ -5,6 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from headrace.testing.pytest_plugin import whole_files
 
 CASE = """
 name: %s
@@ -44,3 +49,20 @@ def test_the_plugin_does_not_load_spark() -> None:
     program = "import sys, headrace.testing.pytest_plugin; print('pyspark' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [
+        (None, True),
+        (["pytest", "-n", "2"], False),
+        (["pytest", "-n", "2", "--dist", "loadfile"], True),
+        (["pytest", "-n2", "--dist=loadscope"], True),
+        (["pytest", "-n2", "--dist=loadgroup"], False),
+    ],
+)
+def test_cases_run_side_by_side_where_a_process_has_the_whole_file(
+    words: list[str] | None, whole: bool
+) -> None:
+    config = SimpleNamespace() if words is None else SimpleNamespace(workerinput={"mainargv": words})
+    assert whole_files(config) is whole  # type: ignore[arg-type]
