@@ -1,13 +1,17 @@
-"""The examples that end in files: both twins give the expected rows, and so does Spark as a batch."""
+"""The examples that end in files give the expected rows, as a stream and as a batch.
+
+The twins of an example are the same plan (`test_every_example.py`), so one of them runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from examples_at_hand import Example, in_any_order, json_rows, rows_of
+from examples_at_hand import LANGUAGES, Example, in_any_order, json_rows, rows_of
 
 from headrace.connectors.files import Files
 from headrace.engine.frames import frame_of
@@ -23,9 +27,8 @@ def results() -> list[dict[str, Any]]:
     return json_rows(*Path("out").glob("*.json"), *Path("out").glob("[!._]*/*.json"))
 
 
-@pytest.mark.parametrize("language", ["py", "yaml"])
-@pytest.mark.parametrize("name", NAMES)
-def test_twin_gives_the_expected_rows(
+@pytest.mark.parametrize(("name", "language"), list(zip(NAMES, cycle(LANGUAGES), strict=False)))
+def test_stream_gives_the_expected_rows(
     name: str, language: str, example: Callable[[str], Example], spark: SparkSession
 ) -> None:
     example(name).run(language)

@@ -1,4 +1,4 @@
-"""Word count from a real TCP server: both twins end up with the expected counts."""
+"""Word count from a real TCP server ends up with the expected counts."""
 
 from __future__ import annotations
 
@@ -78,15 +78,13 @@ def until(running: Running, reached: Callable[[], bool]) -> None:
     pytest.fail("the counts didn't come")
 
 
-@pytest.mark.parametrize("language", ["py", "yaml"])
-def test_twin_counts_the_words(
-    language: str,
+def test_counts_the_words(
     example: Callable[[str], Example],
     server: LineServer,
     spark: SparkSession,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    graph, counts = at(server.port, example("word_count").pipeline(language).check())
+    graph, counts = at(server.port, example("word_count").pipeline("py").check())
     expected = json_rows(Path("expected.jsonl"))
     with start(graph, checkpoint="checkpoint") as running:
         until(running, lambda: _latest(counts.contents()) == _latest(expected))

@@ -33,7 +33,7 @@ def modules() -> list[str]:
         *(
             name
             for name in found
-            if not name.startswith(NEEDS_SPARK) and not name.endswith((".source", ".sink"))
+            if not f"{name}.".startswith(NEEDS_SPARK) and not name.endswith((".source", ".sink"))
         ),
     ]
 
