@@ -127,6 +127,27 @@ def test_the_next_run_goes_on_where_the_last_one_stopped_in_epochs_of_the_size_t
     assert [one.lag for one in client.lag("g")] == [0]
 
 
+def test_offsets_without_a_record_are_no_loss_and_end_no_epoch(
+    client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
+) -> None:
+    import confluent_kafka
+
+    name = topic()
+    producer = confluent_kafka.Producer({"bootstrap.servers": client.servers, "transactional.id": name})
+    producer.init_transactions(30)
+    for number in range(6):  # each transaction ends with a marker, which has an offset too
+        producer.begin_transaction()
+        producer.produce(name, json.dumps({"v": number}), partition=0)
+        producer.flush(30)
+        (producer.abort_transaction if number % 3 == 2 else producer.commit_transaction)(30)
+    sink = connect.memory()
+    pipeline = Pipeline("gaps")
+    source = connect.kafka(servers=client.servers, topic=name, max_per_batch=2)
+    pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
+    pipeline.run(once=True, checkpoint=tmp_path)
+    assert [row["v"] for row in sink.contents()] == [0, 1, 3, 4]
+
+
 def test_a_server_that_is_away_and_a_topic_that_is_not_there_are_told_at_once(
     spark: SparkSession, client: Client, topic: Topic
 ) -> None:

@@ -136,6 +136,8 @@ class ReadContext:
     format: Format | None
     directory: str
     """A directory that lasts as long as the checkpoint, for whatever the reader must remember."""
+    real_time: bool = False
+    """Whether rows are taken one by one as they come, which only Spark's own sources can."""
 
 
 class Listing(Protocol):

@@ -16,6 +16,7 @@ from headrace.connectors.base import Run, WriteMode, Writer
 from headrace.engine.balance import BalanceLog
 from headrace.engine.checkpoints import checkpoint_of, owes_a_batch
 from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
+from headrace.engine.expressions import POSITION
 from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
 from headrace.engine.rule_book import RuleBook
@@ -92,6 +93,8 @@ class Assembly:
         logs = {ref: self._read_log(ref, inputs) for ref in query.reads}
         trunk = Lowering(self.spark, self.graph, inputs, frames=logs)
         frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
+        if not tip.stateful and not query.hands_over:
+            frame = frame.drop(POSITION)  # the order of arrival is for stateful steps
         delivery = Delivery(self._branches(query, inputs), [])
         if tip.name in trunk.counts:
             delivery.counts, delivery.balance = trunk.counts[tip.name], BalanceLog(checkpoint, tip.name)

@@ -32,6 +32,7 @@ class StreamInputs:
         heartbeats: Heartbeats,
         *,
         speaks_for: Collection[str] = (),
+        real_time: bool = False,
     ) -> None:
         self.spark = spark
         self.pipeline = pipeline
@@ -42,6 +43,7 @@ class StreamInputs:
         self.rejects: dict[str, Rejects] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
         self._speaks_for = frozenset(speaks_for)
+        self._real_time = real_time
         self._tables: dict[str, DataFrame] = {}
         self._reading: list[tuple[str, Reader]] = []
 
@@ -88,9 +90,8 @@ class StreamInputs:
             table.unpersist()
 
     def _read(self, node: Source) -> DataFrame:
-        context = ReadContext(
-            self.pipeline, node.name, node.schema, node.format, str(self.directory / "sources" / node.name)
-        )
+        place = str(self.directory / "sources" / node.name)
+        context = ReadContext(self.pipeline, node.name, node.schema, node.format, place, self._real_time)
         reader = node.connector.reader()
         self._reading.append((node.name, reader))
         return reader.stream(self.spark, context)

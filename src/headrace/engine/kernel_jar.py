@@ -37,14 +37,14 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time a zip can hold: the same sourc
 
 @dataclass(frozen=True)
 class KernelSources:
-    """The kernel's Scala files and the Spark they are compiled for."""
+    """The kernel's Scala files, declarations in Java of what comes at run time, and the Spark they are compiled for."""
 
     root: Path
     spark_home: Path
 
     @property
     def files(self) -> tuple[Path, ...]:
-        return tuple(sorted(self.root.rglob("*.scala")))
+        return tuple(sorted(file for file in self.root.rglob("*") if file.suffix in (".scala", ".java")))
 
     @property
     def spark_version(self) -> str:

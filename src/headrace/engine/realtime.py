@@ -180,6 +180,7 @@ class RealTimeRunning(Running):
             self.directory.path,
             self._heartbeats,
             speaks_for=query.sources,
+            real_time=True,
         )
 
     def _begin(self, query: Query, batch: int) -> None:

@@ -14,7 +14,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import FAULTS, FrameSource, Node, Ref, Sink, Source
+from headrace.plan.nodes import (
+    FAULTS,
+    Drop,
+    FrameSource,
+    Node,
+    Ref,
+    Select,
+    Sink,
+    Source,
+    Where,
+    WithColumns,
+)
 
 REJECTS = "rejects"
 
@@ -171,10 +182,8 @@ class _Cutter:
 def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
     draft, logs = item
     tip = draft.tip
-    if not graph[tip.step].stateful and len(draft.sinks) == 1 and not draft.hands_over:
-        sink = graph[draft.sinks[0]]
-        if isinstance(sink, Sink) and not draft.owns_rejects:
-            tip = sink.input  # nobody else needs the rows before, so all of it can be one streaming plan
+    if not graph[tip.step].stateful and not draft.hands_over:
+        tip = _common(graph, draft) or tip
     return Query(
         draft.name,
         tip,
@@ -184,6 +193,22 @@ def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
         tuple(draft.hands_over),
         tuple(draft.owns_rejects),
         tuple(draft.speaks_for),
+    )
+
+
+def _common(graph: Graph, draft: _Draft) -> Ref | None:
+    """The output that all sinks of rows take, if it can be the trunk's: nobody needs the rows before it."""
+    inputs = {sink.input for name in draft.sinks if isinstance(sink := graph[name], Sink)}
+    of_rows = [ref for ref in inputs if not made_of_rejects(graph, ref)]
+    alone = len(draft.sinks) == 1 and not draft.owns_rejects
+    return of_rows[0] if len(of_rows) == 1 and (alone or _row_by_row(graph, of_rows[0])) else None
+
+
+def _row_by_row(graph: Graph, ref: Ref) -> bool:
+    """Whether all steps since the source look at one row at a time, so that a stream of them is as good as batches."""
+    node = graph[ref.step]
+    return isinstance(node, Source) or (
+        isinstance(node, Where | Select | WithColumns | Drop) and _row_by_row(graph, node.input)
     )
 
 

@@ -42,6 +42,15 @@ def test_a_stateless_pipeline_with_one_sink_is_one_query_up_to_the_sink() -> Non
     assert cut(pipeline) == {"tx": Query("tx", Ref("tx:where"), ("big",), ("tx",), speaks_for=("tx",))}
 
 
+def test_a_sink_of_rejects_beside_it_is_no_reason_to_end_the_query_earlier() -> None:
+    pipeline = Pipeline("p")
+    tx = payments(pipeline)
+    tx.where("amount > 5").write("big", files("big"))
+    tx.rejects.write("bad", files("bad"))
+    (query,) = cut(pipeline).values()
+    assert (query.tip, query.sinks, query.owns_rejects) == (Ref("tx:where"), ("big", "bad"), ("tx",))
+
+
 def test_several_stateless_sinks_of_one_source_share_its_query() -> None:
     pipeline = Pipeline("p")
     tx = payments(pipeline)

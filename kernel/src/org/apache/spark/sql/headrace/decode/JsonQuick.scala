@@ -5,7 +5,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -22,13 +21,12 @@ private[decode] trait QuickReader {
  * has the word. A task whose records keep being unusual stops trying.
  */
 private[decode] final class JsonQuick(root: QuickObject) {
-  private val scanner = new JsonScanner
   private var credit = JsonQuick.Credit
 
   def read(bytes: Array[Byte]): InternalRow =
     if (credit < 0 || bytes.length > JsonQuick.LongRecord) null
     else {
-      scanner.start(bytes)
+      val scanner = new JsonScanner(bytes) // not one for all records: to change an old object is dearer than a new one
       try {
         val row = root.readObject(scanner)
         if (!scanner.atEnd) throw Unusual
@@ -76,7 +74,7 @@ private[decode] object JsonQuick {
     case IntegerType => scanner => within(scanner.whole(), Int.MinValue, Int.MaxValue).toInt
     case ShortType => scanner => within(scanner.whole(), Short.MinValue, Short.MaxValue).toShort
     case ByteType => scanner => within(scanner.whole(), Byte.MinValue, Byte.MaxValue).toByte
-    case DoubleType => double
+    case DoubleType => scanner => double(scanner)
     case TimestampType => _.timestamp()
     case DateType => _.date()
     case decimal: DecimalType => decimalReader(decimal)
@@ -86,11 +84,11 @@ private[decode] object JsonQuick {
     case other => throw new IllegalArgumentException(s"no quick way to read ${other.sql}")
   }
 
-  private def within(value: Long, least: Long, most: Long): Long =
+  def within(value: Long, least: Long, most: Long): Long =
     if (value < least || value > most) throw Unusual else value
 
   /** Exact: both the digits and the power of ten have doubles of their own, and one division rounds once. */
-  private val double: QuickReader = scanner => {
+  def double(scanner: JsonScanner): Double = {
     val digits = scanner.digits()
     if (digits > Exact || digits < -Exact || scanner.fraction >= Powers.length) throw Unusual
     if (scanner.fraction == 0) digits.toDouble else digits / Powers(scanner.fraction)
@@ -108,6 +106,7 @@ private[decode] object JsonQuick {
 /** See [[JsonObject]], which it agrees with. */
 private[decode] final class QuickObject(schema: StructType) extends QuickReader {
   private val size = schema.length
+  private val kinds = schema.fields.map(field => JsonRow.kind(field.dataType))
   private val readers = schema.fields.map(field => JsonQuick.reader(field.dataType))
   private val required = schema.fields.indices.filterNot(schema(_).nullable).toArray
   private val plain = schema.fieldNames.map(UTF8String.fromString)
@@ -119,7 +118,7 @@ private[decode] final class QuickObject(schema: StructType) extends QuickReader 
 
   def readObject(scanner: JsonScanner): InternalRow = {
     scanner.expect('{')
-    val row = new GenericInternalRow(size)
+    val row = new JsonRow(scanner.bytes, kinds)
     if (!scanner.accept('}')) {
       var next = 0
       do {
@@ -127,7 +126,7 @@ private[decode] final class QuickObject(schema: StructType) extends QuickReader 
         scanner.expect(':')
         if (i < 0) scanner.skip(0)
         else {
-          row.update(i, readers(i).readOrNull(scanner))
+          if (scanner.acceptNull()) row.setNullAt(i) else row.read(i, scanner, readers(i))
           next = i + 1
         }
       } while (scanner.accept(','))

@@ -12,14 +12,8 @@ private[decode] object Unusual extends RuntimeException with NoStackTrace
  * of, without objects in between: text is a slice of the record, numbers and timestamps come from their digits.
  * Whatever is out of the ordinary, right or wrong, ends in [[Unusual]]; so this class needs no messages and no opinion.
  */
-final class JsonScanner {
-  private var bytes: Array[Byte] = _
+final class JsonScanner(val bytes: Array[Byte]) {
   private var at = 0
-
-  def start(record: Array[Byte]): Unit = {
-    bytes = record
-    at = 0
-  }
 
   /** Skips blanks and returns the byte that comes, without taking it; 0 at the end. */
   def peek(): Byte = {
@@ -60,6 +54,12 @@ final class JsonScanner {
 
   /** A text without escapes: the very bytes of the record. */
   def text(): UTF8String = {
+    val where = span()
+    UTF8String.fromBytes(bytes, (where >> 32).toInt, where.toInt)
+  }
+
+  /** Where a text without escapes stands: its first byte in the upper half, its length in the lower. */
+  def span(): Long = {
     val from = quotedStart()
     var ascii = true
     var b = next()
@@ -70,16 +70,16 @@ final class JsonScanner {
       } else if (b == '\\') throw Unusual
       b = next()
     }
-    val slice = UTF8String.fromBytes(bytes, from, at - 1 - from)
-    if (!ascii && !slice.isValid) throw Unusual
-    slice
+    val length = at - 1 - from
+    if (!ascii && !UTF8String.fromBytes(bytes, from, length).isValid) throw Unusual
+    from.toLong << 32 | length
   }
 
   /** A timestamp in the one usual spelling. */
   def timestamp(): Long = {
     peek()
     val from = at + 1
-    text()
+    span()
     usual(IsoTimestamp.parse(bytes, from, at - 1 - from))
   }
 
@@ -87,7 +87,7 @@ final class JsonScanner {
   def date(): Int = {
     peek()
     val from = at + 1
-    text()
+    span()
     usual(IsoTimestamp.parseDate(bytes, from, at - 1 - from)).toInt
   }
 
@@ -125,7 +125,7 @@ final class JsonScanner {
 
   /** Skips one value of any kind; it must be well formed. */
   def skip(depth: Int): Unit = peek() match {
-    case '"' => text()
+    case '"' => span()
     case '{' => skipAll('}', named = true, depth)
     case '[' => skipAll(']', named = false, depth)
     case 't' | 'f' => boolean()
@@ -139,7 +139,7 @@ final class JsonScanner {
     if (!accept(close)) {
       do {
         if (named) {
-          text()
+          span()
           expect(':')
         }
         skip(depth + 1)
