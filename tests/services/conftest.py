@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
+from servers import Server, started
 
 from headrace.connectors.kafka.client import Client
 from headrace.engine import kafka_server
@@ -31,6 +34,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_server.Cl
     running = kafka_server.running_cluster(place)  # a test may have started it again
     if running is not None:
         running.stop(patience=10)
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Callable[[str], Server]]:
+    """A PostgreSQL and a MariaDB, each started when somebody first asks for it."""
+    with ExitStack() as running:
+        yield cache(lambda kind: running.enter_context(started(kind)))
 
 
 @pytest.fixture(scope="session")

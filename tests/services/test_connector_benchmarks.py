@@ -10,7 +10,6 @@ from benchmarks import connectors, harness, topics
 from benchmarks.connectors.cases import CASES
 from benchmarks.connectors.setting import Setting
 from benchmarks.engines.taken import ALL, Taken, measured
-from servers import started
 
 from headrace.connectors.kafka.client import Client
 
@@ -57,15 +56,15 @@ def test_both_ways_from_kafka_to_kafka_write_the_same_records(spark, given, brok
     assert ours[0].count('"v":') == 1
 
 
-def test_upserts_reach_postgres_one_by_one_and_by_headrace(spark, given):
+def test_upserts_reach_postgres_one_by_one_and_by_headrace(spark, given, servers):
     _, sides = sides_on_spark("postgres")
-    with started("postgres") as server:
-        for side in (sides[0], sides[-1]):
-            connectors.measure(replace(side, share=1), replace(given, database=server.url))
-        tables = [
-            server.sql(f"SELECT k, v, ts, note FROM {name} ORDER BY k, ts")
-            for name in ("row_by_row", "by_headrace")
-        ]
+    server = servers("postgres")
+    for side in (sides[0], sides[-1]):
+        connectors.measure(replace(side, share=1), replace(given, database=server.url))
+    tables = [
+        server.sql(f"SELECT k, v, ts, note FROM {name} ORDER BY k, ts")
+        for name in ("row_by_row", "by_headrace")
+    ]
 
     keys = [[(k, ts) for k, _, ts, _ in rows] for rows in tables]
     assert keys[0] == keys[1]

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -77,12 +77,10 @@ def faults(server: Any, name: str, work: Path, writer: following.Writer) -> dict
     }
 
 
-def test_killed_while_somebody_writes(tmp_path: Path) -> None:
-    from servers import started as server_of
-
-    with server_of("postgres") as server:
-        writer = killed(server, "sample", tmp_path, ["changes.created"], kills=1)
-        assert faults(server, "sample", tmp_path, writer) == dict.fromkeys(SINKS, (0, 0))
+def test_killed_while_somebody_writes(tmp_path: Path, servers: Callable[[str], Any]) -> None:
+    server = servers("postgres")
+    writer = killed(server, "sample", tmp_path, ["changes.created"], kills=1)
+    assert faults(server, "sample", tmp_path, writer) == dict.fromkeys(SINKS, (0, 0))
     assert min(writer.visits, writer.done["delete"], epochs(tmp_path)) > 4
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,11 +92,8 @@ def epochs(work: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def bench(client: Client) -> Iterator[Bench]:
-    from servers import started
-
-    with started("postgres") as postgres, started("mysql") as mysql:
-        yield Bench(client, postgres, mysql)
+def bench(client: Client, servers: Callable[[str], Any]) -> Bench:
+    return Bench(client, servers("postgres"), servers("mysql"))
 
 
 def test_killed_between_steps_every_sink_holds_every_row_once(bench: Bench, tmp_path: Path) -> None:

@@ -1,26 +1,18 @@
-"""A PostgreSQL and a MariaDB that the tests of this directory share, each test with a table of its own."""
+"""What tests of databases share: a PostgreSQL and a MariaDB, each test with a table of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from functools import cache
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
-from servers import KINDS, Server, started
+from servers import KINDS, Server
 
 from headrace.connectors.base import ReadContext, Run
 from headrace.formats import Schema
 
 _numbers = count()
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Callable[[str], Server]]:
-    with ExitStack() as running:
-        yield cache(lambda kind: running.enter_context(started(kind)))
 
 
 @pytest.fixture(params=sorted(KINDS))
