@@ -24,28 +24,31 @@ def sources(tmp_path: Path) -> KernelSources:
     return KernelSources(root, ours.spark_home)
 
 
-def test_the_jar_is_made_again_when_a_source_changes(sources: KernelSources, tmp_path: Path) -> None:
+def test_the_jar_is_made_again_when_a_source_changes_and_warnings_are_told(
+    sources: KernelSources, tmp_path: Path
+) -> None:
+    """The same sources give the same bytes; strictly, a warning is an error. One test: every compilation takes seconds."""
     jar = tmp_path / "kernel.jar"
     said: list[str] = []
     build(sources, jar, said.append)
     assert read_properties(jar) == {"digest": sources.digest, "spark": sources.spark_version}
     assert said[0] == f"kernel: compiling 1 Scala files for Spark {sources.spark_version}"
+    again = build(sources, tmp_path / "again.jar", said.append)
+    assert again.read_bytes() == jar.read_bytes()
 
-    (sources.root / "More.scala").write_text("package org.apache.spark.sql.headrace\nobject More\n")
+    text = "package org.apache.spark.sql.headrace\nimport java.util.Properties\nobject More\n"
+    (sources.root / "More.scala").write_text(text)
     build(sources, jar, said.append)
     assert read_properties(jar)["digest"] == sources.digest
     with zipfile.ZipFile(jar) as archive:
         assert "org/apache/spark/sql/headrace/More.class" in archive.namelist()
+    assert any("More.scala:2: warning: Unused import" in line for line in said)
 
     count = len(said)
     build(sources, jar, said.append)
     assert len(said) == count
-
-
-def test_the_same_sources_give_the_same_bytes(sources: KernelSources, tmp_path: Path) -> None:
-    first = build(sources, tmp_path / "first.jar", lambda line: None)
-    second = build(sources, tmp_path / "second.jar", lambda line: None)
-    assert first.read_bytes() == second.read_bytes()
+    with pytest.raises(SetupError, match="Unused import"):
+        build(sources, jar, said.append, force=True, strict=True)
 
 
 def test_a_source_that_does_not_compile_is_shown_with_its_line(
@@ -59,12 +62,3 @@ def test_a_source_that_does_not_compile_is_shown_with_its_line(
     assert "Bad.scala:2: error: not found: value missing" in text
     assert text.endswith("hint: mend it, then: make kernel")
     assert not (tmp_path / "kernel.jar").exists()
-
-
-def test_a_warning_is_told_and_strictly_an_error(sources: KernelSources, tmp_path: Path) -> None:
-    (sources.root / "Odd.scala").write_text("import java.util.Properties\nobject Odd\n")
-    said: list[str] = []
-    build(sources, tmp_path / "kernel.jar", said.append)
-    assert any("Odd.scala:1: warning: Unused import" in line for line in said)
-    with pytest.raises(SetupError, match="Unused import"):
-        build(sources, tmp_path / "kernel.jar", said.append, force=True, strict=True)
