@@ -39,8 +39,7 @@ lint: $(READY)
 unit: $(READY)
 	$(RUN)/pytest -q -n 2 tests/unit
 
-test: lint servers ## all tests, with coverage; what CI runs
-	$(RUN)/python -m headrace.engine.kernel_jar --strict
+test: lint kernel servers ## all tests, with coverage; what CI runs
 	$(RUN)/pytest tests -n 2 --dist loadfile --no-loadscope-reorder --durations=15 --cov=headrace --cov-report=term:skip-covered
 
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results

@@ -1,4 +1,4 @@
-"""From pip alone: with the machine's Java hidden, the kernel compiles and a stateful query runs."""
+"""From pip alone: with the machine's Java hidden, the kernel compiles, without a warning, and a stateful query runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.engine.kernel_jar import build, checkout_sources, read_properties
 from headrace.engine.session import open_session
 
 directory = Path(sys.argv[1])
-jar = build(checkout_sources(), directory / "kernel.jar", lambda line: None)
+jar = build(checkout_sources(), directory / "kernel.jar", lambda line: None, strict=True)
 spark = open_session(master="local[1]", log_directory=directory)
 (directory / "in").mkdir()
 (directory / "in" / "words.txt").write_text("a\\nb\\na\\n")
