@@ -11,6 +11,8 @@ import pkgutil
 import sys
 from pathlib import Path
 
+from benchmarks.topics import ended_by_sigterm
+
 NOT_BENCHMARKS = {"__main__", "cpu_meter", "engines", "harness", "nowhere", "topics"}
 
 
@@ -25,7 +27,8 @@ def main() -> None:
             raise SystemExit(
                 f"there is no benchmark `{name}`. Known: {', '.join(set(known) - NOT_BENCHMARKS)}"
             )
-        importlib.import_module(f"benchmarks.{name}").main()
+        with ended_by_sigterm():  # what a benchmark has started ends with it
+            importlib.import_module(f"benchmarks.{name}").main()
 
 
 if __name__ == "__main__":

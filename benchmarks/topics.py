@@ -81,7 +81,7 @@ def kafka(place: Path | None = None) -> Iterator[str]:
     # Old events must not be cleaned away: their times are of 2026.
     settings = {"log.retention.ms": "-1"}
     with (
-        _ended_by_sigterm(),
+        ended_by_sigterm(),
         tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as fleeting,
     ):
         directory = (place or Path(fleeting)).absolute()
@@ -94,7 +94,7 @@ def kafka(place: Path | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
+def ended_by_sigterm() -> Iterator[None]:
     """SIGTERM raises SystemExit in the block instead of ending the process where it stands."""
 
     def leave(number: int, frame: object) -> None:

@@ -16,8 +16,10 @@ from typing import Any
 from headrace import Pipeline, connect
 from headrace.connectors.postgres_changes.record import Record
 
-MOST = 200
-"""How many transactions are enough."""
+EACH = 60
+"""How many transactions somebody does for each run: some before it reads, some while it does."""
+PAUSE = 0.15
+"""Seconds between two transactions."""
 FIRST = 50
 """How many orders are there before anything is followed."""
 CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
@@ -26,7 +28,7 @@ CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 def build(url: str, name: str, work: Path) -> Pipeline:
     """The pipeline over the tables of a name."""
     pipeline = Pipeline(name)
-    changes = connect.postgres_changes(url=url, table=f"{name}_orders", max_per_batch=300)
+    changes = connect.postgres_changes(url=url, table=f"{name}_orders", max_per_batch=100)
     orders = pipeline.read("orders", changes, schema="id bigint, v bigint")
     orders.write("copy", connect.postgres(url=url, table=f"{name}_copy", key="id"))
     history = orders.select("id", "v", op="change.op", lsn="change.lsn")
@@ -47,6 +49,7 @@ class Writer:
         self._record = work / "checkpoint" / "sources" / "orders"
         self.done: Counter[str] = Counter()
         self.visits = 0
+        self._most = 0
         self._chance = random.Random(seed)
         self._ended = threading.Event()
         server.sql(f"CREATE TABLE {name}_orders (id bigint PRIMARY KEY, v bigint)")
@@ -62,22 +65,25 @@ class Writer:
         self._ended.set()
         self._thread.join()
 
+    def more(self) -> None:
+        """A run begins, and is to have something to read."""
+        self._most += EACH
+
     def _work(self) -> None:
         with closing(self.server.connect()) as connection:
-            number = 1000
-            while not self._ended.wait(0.1) and number < 1000 + MOST:
-                if not Record.read(self._record).made:
-                    continue
-                number += 1
-                with connection.transaction():
-                    self._transact(connection, number)
+            number = 0
+            while not self._ended.wait(PAUSE):
+                if number < self._most and Record.read(self._record).made:
+                    number += 1
+                    with connection.transaction():
+                        self._transact(connection, 1000 + number)
 
     def _transact(self, connection: Any, number: int) -> None:
-        orders, some = f"{self.name}_orders", self._chance.randrange(5)
+        orders, some = f"{self.name}_orders", self._chance.randrange(7 * 11)
         done = {
-            "insert": f"INSERT INTO {orders} SELECT i, {number} FROM generate_series({number}00, {number}00 + {some}) i",
-            "update": f"UPDATE {orders} SET v = {number} WHERE id % 7 = {some}",
-            "delete": f"DELETE FROM {orders} WHERE id % 11 = {some}",
+            "insert": f"INSERT INTO {orders} SELECT i, {number} FROM generate_series({number}00, {number}00 + {some % 5}) i",
+            "update": f"UPDATE {orders} SET v = {number} WHERE id % 7 = {some % 7}",
+            "delete": f"DELETE FROM {orders} WHERE id % 11 = {some % 11}",
         }
         for op in self._chance.sample(sorted(done), 2):
             self.done[op] += connection.execute(done[op]).rowcount
