@@ -106,6 +106,7 @@ def test_reading_is_for_throughput_and_of_committed_records_if_nothing_else_is_s
     )
     quick = properties.reading(kafka(fetch="latency", on_data_loss="continue", isolation="uncommitted"))
     assert "kafka.max.poll.records" not in quick
+    assert quick["kafka.retry.backoff.ms"] == "10"
     assert (quick["failOnDataLoss"], quick["kafka.isolation.level"]) == ("false", "read_uncommitted")
     assert properties.subscription(kafka(topic=None, assign={"a": [1, 0]})) == {"assign": '{"a": [0, 1]}'}
     assert properties.subscription(kafka(topic=None, topics=["a", "b"])) == {"subscribe": "a,b"}

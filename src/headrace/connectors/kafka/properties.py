@@ -24,6 +24,9 @@ _FETCH = {
 _QUICK = _FETCH | {"max.poll.records": "1000"}
 """The kernel's reader asks often at little cost, and of so many the bytes are still in the processor's cache when decoded."""
 
+_SOON = {"retry.backoff.ms": "10"}
+"""For latency: a consumer that has just been given its place looks again after this time, where Kafka's 100 ms would be felt."""
+
 _LOGINS = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -83,7 +86,7 @@ def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
 
 def reading(options: Kafka, *, quick: bool = False) -> dict[str, str]:
     """The options of Spark's reader or of the kernel's, the quick one, but for where it starts."""
-    fetch = (_QUICK if quick else _FETCH) if options.fetch == "throughput" else {}
+    fetch = (_QUICK if quick else _FETCH) if options.fetch == "throughput" else _SOON
     ours = {"isolation.level": f"read_{options.isolation}"}
     given = {
         "includeHeaders": str("headers" in options.metadata).lower(),
