@@ -59,8 +59,9 @@ picture: $(READY) ## draw the README's picture again, from a real run of the dem
 pictures: kernel ## draw the time lines of the documentation again, from docs/transcripts
 	$(RUN)/python docs/_making/timelines.py
 
-matrix: kernel ## every window, trigger, mode and disorder through Spark; what passed goes on the reference's page
+matrix: kernel ## every window and every pattern in every mode and disorder through Spark; what passed goes on the reference's pages
 	$(RUN)/python -m tests.support.matrix kernel batch spark
+	$(RUN)/python -m tests.support.pattern_matrix kernel batch spark
 
 kernel: $(READY) ## compile the Scala kernel, if it changed
 	@$(RUN)/python -m headrace.engine.kernel_jar

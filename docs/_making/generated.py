@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads a hook as a lone 
 from commands import cli_page
 from matrix import pages as matrix_pages
 from options import connectors_page, formats_page
+from pattern_matrix import pages as pattern_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages to those that were found on disk."""
-    made = {path: page() for path, page in PAGES.items()} | matrix_pages()
+    made = {path: page() for path, page in PAGES.items()} | matrix_pages() | pattern_pages()
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     return files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:
@@ -98,7 +98,7 @@ def pages() -> dict[str, str]:
     }
 
 
-def mark_of(cell: Cell, outcomes: Outcomes) -> str:
+def mark_of(cell: Any, outcomes: Outcomes) -> str:
     """What became of a cell: `failed` if any way failed, `passed` if Spark's passed."""
     found = {way: outcomes.of(cell, way) for way in get_args(Way)}
     if "failed" in found.values():

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.support.matrix.cells import cells
+from tests.support.pattern_matrix.runs import PATTERNS
 
 import headrace
 from headrace import formats, testing
@@ -135,6 +136,14 @@ def test_every_mark_of_the_matrix_leads_to_its_transcript(site: Path) -> None:
     refusals = set(re.findall(r'class="refused" href="#([\w-]+)"', page))
     assert refusals
     assert [anchor for anchor in refusals if f'id="{anchor}"' not in page] == []
+
+
+def test_every_mark_of_the_matrix_of_patterns_leads_to_its_transcript(site: Path) -> None:
+    page = (site / "reference/pattern-matrix/index.html").read_text()
+    links = re.findall(r'<a class="\w+" href="(\w+)/#([\w-]+)"', page)
+    assert len(links) == len(set(links)) == len(PATTERNS.allowed)
+    found = {name: (site / "reference/pattern-matrix" / name / "index.html").read_text() for name, _ in links}
+    assert [(name, anchor) for name, anchor in links if f'id="{anchor}"' not in found[name]] == []
 
 
 def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:

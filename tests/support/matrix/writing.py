@@ -39,7 +39,7 @@ def case_of(cell: Cell) -> str:
         "pipeline:",
         *(f"  {name}: {flow(part)}" for name, part in content["pipeline"].items()),
         "script:",
-        *(f"  - {_line(line)}" for line in content["script"]),
+        *(f"  - {line_of(line)}" for line in content["script"]),
     ]
     return "\n".join(lines) + "\n"
 
@@ -75,7 +75,7 @@ def step_of(cell: Cell) -> dict[str, Any]:
 
 def stream_of(disorder: str) -> Iterator[str]:
     """A stream as lines of a script, with every column."""
-    return (_line(_done(line, ("x", "kind"))) for line in STREAMS[disorder])
+    return (line_of(_done(line, ("x", "kind"))) for line in STREAMS[disorder])
 
 
 def flow(value: Any) -> str:
@@ -133,7 +133,7 @@ def _row(row: Row, looked_at: tuple[str, ...]) -> dict[str, Any]:
     return {"k": row.k, "v": row.v, **{name: getattr(row, name) for name in looked_at}, "ts": row.ts}
 
 
-def _line(line: Mapping[str, Any]) -> str:
+def line_of(line: Mapping[str, Any]) -> str:
     """A line of a script as text; rows that are expected stand one on a line if they are several."""
     [(word, content)] = line.items()
     if word != "expect" or sum(map(len, content.values())) <= 1:

@@ -1,0 +1,134 @@
+"""The matrix of patterns: what the transcripts of tests/transcripts/pattern_matrix show, and what came of each."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from matrix import MARKS, SAID, mark_of
+from tests.support.matrix.runs import Outcomes
+from tests.support.pattern_matrix.cells import (
+    CONTIGUITIES,
+    DISORDERS,
+    QUANTIFIERS,
+    SKIPS,
+    Cell,
+    Quantifier,
+    cells,
+)
+from tests.support.pattern_matrix.runs import PATTERNS
+from tests.support.pattern_matrix.streams import STREAMS
+from tests.support.pattern_matrix.writing import case_of, stream_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def pages() -> dict[str, str]:
+    """All pages, by their path."""
+    return {"reference/pattern-matrix.md": matrix_page()} | {
+        f"reference/pattern-matrix/{quantifier.file}.md": quantifier_page(quantifier)
+        for quantifier in QUANTIFIERS
+    }
+
+
+def matrix_page() -> str:
+    """The table of all cells."""
+    outcomes = Outcomes(PATTERNS)
+    marked = {cell.name: mark_of(cell, outcomes) for cell in cells()}
+    return "\n".join(
+        [
+            "---\nhide: [toc]\n---",
+            "# The matrix of patterns",
+            "",
+            "Every pattern is `s`, followed by `a` with a quantifier, and then `b`: in each way it can follow, with every skip and "
+            f"order of rows: {len(list(cells())):,} cells. {len(PATTERNS.allowed):,} of them are transcripts whose expected rows come "
+            "from a small matcher in Python that knows no states; the rest the plan refuses, and a test reads why. One in "
+            "eleven runs without a query in every test run, a killed one of each quantifier through Spark; `make matrix` runs the "
+            "whole table both ways.",
+            "",
+            f"In each block the rows are the skips {', '.join(f'`{skip}`' for skip in SKIPS)}, and the columns are rows in order, out "
+            "of order, late, and late with the run killed three times. A mark leads to its transcript.",
+            "",
+            *_legend([marked[cell.name] for cell in PATTERNS.allowed]),
+            "",
+            *_table(marked),
+            "",
+            "## What is refused",
+            "",
+            *sorted(
+                {
+                    f"- {cell.quantifier.name}, then {cell.contiguity}: {cell.refusal}"
+                    for cell in cells()
+                    if cell.refusal
+                }
+            ),
+            "",
+            "## The streams",
+            "",
+            "All cells are fed the same rows, in four ways.",
+            "",
+            *_streams(),
+            "",
+        ]
+    )
+
+
+def quantifier_page(quantifier: Quantifier) -> str:
+    """The transcripts of one quantifier, each under an anchor."""
+    shown = [
+        "---\nsearch: {exclude: true}\nhide: [toc]\n---",
+        f"# The matrix of patterns: {quantifier.name}",
+        "",
+        "[Back to the whole matrix](../pattern-matrix.md)",
+        "",
+    ]
+    for cell in cells(quantifier):
+        if not cell.refusal:
+            heading = f"{cell.contiguity} / {cell.skip} / {cell.disorder}"
+            shown.append(
+                f'<div class="cell"><h3 id="{cell.anchor}">{escape(heading)}</h3>'
+                f"<pre><code>{escape(case_of(cell), quote=False)}</code></pre></div>\n"
+            )
+    return "\n".join(shown)
+
+
+def _legend(marks: list[str]) -> Iterator[str]:
+    for mark, sign in MARKS.items():
+        if mark in marks:
+            yield (
+                f'- <span class="matrix"><a class="{mark or "unknown"}">{sign}</a></span> {SAID[mark]}: {marks.count(mark):,}'
+            )
+
+
+def _table(marked: dict[str, str]) -> Iterator[str]:
+    yield '<div class="matrix"><table class="marks">'
+    heads = "".join(f"<th>{contiguity.replace('_', '_<wbr>')}</th>" for contiguity in CONTIGUITIES)
+    yield f"<thead><tr><th></th>{heads}</tr></thead><tbody>"
+    for quantifier in QUANTIFIERS:
+        blocks = "".join(f"<td>{_block(contiguity, quantifier, marked)}</td>" for contiguity in CONTIGUITIES)
+        yield f'<tr><th><a href="{quantifier.file}/">{escape(quantifier.name)}</a></th>{blocks}</tr>'
+    yield "</tbody></table></div>"
+
+
+def _block(contiguity: str, quantifier: Quantifier, marked: dict[str, str]) -> str:
+    """The marks of a contiguity and a quantifier, or the word refused."""
+    if refusal := Cell(contiguity, quantifier, SKIPS[0], DISORDERS[0]).refusal:
+        return f'<a class="refused" href="#what-is-refused" title="{escape(refusal)}">refused</a>'
+    lines = [[Cell(contiguity, quantifier, skip, disorder) for disorder in DISORDERS] for skip in SKIPS]
+    return "<br>".join("".join(_mark(cell, marked[cell.name]) for cell in line) for line in lines)
+
+
+def _mark(cell: Cell, mark: str) -> str:
+    told = escape(f"{cell.name}: {SAID[mark]}")
+    return (
+        f'<a class="{mark or "unknown"}" href="{cell.quantifier.file}/#{cell.anchor}" '
+        f'title="{told}" aria-label="{told}">{MARKS[mark]}</a>'
+    )
+
+
+def _streams() -> Iterator[str]:
+    for name in STREAMS:
+        yield from (f"**{name.capitalize()}**", "", "```yaml")
+        yield from (f"- {line}" for line in stream_of(name))
+        yield from ("```", "")

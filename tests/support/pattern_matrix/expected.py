@@ -1,0 +1,53 @@
+"""What a cell must give in all: the model of patterns, told the cell's stream. A death changes nothing: that is what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.support.matrix.streams import Watermark
+from tests.support.pattern_matrix.cells import WITHIN, Cell
+from tests.support.pattern_matrix.streams import Line, Row, Rows
+from tests.support.patterns_model import Model, run_of
+from tests.support.patterns_model import Row as Lettered
+
+KEYS = ("p", "q")
+Outputs = dict[str, list[dict[str, Any]]]
+
+
+def told(cell: Cell, stream: Sequence[Line]) -> Outputs:
+    """The matches, and the rows that came too late for one."""
+    taken, late = _judged(stream)
+    found = [match for key in KEYS for match in _matches(cell, key, [row for row in taken if row.k == key])]
+    return {"out": found, "out.late": late}
+
+
+def _judged(stream: Sequence[Line]) -> tuple[list[Row], list[dict[str, Any]]]:
+    """The rows that are matched, and the late ones as they are given out."""
+    mark, taken, late = None, [], []
+    for line in stream:
+        mark = int(line.at) if isinstance(line, Watermark) else mark
+        for row in line.rows if isinstance(line, Rows) else ():
+            if row.ts is not None and (mark is None or row.ts >= mark):
+                taken.append(row)
+            else:
+                late.append(_late(row, mark))
+    return taken, late
+
+
+def _late(row: Row, mark: int | None) -> dict[str, Any]:
+    by = None if row.ts is None or mark is None else mark - row.ts
+    reason = "no_event_time" if row.ts is None else "too_late"
+    return {"k": row.k, "v": row.v, "late_by": by, "window": None, "watermark": mark, "reason": reason}
+
+
+def _matches(cell: Cell, key: str, rows: list[Row]) -> list[dict[str, Any]]:
+    own = sorted(rows, key=lambda row: row.ts or 0)
+    lettered = tuple(Lettered(row.ts or 0, row.letter) for row in own)
+    word, _, step = cell.skip.rstrip(")").partition("(")
+    chosen = run_of(Model(cell.model, lettered, WITHIN).paths(), word, step)
+    return [
+        {"k": key}
+        | {name: [own[place].v for taken, place in path if taken == name] for name in ("s", "a", "b")}
+        for path in chosen
+    ]

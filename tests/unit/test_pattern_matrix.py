@@ -1,0 +1,49 @@
+"""The matrix of patterns on disk is the one that is generated, its refusals say why, and no cell of it is silent."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.pattern_matrix.cells import QUANTIFIERS, Cell, Quantifier, cells
+from tests.support.pattern_matrix.expected import told
+from tests.support.pattern_matrix.streams import STREAMS
+from tests.support.pattern_matrix.writing import case_of, content_of, path_of, text_of
+
+from headrace.errors import HeadraceError
+from headrace.testing.transcript import read_case
+
+REFUSED = [cell for cell in cells() if cell.refusal and cell.disorder == "in order"]
+
+
+@pytest.mark.parametrize("quantifier", QUANTIFIERS, ids=lambda quantifier: quantifier.file)
+def test_files_are_those_that_are_generated(quantifier: Quantifier) -> None:
+    assert path_of(quantifier).read_text() == text_of(quantifier), "python -m tests.support.pattern_matrix"
+
+
+@pytest.mark.parametrize("quantifier", QUANTIFIERS, ids=lambda quantifier: quantifier.file)
+def test_a_case_is_read_from_a_file_as_the_tests_read_it(quantifier: Quantifier) -> None:
+    """Tests take cases from what their text is made of; of each file one is read as YAML to show that it is the same."""
+    cell = next(cell for cell in cells(quantifier) if cell.disorder == "killed")
+    assert read_case(case_of(cell)).graph == read_case(content_of(cell)).graph
+
+
+@pytest.mark.parametrize("cell", REFUSED, ids=lambda cell: cell.name.removesuffix(" / in order"))
+def test_a_cell_that_the_plan_refuses_says_why(cell: Cell) -> None:
+    with pytest.raises(HeadraceError) as caught:
+        read_case(content_of(cell))
+    assert cell.refusal in str(caught.value)
+    assert "make two patterns of it" in str(caught.value)
+
+
+def test_every_cell_matches_something_and_quantifiers_differ() -> None:
+    silent = [c.name for c in cells() if not c.refusal and not told(c, STREAMS[c.disorder])["out"]]
+    assert silent == []
+    plain = [c for c in cells() if (c.contiguity, c.skip, c.disorder) == ("followed_by", "none", "in order")]
+    results = {c.quantifier.name: str(told(c, STREAMS[c.disorder])["out"]) for c in plain}
+    assert len(set(results.values())) == len(QUANTIFIERS)
+
+
+def test_a_death_changes_nothing_of_what_is_expected() -> None:
+    for cell in cells():
+        if cell.disorder == "killed":
+            late = Cell(cell.contiguity, cell.quantifier, cell.skip, "late")
+            assert told(cell, STREAMS["killed"]) == told(late, STREAMS["late"])
