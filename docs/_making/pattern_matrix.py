@@ -43,9 +43,9 @@ def matrix_page() -> str:
             "",
             "Every pattern is `s`, followed by `a` with a quantifier, and then `b`: in each way it can follow, with every skip and "
             f"order of rows: {len(list(cells())):,} cells. {len(PATTERNS.allowed):,} of them are transcripts whose expected rows come "
-            "from a small matcher in Python that knows no states; the rest the plan refuses, and a test reads why. One in "
-            "eleven runs without a query in every test run, a killed one of each quantifier through Spark; `make matrix` runs the "
-            "whole table both ways.",
+            "from a small matcher in Python that knows no states; the rest the plan refuses, and a test reads why. Some of "
+            "everything, one cell in three, runs without a query in every test run; `make matrix` runs the whole table, "
+            "also through Spark.",
             "",
             f"In each block the rows are the skips {', '.join(f'`{skip}`' for skip in SKIPS)}, and the columns are rows in order, out "
             "of order, late, and late with the run killed three times. A mark leads to its transcript.",

@@ -3,7 +3,11 @@
 Rows of one key are a list in order. A path is the rows taken so far, each as (step, place in the list). An element goes on
 from the last of them: `next` to the one after it, `followed_by` to the first that will do, `followed_by_any` to any that
 will do. What must not come in between goes along as *bans*: of a `not_followed_by`, of `until` between two repeats, and after
-a greedy step of its own rows, because it would have taken them.
+a greedy step of its own rows, because it would have taken them: until the next row is taken if what follows must come, else,
+as in Flink, for one row only.
+
+A group that might come once more is left, as in Flink, at each row that it passes over: what follows it looks for its own
+rows from there on, so the same rows can be found in several ways, and each of them is a match.
 """
 
 from __future__ import annotations
@@ -57,13 +61,16 @@ Element = Step | Group
 
 @dataclass(frozen=True)
 class Bans:
-    """Letters of rows that must not lie before the next row of a match, and of those that must not be it."""
+    """Letters of rows that must not lie before the next row of a match, be it, or come right after the last one."""
 
     between: str = ""
     itself: str = ""
+    at_once: str = ""
+    since: int | None = None
+    """From which row on they hold, and the next one is looked for; None for the row after the last one taken."""
 
-    def plus(self, between: str, itself: str = "") -> Bans:
-        return Bans(self.between + between, self.itself + itself)
+    def plus(self, between: str = "", itself: str = "", at_once: str = "") -> Bans:
+        return Bans(self.between + between, self.itself + itself, self.at_once + at_once, self.since)
 
 
 Way = tuple[Path, Bans]
@@ -85,8 +92,8 @@ class Model:
     within: int | None = None
 
     def paths(self) -> list[Path]:
-        every = (path for path, _ in self._through(self.elements, ((), Bans())) if path)
-        return [path for path in every if self._in_time(path)]
+        every = self._through(self.elements, ((), Bans()))
+        return [path for path, bans in every if path and bans.since is None and self._in_time(path)]
 
     def _through(self, elements: Sequence[Element], way: Way) -> Iterator[Way]:
         """The ways through a sequence, from where a way is."""
@@ -94,35 +101,48 @@ class Model:
             yield way
             return
         head, rest = elements[0], elements[1:]
-        following = rest[0].letters if rest and rest[0].verb == "not_followed_by" else ""  # type: ignore[union-attr]
-        for on in self._past(head, following, way):
+        for on in self._past(head, rest, way):
             yield from self._through(rest, on)
 
-    def _past(self, element: Element, following: str, way: Way) -> Iterator[Way]:
-        """The ways past one element; rows with `following` letters must not come once it has begun."""
+    def _past(self, element: Element, rest: Sequence[Element], way: Way) -> Iterator[Way]:
+        """The ways past one element, which `rest` follows."""
         path, bans = way
         if element.verb == "not_followed_by":
             yield path, bans.plus(element.letters)  # type: ignore[union-attr]
         elif element.verb == "not_next":
-            after = path[-1][1] + 1
-            if after < len(self.rows) and not self._has(after, element.letters):  # type: ignore[union-attr]
+            after = _after(way)
+            banned = bans.at_once + element.letters  # type: ignore[union-attr]
+            if after < len(self.rows) and not self._has(after, banned):
                 yield path, bans
         else:
-            yield from self._repeated(element, following, way)
+            yield from self._repeated(element, rest, way)
 
-    def _repeated(self, element: Element, following: str, way: Way) -> Iterator[Way]:
-        own = element.letters if isinstance(element, Step) and element.greedy else ""
+    def _repeated(self, element: Element, rest: Sequence[Element], way: Way) -> Iterator[Way]:
+        following = rest[0].letters if rest and rest[0].verb == "not_followed_by" else ""  # type: ignore[union-attr]
+        own = _own(element, rest)
         if element.optional or element.least == 0:
-            yield way[0], way[1].plus(own, own)
+            yield way[0], way[1].plus(*own)
         taken = [(way, 0)]
         while taken:
             so_far, times = taken.pop()
             verb = element.verb if times == 0 else element.repeats
             for longer, bans in self._once(element, verb, so_far):
                 if times + 1 >= element.least:
-                    yield longer, bans.plus(own, own)
-                if element.most is None or times + 1 < element.most:
+                    yield longer, bans.plus(*own)
+                more = element.most is None or times + 1 < element.most
+                if more and times + 1 >= element.least and isinstance(element, Group):
+                    yield from self._left_later(element, (longer, bans))
+                if more:
                     taken.append(((longer, bans.plus(element.until + following)), times + 1))
+
+    def _left_later(self, group: Group, way: Way) -> Iterator[Way]:
+        """The ways out of a group that has passed over rows before another round that it might have begun."""
+        path, bans = way
+        for place in range(_after(way), len(self.rows) - 1):
+            own = group.repeats == "followed_by" and self._has(place, group.steps[0].letters)
+            if group.repeats == "next" or own:
+                return
+            yield path, replace(bans, since=place + 1)
 
     def _once(self, element: Element, verb: str, way: Way) -> Iterator[Way]:
         if isinstance(element, Group):
@@ -134,12 +154,14 @@ class Model:
             yield (*path, (element.name, place)), Bans()
 
     def _places(self, verb: str, letters: str, path: Path, bans: Bans) -> list[int]:
-        after = path[-1][1] + 1 if path else 0
+        after = _after((path, bans))
         fitting = [place for place in range(after, len(self.rows)) if self._has(place, letters)]
         if path and verb == "next":
             fitting = [place for place in fitting if place == after]
         if path and verb == "followed_by":
             fitting = fitting[:1]
+        if after < len(self.rows) and self._has(after, bans.at_once):
+            return []
         return [
             place
             for place in fitting
@@ -153,6 +175,23 @@ class Model:
     def _in_time(self, path: Path) -> bool:
         took = self.rows[path[-1][1]].time - self.rows[path[0][1]].time
         return self.within is None or took < self.within
+
+
+def _after(way: Way) -> int:
+    """The first row that the next one of a match can be."""
+    path, bans = way
+    if bans.since is not None:
+        return bans.since
+    return path[-1][1] + 1 if path else 0
+
+
+def _own(element: Element, rest: Sequence[Element]) -> tuple[str, str, str]:
+    """What a greedy step bans after it: between, as the next row taken, and right after it."""
+    if isinstance(element, Group) or not element.greedy:
+        return "", "", ""
+    after = next((one for one in rest if one.verb != "not_followed_by"), None)
+    passing = after is not None and (after.verb == "not_next" or after.optional or after.least == 0)
+    return ("", "", element.letters) if passing else (element.letters, element.letters, "")
 
 
 def run_of(all_paths: Sequence[Path], skip: str, step: str = "") -> list[Path]:

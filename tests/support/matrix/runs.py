@@ -92,7 +92,7 @@ class Outcomes:
         found = self._found.get(cell.name, {})
         return found.get(way, "") if found.get("case") == fingerprint(cell, self._table) else ""
 
-    def note(self, cell: Any, way: Way, outcome: Outcome) -> None:
+    def note(self, cell: Any, way: Way, outcome: Any) -> None:
         if self._found.get(cell.name, {}).get("case") != fingerprint(cell, self._table):
             self._found[cell.name] = {"case": fingerprint(cell, self._table)}
         self._found[cell.name][way] = "passed" if outcome.passed else "failed"
