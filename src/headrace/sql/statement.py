@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.sql.clause import MatchRecognize, read_clause
-from headrace.sql.inputs import Chosen, read_input
+from headrace.sql.inputs import Chosen, Input, read_input
 from headrace.sql.tokens import Reader, Token, tokens_of
 
 
@@ -44,6 +44,7 @@ def cut(query: str, *, where: str) -> Cut | None:
             reader.tokens[places[1]], "a second MATCH_RECOGNIZE in one query", "make a step of each"
         )
     given = read_input(reader, places[0])
+    _refuse_with(reader, given)
     reader.i = places[0] + 1
     reader.need("(")
     inside = reader.inside()
@@ -52,6 +53,17 @@ def cut(query: str, *, where: str) -> Cut | None:
     name = f"`{given.table}`" if given.end - given.begin > len(given.table) + 1 else given.table
     rest = query[: given.begin] + name + _blank(query[given.begin + len(name) : end]) + query[end:]
     return Cut(clause, given.table, rest, reader.tokens[places[0]].at, given.chosen)
+
+
+def _refuse_with(reader: Reader, given: Input) -> None:
+    """Refuse a clause over a table of WITH: what it is over must be a stream, whose rows have their time and place."""
+    tokens = reader.tokens
+    for i, token in enumerate(tokens[:-3]):
+        defines = token.says("WITH", ",") and tokens[i + 2].says("AS") and tokens[i + 3].says("(")
+        if defines and tokens[i + 1].name.lower() == given.table.lower():
+            over = next(t for t in tokens if t.at >= given.begin and t.names and t.name == given.table)
+            hint = f"make a step `{given.table}` of that query, or write it in place: FROM (select ...) MATCH_RECOGNIZE (...)"
+            reader.refuse(over, f"MATCH_RECOGNIZE over `{given.table}`, a table of WITH", hint)
 
 
 def _is_clause(tokens: list[Token], i: int) -> bool:

@@ -169,6 +169,8 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern (A", "column 33: `(` is never closed", "add `)`"),
         ("select * from t match_recognize (pattern (A))) x match_recognize (pattern (B))",
          "a second MATCH_RECOGNIZE in one query", "make a step of each"),
+        ("with u as (select 1), t as (select v from tx)\nselect * from t match_recognize (pattern (A))",
+         "at line 2, column 15: MATCH_RECOGNIZE over `t`, a table of WITH", "make a step `t` of that query"),
         ("select * from (values 1) match_recognize (pattern (A))",
          "column 16: MATCH_RECOGNIZE is over a stream, or a choice of one's columns and rows, got `values`", "a step of its own"),
         ("select * from t match_recognize (pattern (A) pattern (B))", "PATTERN is there already", "once"),
