@@ -43,8 +43,8 @@ final class Layout(
   val carried: Seq[Attribute] = kind match {
     case _: Trailing =>
       val row = visible.toSeq.map(input(_))
-      val given = names.toSet + "window" + "pane"
-      (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => given(a.name))
+      val ours = names.toSet + "window" + "pane"
+      (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => ours(a.name))
     case _ => keys
   }
 
