@@ -45,6 +45,7 @@ class Heartbeats:
         self._run = run
         self._fixed = frozenset(fixed)
         self._delays: dict[str, int] = {}
+        self._jvm.Watermark.generated(spark._jsparkSession)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -75,7 +76,7 @@ class Heartbeats:
 
     def beat(self, step: str, watermark_ms: int) -> None:
         """Move the watermark of a step's source to this time, from the next batch on."""
-        self._jvm.raiseTo(self._name(step), watermark_ms + self._delays[step] // 1000)
+        self._jvm.Heartbeat.raiseTo(self._name(step), watermark_ms + self._delays[step] // 1000)
 
     def end(self) -> None:
         """Move every watermark past all rows."""
@@ -85,7 +86,7 @@ class Heartbeats:
     def forget(self) -> None:
         """Let the driver forget how far the heartbeats were; checkpoints know."""
         for step in self._delays:
-            self._jvm.forget(self._name(step))
+            self._jvm.Heartbeat.forget(self._name(step))
 
     def _with_watermark(
         self, frame: DataFrame, node: EventTime | ClockTime, marked: str, wakes: bool
@@ -100,7 +101,7 @@ class Heartbeats:
 
     @property
     def _jvm(self) -> Any:
-        return self._spark._jvm.org.apache.spark.sql.headrace.time.Heartbeat  # type: ignore[union-attr]
+        return self._spark._jvm.org.apache.spark.sql.headrace.time  # type: ignore[union-attr]
 
 
 def without_beats(frame: DataFrame, time: str) -> DataFrame:
