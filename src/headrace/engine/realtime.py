@@ -10,6 +10,7 @@ The outputs of a step with state leave it as tagged rows; each becomes a record 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -53,6 +54,8 @@ SETTINGS = {
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
 }
 JAVA = "spark.driver.extraJavaOptions"
+JAVA_READS = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
+"""Variables of the environment from which a JVM takes options too."""
 MEMORY = "spark.driver.memory"
 COLLECTING = "-XX:+UseG1GC -Xmn128m -XX:G1HeapRegionSize=8m -XX:MetaspaceSize=256m"
 """In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the JVM then looks for
@@ -246,10 +249,10 @@ def _settings(graph: Graph, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _collecting(conf: Mapping[str, str]) -> dict[str, str]:
-    """How the JVM's memory is kept clean, unless the user's own options say so."""
+    """How the JVM's memory is kept clean, unless the user's own options say so: with two collectors none starts."""
     said = conf.get(JAVA, "")
-    if "GC" in said:
-        return {JAVA: said}
+    if any("GC" in options for options in (said, *(os.environ.get(name, "") for name in JAVA_READS))):
+        return {JAVA: said} if said else {}
     memory = conf.get(MEMORY, "1g")
     return {MEMORY: memory, JAVA: f"-Xms{memory} {COLLECTING} {said}".strip()}
 

@@ -14,11 +14,12 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def settings_of(
-    monkeypatch: pytest.MonkeyPatch, conf: dict[str, str], running: bool = False
+    monkeypatch: pytest.MonkeyPatch, conf: dict[str, str], running: bool = False, tools: str = ""
 ) -> dict[str, str]:
     pipeline = Pipeline("p")
     rows = pipeline.read("tx", connect.kafka(servers="s", topic="t"), format="json", schema="k string")
     rows.write("out", connect.kafka(servers="s", topic="u"))
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", tools)
     monkeypatch.setattr(realtime, "active_session", lambda: object() if running else None)
     return realtime._settings(pipeline.check(), conf)
 
@@ -44,6 +45,7 @@ def test_the_users_memory_and_options_are_kept_with_ours(monkeypatch: pytest.Mon
 def test_a_collector_of_the_users_choice_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = {"spark.driver.extraJavaOptions": "-XX:+UseZGC"}
     assert settings_of(monkeypatch, theirs) == theirs
+    assert settings_of(monkeypatch, {}, tools="-XX:+UseSerialGC") == {}
 
 
 def test_a_jvm_that_runs_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
