@@ -83,13 +83,18 @@ private final class Fetched(val params: JMap[String, Object], val partition: Top
   private def fetch(): Boolean = {
     fetching = true
     val before = position
+    records = JCollections.emptyList[Record]
     taken = 0
     try {
-      records = consumer.poll(timeout).records(partition)
-      if (records.isEmpty) position = consumer.position(partition)
+      // The consumer may be past the last record already, behind a marker: at the topic's end a poll would wait in vain.
+      position = math.max(before, consumer.position(partition))
+      if (position == before) {
+        records = consumer.poll(timeout).records(partition)
+        if (records.isEmpty) position = consumer.position(partition)
+      }
       fetching = false
     } catch {
-      case _: OffsetOutOfRangeException => records = JCollections.emptyList[Record]
+      case _: OffsetOutOfRangeException => // what is to be read is gone
     }
     !records.isEmpty || position > before
   }
