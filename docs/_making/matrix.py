@@ -26,7 +26,7 @@ from tests.support.matrix.streams import STREAMS  # noqa: E402
 from tests.support.matrix.writing import case_of, stream_of  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 MARKS = {"passed": "✓", "kernel": "○", "failed": "✗", "": "·"}
 SAID = {
@@ -42,7 +42,6 @@ def matrix_page() -> str:
     outcomes = Outcomes()
     marked = {cell.name: mark_of(cell, outcomes) for cell in cells()}
     allowed = [cell for cell in cells() if not cell.refusal]
-    counts = {mark: sum(marked[cell.name] == mark for cell in allowed) for mark in MARKS}
     return "\n".join(
         [
             "---\nhide: [toc]\n---",
@@ -53,7 +52,10 @@ def matrix_page() -> str:
             "the rest the plan refuses, and a test reads why. All run without a query in every test run, "
             "a sample of them through Spark; `make matrix` runs the whole table through Spark.",
             "",
-            *_legend(counts),
+            "In each block the rows are the modes discarding, accumulating and retracting, and the columns are rows in order, out of",
+            "order, late, and late with the run killed three times. A mark leads to its transcript.",
+            "",
+            *legend([marked[cell.name] for cell in allowed]),
             "",
             *_table(marked),
             "",
@@ -66,7 +68,7 @@ def matrix_page() -> str:
             "All cells are fed the same rows, in four ways. Rows that a kind of window doesn't look at more closely have only "
             "key, value and time.",
             "",
-            *_streams(),
+            *streams(STREAMS, stream_of),
             "",
         ]
     )
@@ -106,41 +108,51 @@ def mark_of(cell: Any, outcomes: Outcomes) -> str:
     return "passed" if found["spark"] else "kernel" if found["kernel"] else ""
 
 
-def _legend(counts: dict[str, int]) -> Iterator[str]:
-    yield "In each block the rows are the modes discarding, accumulating and retracting, and the columns are rows in order, out of"
-    yield "order, late, and late with the run killed three times. A mark leads to its transcript."
-    yield ""
-    for mark, count in counts.items():
-        if count:
-            yield f'- <span class="matrix"><a class="{mark or "unknown"}">{MARKS[mark]}</a></span> {SAID[mark]}: {count:,}'
+def legend(marks: list[str]) -> Iterator[str]:
+    """What each of these marks means, and how many of it there are."""
+    for mark, sign in MARKS.items():
+        if count := marks.count(mark):
+            yield f'- <span class="matrix"><a class="{mark or "unknown"}">{sign}</a></span> {SAID[mark]}: {count:,}'
+
+
+def table(heads: list[str], rows: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    """A table of blocks of marks: a head for each column, and for each row its name and a block for each column."""
+    yield '<div class="matrix"><table class="marks">'
+    yield f"<thead><tr><th></th>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead><tbody>"
+    for name, blocks in rows:
+        yield f"<tr><th>{name}</th>{''.join(f'<td>{block}</td>' for block in blocks)}</tr>"
+    yield "</tbody></table></div>"
+
+
+def block(lines: Iterable[Iterable[Any]], file: str, marked: dict[str, str]) -> str:
+    """The marks of some cells, line by line; each leads to its transcript in the page `file`."""
+    return "<br>".join("".join(_mark(cell, file, marked[cell.name]) for cell in line) for line in lines)
 
 
 def _table(marked: dict[str, str]) -> Iterator[str]:
-    yield '<div class="matrix"><table class="marks">'
-    heads = "".join(f'<th><a href="{kind.file}/">{_breakable(kind.name)}</a></th>' for kind in KINDS)
-    yield f"<thead><tr><th></th>{heads}</tr></thead><tbody>"
-    for trigger in TRIGGERS:
-        blocks = "".join(f"<td>{_block(kind, trigger, marked)}</td>" for kind in KINDS)
-        yield f"<tr><th>{_breakable(trigger.name)}</th>{blocks}</tr>"
-    yield "</tbody></table></div>"
+    heads = [f'<a href="{kind.file}/">{_breakable(kind.name)}</a>' for kind in KINDS]
+    return table(
+        heads,
+        (
+            (_breakable(trigger.name), [_block(kind, trigger, marked) for kind in KINDS])
+            for trigger in TRIGGERS
+        ),
+    )
 
 
 def _block(kind: Kind, trigger: Trigger, marked: dict[str, str]) -> str:
     """The twelve marks of a window and a trigger, or the word refused."""
     if refusal := Cell(kind, trigger, MODES[0], DISORDERS[0]).refusal:
         return f'<a class="refused" href="#{_anchor(refusal)}" title="{escape(refusal)}">refused</a>'
-    lines = []
-    for mode in MODES:
-        row = [Cell(kind, trigger, mode, disorder) for disorder in DISORDERS]
-        lines.append("".join(_mark(cell, marked[cell.name]) for cell in row))
-    return "<br>".join(lines)
+    lines = [[Cell(kind, trigger, mode, disorder) for disorder in DISORDERS] for mode in MODES]
+    return block(lines, kind.file, marked)
 
 
-def _mark(cell: Cell, mark: str) -> str:
-    told = f"{cell.name}: {SAID[mark]}"
+def _mark(cell: Any, file: str, mark: str) -> str:
+    told = escape(f"{cell.name}: {SAID[mark]}")
     return (
-        f'<a class="{mark or "unknown"}" href="{cell.kind.file}/#{cell.anchor}" '
-        f'title="{escape(told)}" aria-label="{escape(told)}">{MARKS[mark]}</a>'
+        f'<a class="{mark or "unknown"}" href="{file}/#{cell.anchor}" '
+        f'title="{told}" aria-label="{told}">{MARKS[mark]}</a>'
     )
 
 
@@ -169,8 +181,9 @@ def _anchor(refusal: str) -> str:
     return "refused-" + "-".join(refusal.split()[:3])
 
 
-def _streams() -> Iterator[str]:
-    for name in STREAMS:
+def streams(names: Iterable[str], stream_of: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """The streams that cells are fed, each as lines of a script."""
+    for name in names:
         yield f"**{name.capitalize()}**"
         yield ""
         yield "```yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from matrix import MARKS, SAID, mark_of
+from matrix import block, legend, mark_of, streams, table
 from tests.support.matrix.runs import Outcomes
 from tests.support.pattern_matrix.cells import (
     CONTIGUITIES,
@@ -50,7 +50,7 @@ def matrix_page() -> str:
             f"In each block the rows are the skips {', '.join(f'`{skip}`' for skip in SKIPS)}, and the columns are rows in order, out "
             "of order, late, and late with the run killed three times. A mark leads to its transcript.",
             "",
-            *_legend([marked[cell.name] for cell in PATTERNS.allowed]),
+            *legend([marked[cell.name] for cell in PATTERNS.allowed]),
             "",
             *_table(marked),
             "",
@@ -68,7 +68,7 @@ def matrix_page() -> str:
             "",
             "All cells are fed the same rows, in four ways.",
             "",
-            *_streams(),
+            *streams(STREAMS, stream_of),
             "",
         ]
     )
@@ -93,22 +93,18 @@ def quantifier_page(quantifier: Quantifier) -> str:
     return "\n".join(shown)
 
 
-def _legend(marks: list[str]) -> Iterator[str]:
-    for mark, sign in MARKS.items():
-        if mark in marks:
-            yield (
-                f'- <span class="matrix"><a class="{mark or "unknown"}">{sign}</a></span> {SAID[mark]}: {marks.count(mark):,}'
-            )
-
-
 def _table(marked: dict[str, str]) -> Iterator[str]:
-    yield '<div class="matrix"><table class="marks">'
-    heads = "".join(f"<th>{contiguity.replace('_', '_<wbr>')}</th>" for contiguity in CONTIGUITIES)
-    yield f"<thead><tr><th></th>{heads}</tr></thead><tbody>"
-    for quantifier in QUANTIFIERS:
-        blocks = "".join(f"<td>{_block(contiguity, quantifier, marked)}</td>" for contiguity in CONTIGUITIES)
-        yield f'<tr><th><a href="{quantifier.file}/">{escape(quantifier.name)}</a></th>{blocks}</tr>'
-    yield "</tbody></table></div>"
+    heads = [contiguity.replace("_", "_<wbr>") for contiguity in CONTIGUITIES]
+    return table(
+        heads,
+        (
+            (
+                f'<a href="{quantifier.file}/">{escape(quantifier.name)}</a>',
+                [_block(contiguity, quantifier, marked) for contiguity in CONTIGUITIES],
+            )
+            for quantifier in QUANTIFIERS
+        ),
+    )
 
 
 def _block(contiguity: str, quantifier: Quantifier, marked: dict[str, str]) -> str:
@@ -116,19 +112,4 @@ def _block(contiguity: str, quantifier: Quantifier, marked: dict[str, str]) -> s
     if refusal := Cell(contiguity, quantifier, SKIPS[0], DISORDERS[0]).refusal:
         return f'<a class="refused" href="#what-is-refused" title="{escape(refusal)}">refused</a>'
     lines = [[Cell(contiguity, quantifier, skip, disorder) for disorder in DISORDERS] for skip in SKIPS]
-    return "<br>".join("".join(_mark(cell, marked[cell.name]) for cell in line) for line in lines)
-
-
-def _mark(cell: Cell, mark: str) -> str:
-    told = escape(f"{cell.name}: {SAID[mark]}")
-    return (
-        f'<a class="{mark or "unknown"}" href="{cell.quantifier.file}/#{cell.anchor}" '
-        f'title="{told}" aria-label="{told}">{MARKS[mark]}</a>'
-    )
-
-
-def _streams() -> Iterator[str]:
-    for name in STREAMS:
-        yield from (f"**{name.capitalize()}**", "", "```yaml")
-        yield from (f"- {line}" for line in stream_of(name))
-        yield from ("```", "")
+    return block(lines, quantifier.file, marked)

@@ -6,7 +6,9 @@ windows that close by count, by a jump of `x` and by `kind`, a second key, and l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class End:
 
 
 Line = Rows | Watermark | Advance | Kill | End
+_Line = TypeVar("_Line")
 
 ROWS = {
     row.v: row
@@ -129,11 +132,10 @@ LATE: tuple[Line, ...] = (
 )
 
 
-def _killed() -> tuple[Line, ...]:
-    """The late stream, with three deaths: in an epoch, between two, and in the epoch of the late rows."""
-    deaths = {2: Kill(before_commit=True), 4: Kill(), 9: Kill(before_commit=True)}
+def killed(stream: tuple[_Line, ...], deaths: Mapping[int, Kill]) -> tuple[_Line | Kill, ...]:
+    """The stream with deaths, each after the line of its number."""
     return tuple(
-        line for i, given in enumerate(LATE) for line in (given, *([deaths[i]] if i in deaths else []))
+        line for i, given in enumerate(stream) for line in (given, *([deaths[i]] if i in deaths else []))
     )
 
 
@@ -141,5 +143,6 @@ STREAMS: dict[str, tuple[Line, ...]] = {
     "in order": IN_ORDER,
     "out of order": OUT_OF_ORDER,
     "late": LATE,
-    "killed": _killed(),
+    # in an epoch, between two, and in the epoch of the late rows
+    "killed": killed(LATE, {2: Kill(before_commit=True), 4: Kill(), 9: Kill(before_commit=True)}),
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.support.matrix.cells import KINDS, Cell, Kind, cells
 from tests.support.matrix.expected import Outputs, told
-from tests.support.matrix.streams import STREAMS, Advance, End, Kill, Line, Row, Rows
+from tests.support.matrix.streams import STREAMS, Advance, End, Kill, Line, Row, Rows, Watermark
 
 DIRECTORY = Path(__file__).parents[2] / "transcripts" / "matrix"
 TYPES = {"x": "double", "kind": "string"}
@@ -33,7 +33,11 @@ def text_of(kind: Kind) -> str:
 
 def case_of(cell: Cell) -> str:
     """A cell as the text of a case."""
-    content = content_of(cell)
+    return text_of_case(content_of(cell))
+
+
+def text_of_case(content: Mapping[str, Any]) -> str:
+    """A case as text: each part of its pipeline and each line of its script on a line."""
     lines = [
         f"name: {content['name']}",
         "pipeline:",
@@ -122,6 +126,12 @@ def _done(line: Line, looked_at: tuple[str, ...]) -> dict[str, Any]:
             return {"rows": {"s": [_row(row, looked_at) for row in rows]}}
         case Advance(by):
             return {"advance": f"{by} seconds"}
+    return without_rows(line)
+
+
+def without_rows(line: Kill | End | Watermark) -> dict[str, Any]:
+    """A line that every matrix has, as a line of a script."""
+    match line:
         case Kill(before_commit):
             return {"restart": {"kill": "before_commit"} if before_commit else "kill"}
         case End():

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.matrix.cells import DISORDERS
 from tests.support.patterns_model import Element, Group, Step
 
 WITHIN = 14
@@ -49,7 +50,6 @@ QUANTIFIERS = (
     Quantifier("group", _MORE, _LOOP, group=True),
 )
 SKIPS = ("none", "past_last", "to_next", "to_first(a)", "to_last(a)")
-DISORDERS = ("in order", "out of order", "late", "killed")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.support.matrix.streams import End, Kill, Watermark
+from tests.support.matrix.streams import End, Kill, Watermark, killed
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,10 @@ LATE: tuple[Line, ...] = (
 )
 
 
-def _killed() -> tuple[Line, ...]:
-    """The late stream with three deaths: in an epoch, between two, and in an epoch that has late rows."""
-    deaths = {0: Kill(before_commit=True), 4: Kill(), 10: Kill(before_commit=True)}
-    return tuple(
-        line for i, given in enumerate(LATE) for line in (given, *([deaths[i]] if i in deaths else []))
-    )
-
-
 STREAMS: dict[str, tuple[Line, ...]] = {
     "in order": IN_ORDER,
     "out of order": OUT_OF_ORDER,
     "late": LATE,
-    "killed": _killed(),
+    # in an epoch, between two, and in an epoch that has late rows
+    "killed": killed(LATE, {0: Kill(before_commit=True), 4: Kill(), 10: Kill(before_commit=True)}),
 }

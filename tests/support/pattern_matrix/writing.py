@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.matrix.streams import End, Kill
-from tests.support.matrix.writing import flow, line_of
+from tests.support.matrix.writing import line_of, text_of_case, without_rows
 from tests.support.pattern_matrix.cells import QUANTIFIERS, WITHIN, Cell, Quantifier, cells
 from tests.support.pattern_matrix.expected import told
 from tests.support.pattern_matrix.streams import STREAMS, Line, Rows
@@ -38,15 +37,7 @@ def text_of(quantifier: Quantifier) -> str:
 
 def case_of(cell: Cell) -> str:
     """A cell as the text of a case."""
-    content = content_of(cell)
-    lines = [
-        f"name: {content['name']}",
-        "pipeline:",
-        *(f"  {name}: {flow(part)}" for name, part in content["pipeline"].items()),
-        "script:",
-        *(f"  - {line_of(line)}" for line in content["script"]),
-    ]
-    return "\n".join(lines) + "\n"
+    return text_of_case(content_of(cell))
 
 
 def content_of(cell: Cell) -> dict[str, Any]:
@@ -75,11 +66,6 @@ def _script(cell: Cell) -> Iterator[dict[str, Any]]:
 
 
 def _done(line: Line) -> dict[str, Any]:
-    match line:
-        case Rows(rows):
-            return {"rows": {"s": [{"k": r.k, "v": r.v, "letter": r.letter, "ts": r.ts} for r in rows]}}
-        case Kill(before_commit):
-            return {"restart": {"kill": "before_commit"} if before_commit else "kill"}
-        case End():
-            return {"end": True}
-    return {"watermark": {"s": line.at}}
+    if isinstance(line, Rows):
+        return {"rows": {"s": [{"k": r.k, "v": r.v, "letter": r.letter, "ts": r.ts} for r in line.rows]}}
+    return without_rows(line)

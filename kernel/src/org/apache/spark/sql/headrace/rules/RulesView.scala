@@ -49,7 +49,6 @@ private final class RulesReader(step: RulesStep) extends InOrderReader(step) {
       }
     }
 
-
   private def partial(key: Row, rule: InForce, one: Partial, complete: Boolean): Row = {
     val steps = rule.rule.spec.steps
     val matched = new LinkedRows(one.last, steps.size)
