@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.connectors.base import Run, WriteMode, Writer
 from headrace.engine.balance import BalanceLog
-from headrace.engine.checkpoints import checkpoint_of, owes_a_batch
-from headrace.engine.delivery import Delivery, Outlet, watermark_in_force
+from headrace.engine.checkpoints import checkpoint_of, owes_a_batch, watermark_in_force
+from headrace.engine.delivery import Delivery, Outlet
 from headrace.engine.expressions import POSITION
 from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
@@ -152,7 +152,7 @@ class Assembly:
             ref,
             log.writer(),
             run,
-            lambda frame, epoch: log.with_beat(frame, watermark_in_force(built.checkpoint / "spark", epoch)),
+            lambda frame, epoch: log.with_beat(frame, watermark_in_force(built.checkpoint, epoch)),
             of_rejects=made_of_rejects(self.graph, ref),
             every_epoch=True,
         )

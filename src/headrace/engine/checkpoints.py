@@ -65,7 +65,15 @@ def owes_a_batch(checkpoint: Path) -> bool:
     if begun_last is None:
         return False
     after = int(_entry(commits / str(begun_last)).get("nextBatchWatermarkMs", 0))
-    return after > int(_entry(offsets / str(begun_last)).get("batchWatermarkMs", 0))
+    return after > watermark_in_force(checkpoint, begun_last)
+
+
+def watermark_in_force(checkpoint: Path, epoch: int) -> int:
+    """The watermark, in milliseconds, under which an epoch is computed; 0 is none yet.
+
+    Spark writes it down before the epoch begins, so it is there whoever runs the epoch, and however often.
+    """
+    return int(_entry(checkpoint / "spark" / "offsets" / str(epoch))["batchWatermarkMs"])
 
 
 def queries_with_state(graph: Graph, directory: Path, step: str | None = None) -> list[Query]:

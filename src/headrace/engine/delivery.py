@@ -8,10 +8,8 @@ ledger is passed over. ARCHITECTURE.md walks through every place a run can die.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Run, Staged, Writer
@@ -159,12 +157,3 @@ class Drained(Exception):  # noqa: N818 - not an error: how a run ends between t
 def consume(batch: DataFrame) -> None:
     """Compute every row and keep none: Spark commits the state of a batch only if all of it was read."""
     batch.write.format("noop").mode("overwrite").save()
-
-
-def watermark_in_force(checkpoint: Path, epoch: int) -> int:
-    """The watermark, in milliseconds, under which an epoch is computed; 0 is none yet.
-
-    Spark writes it down before the epoch begins, so it is there whoever runs the epoch, and however often.
-    """
-    log = (checkpoint / "offsets" / str(epoch)).read_text().splitlines()
-    return int(json.loads(log[1])["batchWatermarkMs"])
