@@ -26,6 +26,9 @@ def draw(
     step: Annotated[
         str, typer.Option("--step", metavar="NAME", help="Which step, if there are several.")
     ] = "",
+    rule: Annotated[
+        str, typer.Option("--rule", metavar="ID", help="Only this rule, where a table has the patterns.")
+    ] = "",
 ) -> None:
     """Draw a case as a time line: what fires when. Or draw the patterns of a pipeline.
 
@@ -37,14 +40,15 @@ def draw(
 
     - `headrace draw late.transcript.yaml -o late.svg`
     - `headrace draw cases.yaml --case "fires again" -o again.svg`
-    - `headrace draw fraud.yaml -o patterns.svg`: a state diagram for each `match`
+    - `headrace draw fraud.yaml -o patterns.svg`: a state diagram for each `match`, and for each rule of a table
+    - `headrace draw fraud.yaml --rule small_then_large`
     """
     if not file.is_file():
         raise LoadError("there is no such file", where=str(file), hint=f"it is looked for in {Path.cwd()}")
     target = output or file.with_name(
         f"{file.name.removesuffix(file.suffix).removesuffix('.transcript')}.svg"
     )
-    picture = _patterns(file, step) if _is_pipeline(file) else _cases(file, case, step)
+    picture = _patterns(file, step, rule) if _is_pipeline(file) else _cases(file, case, step)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(picture, encoding="utf-8")
     say(f"wrote {target}", "good")
@@ -63,18 +67,9 @@ def _cases(file: Path, case: str, step: str) -> str:
     return drawn(file, case=case, step=step)
 
 
-def _patterns(file: Path, step: str) -> str:
+def _patterns(file: Path, step: str, rule: str) -> str:
     from headrace.cli.loading import load_one
-    from headrace.plan.nodes import Match
-    from headrace.plan.pattern_diagram import diagram_of, pattern_of
+    from headrace.cli.patterns_drawn import diagrams_of
     from headrace.plan.pattern_svg import svg_of
 
-    graph = load_one(file, None).check()
-    found = [pattern_of(graph, step)] if step else graph.of(Match)
-    if not found:
-        raise LoadError(
-            "there is nothing to draw: no step has a `match`",
-            where=str(file),
-            hint="time lines are drawn of cases, such as late.transcript.yaml",
-        )
-    return svg_of([diagram_of(node) for node in found])
+    return svg_of(diagrams_of(load_one(file, None).check(), step, rule, where=str(file)))

@@ -24,6 +24,10 @@ def why(
     step: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this step; all with a pattern if not said.")
     ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Only this rule, where a table has the patterns; all if not said."),
+    ] = None,
     rows: Annotated[
         int, typer.Option(metavar="N", min=1, help="Tell of so many of the key's last rows.")
     ] = 5,
@@ -44,10 +48,14 @@ def why(
     with the conditions it was tested for, whether they held, and on which values. Reads only; a running pipeline may be
     asked. Starts Spark.
 
+    Where the patterns come from a table of rules, each rule in force answers, by id and version. Of rules that the key's
+    last rows have not begun only the very last row is told; --rule tells all of one.
+
     For example:
 
     - `headrace why fraud.yaml --key 4711`
     - `headrace why fraud.py --step small_then_large --key card=4711 --key country=FI --rows 20`
+    - `headrace why fraud.py --key 4711 --rule small_then_large`
     - `headrace why fraud.py --key 4711 --json`
     """
     from headrace.cli.loading import load_one
@@ -56,10 +64,12 @@ def why(
 
     graph = load_one(file, pipeline).check()
     directory = checkpoint or Path(".headrace") / graph.name
-    answers = why_of(graph, directory, key=key or [], step=step, rows=rows, read_input=not no_input)
+    answers = why_of(
+        graph, directory, key=key or [], step=step, rule=rule, rows=rows, read_input=not no_input
+    )
     if json:
         steps = [answer.as_json() for answer in answers]
         show_json({"pipeline": graph.name, "checkpoint": str(directory), "steps": steps})
         return
     for answer in answers:
-        show_lines(lines_of(answer))
+        show_lines(lines_of(answer, whole=rule is not None))

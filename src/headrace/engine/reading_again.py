@@ -15,7 +15,7 @@ from headrace.engine.matching import Declared
 from headrace.engine.spark_says import spark_says
 from headrace.errors import HeadraceError
 from headrace.plan.facts import by_clock, is_timed
-from headrace.plan.nodes import FrameSource, Match, Source
+from headrace.plan.nodes import FrameSource, Match, MatchRules, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,10 +56,9 @@ def read_again(spark: SparkSession, graph: Graph, query: Query, directory: Path)
     with CantBeReadAgain.for_sparks_errors():
         logs = {ref: _log(graph, directory, ref).rows(spark) for ref in query.reads}
         frame = Lowering(spark, graph, BatchInputs(spark, graph.name), frames=logs).frame(node.input)
-        if not isinstance(node, Match):
-            return frame
-        computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
-        return Declared(node, ()).over(frame.withColumns(computed))
+        if isinstance(node, Match | MatchRules):
+            frame = frame.withColumns({hidden_key(n): column(key) for n, key in node.keys if key != n})
+        return Declared(node, ()).over(frame) if isinstance(node, Match) else frame
 
 
 def _refuse_unreplayable(source: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,15 @@ class Edition:
         """As the kernel takes it."""
         return json.dumps({"number": self.number, "rules": [asdict(rule) for rule in self.rules]})
 
+    @property
+    def held(self) -> frozenset[int]:
+        """The serial numbers of its rules."""
+        return frozenset(rule.serial for rule in self.rules)
+
+    def alone(self, rule: RuleInForce) -> Edition:
+        """The same with one rule of it."""
+        return replace(self, rules=(rule,))
+
 
 class RuleLog:
     """The editions of one step's rules."""
@@ -91,6 +100,10 @@ class RuleLog:
     def at(self, epoch: int) -> Edition | None:
         """The rules of an epoch, as far as it is known."""
         return next((edition for edition in reversed(self._editions) if edition.epoch <= epoch), None)
+
+    def began(self, rule: RuleInForce) -> int:
+        """The epoch from which on a version of a rule has been in force; below 1 for the first of all."""
+        return next((edition.epoch for edition in self._editions if rule.serial in edition.held), -1)
 
     def add(self, edition: Edition) -> None:
         """Write an edition down for good, before anything is done by it."""

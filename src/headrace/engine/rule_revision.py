@@ -11,6 +11,7 @@ from headrace.errors import PlanError, Problem
 
 if TYPE_CHECKING:
     from headrace.documents.rules import Rule, Rules
+    from headrace.engine.rule_checks import RuleChecks
     from headrace.engine.rule_step import RuleStep
     from headrace.engine.rule_tables import RuleTable
 
@@ -21,7 +22,7 @@ BEFORE = -1
 class Revision:
     """One reading of a table: which rules go on, which begin, and what is wrong."""
 
-    def __init__(self, step: RuleStep, before: Edition) -> None:
+    def __init__(self, step: RuleChecks, before: Edition) -> None:
         self._step = step
         self._before = before
         self._old = {rule.id: rule for rule in before.rules}

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headrace.durations import text
-from headrace.errors import OptionError, did_you_mean
 from headrace.patterns.elements import Either, Element, Where, Within, steps_of
-from headrace.plan.graph import Graph
 from headrace.plan.nodes import Match
 from headrace.plan.pattern_phrases import quantifier_phrase
 
@@ -43,6 +41,8 @@ class Diagram:
     name: str
     states: tuple[State, ...]
     edges: tuple[Edge, ...]
+    limit: str = ""
+    """How long a match may take."""
 
 
 @dataclass(frozen=True)
@@ -68,28 +68,15 @@ def diagram_of(node: Match) -> Diagram:
     [('start', 'a', ''), ('a', 'b', 'followed by'), ('b', 'b', 'again'), ('b', 'end', '')]
     """
     whole = _sequence(node.pattern.elements)
-    limit = _limit(node.within) if whole.forbidden else ""
+    limit = _limit(node.within)
+    ends = _joined(whole.forbidden, limit if whole.forbidden else "")
     edges = [
         *(Edge(START, name, label) for name, label in whole.firsts),
         *whole.edges,
-        *(Edge(name, END, _joined(whole.forbidden, limit)) for name in whole.lasts),
+        *(Edge(name, END, ends) for name in whole.lasts),
     ]
     states = [_state(step) for step in steps_of(node.pattern.elements) if not step.negated]
-    return Diagram(node.name, tuple(states), tuple(dict.fromkeys(edges)))
-
-
-def pattern_of(graph: Graph, step: str) -> Match:
-    """The step of that name.
-
-    Raises:
-        OptionError: no step with a pattern has it.
-    """
-    found = {node.name: node for node in graph.of(Match)}
-    if step not in found:
-        raise OptionError(
-            f"there is no step `{step}` with a pattern", where=graph.name, hint=did_you_mean(step, found)
-        )
-    return found[step]
+    return Diagram(node.name, tuple(states), tuple(dict.fromkeys(edges)), limit)
 
 
 def mermaid(diagram: Diagram) -> str:
@@ -127,7 +114,7 @@ def _then(before: _Part, element: Element) -> _Part:
     entered = tuple((name, _joined(label, own)) for name, own in part.firsts)
     edges = [Edge(last, name, said) for last in before.lasts for name, said in entered]
     return _Part(
-        (*before.firsts, *(entered if before.empty else ())),
+        (*before.firsts, *(part.firsts if before.empty else ())),  # nothing comes before the first row
         (*part.lasts, *(before.lasts if part.empty else ())),
         before.empty and part.empty,
         (*before.edges, *edges, *part.edges),
@@ -177,7 +164,7 @@ def _condition(element: Element) -> str:
 def _limit(within: Within) -> str:
     if within.whole is not None:
         return f"within {text(within.whole)}"
-    return f"for {text(within.between)}" if within.between is not None else ""
+    return f"rows less than {text(within.between)} apart" if within.between is not None else ""
 
 
 def _joined(*said: str) -> str:

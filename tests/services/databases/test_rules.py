@@ -11,6 +11,10 @@ from servers import Server
 
 from headrace import Pipeline, connect
 from headrace.connectors import registry
+from headrace.engine.rule_listing import rules_drawn, tables_listed
+from headrace.engine.why import why_of
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import MatchRules
 
 
 def pattern(letter: str) -> str:
@@ -23,6 +27,11 @@ def rows(*letters: str, start: int = 0) -> list[dict[str, Any]]:
         {"k": "x", "v": letter, "ts": f"2026-03-02T09:00:{second:02}Z"}
         for second, letter in enumerate(letters, start)
     ]
+
+
+def out_node(graph: Graph) -> MatchRules:
+    [node] = graph.of(MatchRules)
+    return node
 
 
 def test_rules_of_a_table_follow_it_while_the_job_runs(
@@ -55,11 +64,26 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         taken("a", "b", start=2)
         server.sql(f"UPDATE {table} SET version = 6 WHERE id = 'one'")
         taken("a", "c", start=4)
+        taken("a", start=6)
+        graph, place = pipeline.check(), tmp_path / "checkpoint"
+        [listed] = tables_listed(graph, place)
+        assert [(rule.id, rule.standing, rule.version) for rule in listed.rules] == [
+            ("off", "not active", 1),
+            ("one", "in force", 6),
+        ]
+        assert [rule.id for rule, _ in rules_drawn(graph, out_node(graph))[0]] == ["one"]
         server.stop()
-        taken("a", "c", start=6)
+        taken("x", start=7)
+        [why] = why_of(graph, place, key=["x"], rule="one", read_input=False)
+        assert [row["row"]["v"] for row in why.rules[0].told.partials[0]["rows"]] == ["a"]
+        assert f"the table `{table}` can't be read" in why.notes[0]
+        [unread] = tables_listed(graph, place)
+        assert [(rule.id, rule.version) for rule in unread.rules] == [("one", 6)]
+        assert f"the table `{table}` can't be read" in unread.faults[0].what
+        taken("c", start=8)
         server.start()
         server.sql(f"DELETE FROM {table} WHERE id = 'one'")
-        taken("a", "c", start=8)
+        taken("a", "c", start=9)
         assert running.status().rules["alerts"].in_force == {}
     found = [(row["rule"], row["version"], row["v"]) for row in alerts.contents()]
     assert found == [("one", 5, "b"), ("one", 5, "b"), ("one", 6, "c"), ("one", 6, "c")]

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, patterns
 from headrace.cli.reasons import lines_of
+from headrace.engine.inquiry import Told
 from headrace.engine.why import Why, why_of
 from headrace.errors import OptionError
 from headrace.plan.drawing import text_of
@@ -81,16 +82,25 @@ def checkpoint(spark: SparkSession, feed: Any, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="module")
 def answer(feed: Any, checkpoint: Path) -> Why:
-    [found] = why_of(Payments(feed).graph, checkpoint, step="fraud", key=["4711"])
+    return asked(feed, checkpoint, "fraud", "4711")
+
+
+def asked(feed: Any, checkpoint: Path, step: str, *key: str, **more: Any) -> Why:
+    [found] = why_of(Payments(feed).graph, checkpoint, step=step, key=list(key), **more)
     return found
 
 
-def told(why: Why) -> str:
+def of(why: Why) -> Told:
+    assert why.told is not None
+    return why.told
+
+
+def shown(why: Why) -> str:
     return text_of(lines_of(why))
 
 
 def test_partial_matches_say_what_they_wait_for(answer: Why) -> None:
-    [partial] = answer.partials
+    [partial] = of(answer).partials
     assert [row["step"] for row in partial["rows"]] == ["small"]
     assert (partial["start"], partial["times_out"]) == (
         "2026-03-02T09:00:10.000Z",
@@ -102,7 +112,7 @@ def test_partial_matches_say_what_they_wait_for(answer: Why) -> None:
 
 
 def test_rows_say_which_part_of_a_condition_failed_and_on_which_values(answer: Why) -> None:
-    last = answer.rows[-1]
+    last = of(answer).rows[-1]
     assert last["row"]["amount"] == 80
     [of_the_match, of_a_new_one] = last["asked"]
     [test] = of_the_match["tests"]
@@ -119,18 +129,18 @@ def test_rows_say_which_part_of_a_condition_failed_and_on_which_values(answer: W
 
 
 def test_rows_that_have_matched_and_rows_that_would(answer: Why) -> None:
-    assert answer.taken == 5
-    assert answer.rows[1]["came"] == [
+    assert of(answer).taken == 5
+    assert of(answer).rows[1]["came"] == [
         {"kind": "match", "values": {"at": "2026-03-02T09:00:03.000Z", "amount": 700.0}}
     ]
-    [waiting] = answer.waiting
+    [waiting] = of(answer).waiting
     assert waiting["asked"][0]["outcome"] == "taken as large"
     assert waiting["came"][0]["values"]["amount"] == 900
-    assert answer.notes == ()
+    assert of(answer).notes == ()
 
 
 def test_the_answer_for_a_person(answer: Why) -> None:
-    assert told(answer).splitlines()[:12] == [
+    assert shown(answer).splitlines()[:12] == [
         "fraud  match  card=4711  epoch 1, watermark 2026-03-02T09:00:25Z",
         "  1 partial match",
         "    since 2026-03-02T09:00:10Z, times out at 2026-03-02T09:01:10Z",
@@ -148,9 +158,9 @@ def test_the_answer_for_a_person(answer: Why) -> None:
 
 def test_all_steps_are_asked_and_absence_waits_for_the_time(feed: Any, checkpoint: Path) -> None:
     """`quiet` has two key columns, one of them computed, and a step that any row fits."""
-    [quiet] = why_of(Payments(feed).graph, checkpoint, step="quiet", key=["where=se", "card=4711"], rows=1)
+    quiet = asked(feed, checkpoint, "quiet", "where=se", "card=4711", rows=1)
     assert quiet.key == {"card": "4711", "where": "se"}
-    assert told(quiet).splitlines()[1:6] == [
+    assert shown(quiet).splitlines()[1:6] == [
         "  1 partial match",
         "    since 2026-03-02T09:00:20Z, times out at 2026-03-02T09:00:50Z",
         "      first  2026-03-02T09:00:20Z  card=4711, country=SE, amount=80.0, ts=2026-03-02T09:00:20Z",
@@ -160,34 +170,34 @@ def test_all_steps_are_asked_and_absence_waits_for_the_time(feed: Any, checkpoin
 
 
 def test_match_recognize_says_what_each_row_was_tested_for(feed: Any, checkpoint: Path) -> None:
-    [trend] = why_of(Payments(feed).graph, checkpoint, step="trend", key=["4712"])
+    trend = of(asked(feed, checkpoint, "trend", "4712"))
     assert trend.partials[0]["waits_for"] == [{"step": "UP", "condition": "amount > prev(amount)"}]
     assert [row["step"] for row in trend.partials[0]["rows"]] == ["DOWN"]
     [taken] = trend.rows
     assert taken["asked"][0]["outcome"] == "taken as DOWN"
     [waiting] = trend.waiting
-    [asked] = waiting["asked"]
-    assert [(test["step"], test["held"]) for test in asked["tests"]] == [("UP", True)]
+    [tested] = waiting["asked"]
+    assert [(test["step"], test["held"]) for test in tested["tests"]] == [("UP", True)]
     assert waiting["came"][0]["kind"] == "match"
 
 
 def test_a_key_that_only_the_input_knows(spark: SparkSession, feed: Any, checkpoint: Path) -> None:
-    more = connect.memory(rows=[*PAYMENTS, payment("4713", 3, 60)])
-    [fraud] = why_of(Payments(more).graph, checkpoint, step="fraud", key=["card=4713"])
-    assert (fraud.partials, len(fraud.unread), fraud.taken) == ((), 1, 0)
-    assert "1 row of the input not read yet" in told(fraud)
+    more = connect.memory(rows=[*PAYMENTS, payment("4713", 0.3, 60), payment("4713", 3, 65)])
+    fraud = asked(more, checkpoint, "fraud", "card=4713")
+    assert (of(fraud).partials, len(of(fraud).unread), of(fraud).taken) == ((), 2, 0)
+    assert "1 row of the input not read yet\n    2026-03-02T09:01:00Z" in shown(fraud)
+    assert "1 row ahead of the watermark fits no step\n    2026-03-02T09:01:05Z" in shown(fraud)
 
 
 def test_an_input_that_has_changed_is_noticed(spark: SparkSession, checkpoint: Path) -> None:
     other = connect.memory(rows=[payment("4711", 20, 5)])
-    [fraud] = why_of(Payments(other).graph, checkpoint, step="fraud", key=["4711"])
+    fraud = of(asked(other, checkpoint, "fraud", "4711"))
     assert "read again, leads to other partial matches than the checkpoint" in fraud.notes[0]
     assert len(fraud.partials) == 1
 
 
 def test_without_the_input_the_checkpoint_still_answers(feed: Any, checkpoint: Path) -> None:
-    graph = Payments(feed).graph
-    [fraud] = why_of(graph, checkpoint, step="fraud", key=["4711"], read_input=False)
+    fraud = of(asked(feed, checkpoint, "fraud", "4711", read_input=False))
     assert (len(fraud.partials), fraud.taken) == (1, None)
     assert fraud.notes == ("the input was not read again (--no-input)",)
 

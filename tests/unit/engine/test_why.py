@@ -84,16 +84,12 @@ def test_only_other_steps_have_run(tmp_path: Path) -> None:
 def test_a_pipeline_without_patterns(tmp_path: Path) -> None:
     plain = Pipeline("plain")
     plain.read("tx", connect.memory(), schema="a int").write("out", connect.memory())
-    said = r"FILE: expected a step with a pattern of its own; `plain` has none\n  hint: headrace state shows"
+    said = r"FILE: expected a step with a pattern; `plain` has none\n  hint: headrace state shows"
     with pytest.raises(OptionError, match=said):
         why_of(plain.check(), tmp_path, key=["4711"])
 
 
-def test_patterns_of_a_table_of_rules_are_not_asked(tmp_path: Path) -> None:
-    ruled = Pipeline("ruled")
-    tx = ruled.read("tx", connect.memory(), schema="card string, ts timestamp").event_time("ts")
-    tx.key_by("card").match_rules("alerts", rules=tmp_path / "rules.yaml").write("out", connect.memory())
-    with pytest.raises(
-        OptionError, match=r"a pattern of its own; a table of rules has them\n  hint: headrace state"
-    ):
-        why_of(ruled.graph, tmp_path, key=["4711"])
+def test_a_rule_is_asked_where_no_table_has_any(tmp_path: Path) -> None:
+    said = r"--rule: no step of `payments` takes its patterns from a table\n  hint: leave --rule out"
+    with pytest.raises(OptionError, match=said):
+        why_of(pipeline().check(), tmp_path, key=["4711"], rule="rise")

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-import pytest
-
 from headrace import patterns
-from headrace.errors import OptionError
 from headrace.patterns.elements import Within
-from headrace.plan.graph import Graph
 from headrace.plan.nodes import Match, Ref
-from headrace.plan.pattern_diagram import diagram_of, mermaid, pattern_of
+from headrace.plan.pattern_diagram import diagram_of, mermaid
 from headrace.plan.pattern_svg import svg_of
 
 PATTERN = (
@@ -56,9 +52,26 @@ def test_the_picture_holds_every_step_and_label() -> None:
     assert [said.count(word) for word in ("m", "s", "a", "b", "c", "d", "again (0 to 2 times)")] == [2] * 7
 
 
-def test_a_step_without_a_pattern_is_told() -> None:
-    with pytest.raises(
-        OptionError,
-        match="p: there is no step `n` with a pattern\n  hint: Known: m",
-    ):
-        pattern_of(Graph("p", {"m": NODE}), "n")
+def test_a_step_that_may_be_absent_lets_the_next_one_begin() -> None:
+    pattern = patterns.step("leg", "m < 9").one_or_more().optional().next("over", "m > 9")
+    drawn = diagram_of(Match("m", Ref("tx"), (), pattern, Within(between=60_000_000)))
+    assert [(edge.source, edge.target, edge.label) for edge in drawn.edges] == [
+        ("start", "leg", ""),
+        ("start", "over", ""),
+        ("leg", "leg", "again"),
+        ("leg", "over", "next"),
+        ("over", "end", ""),
+    ]
+    assert drawn.limit == "rows less than 1 minute apart"
+
+
+def test_long_conditions_are_broken_into_lines_and_any_row_is_said() -> None:
+    long = "activity = 'driving' and coalesce(sum(leg.minutes), 0) + minutes <= 270"
+    picture = svg_of([diagram_of(Match("m", Ref("tx"), (), patterns.step("a", long).next("b")))])
+    said = [text.text for text in ET.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
+    assert said.count("any row") == 1
+    assert [text for text in said if text and len(text) > 5 and text in long] == [
+        "activity = 'driving'",
+        "and coalesce(sum(leg.minutes), 0) +",
+        "minutes <= 270",
+    ]

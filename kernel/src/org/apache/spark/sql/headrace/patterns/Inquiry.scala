@@ -15,30 +15,42 @@ import org.apache.spark.sql.types.StructType
 
 import scala.jdk.CollectionConverters._
 
+/** A pattern that is asked about: the step that looks for it, and where in what that remembers its partial matches are. */
+abstract class Inquired(val step: InOrderStep, val spec: Spec) {
+  val matcher: Matcher
+
+  /** Each condition, taken apart. */
+  def parts: IndexedSeq[Seq[Part]]
+
+  def partials(memory: matcher.Memory): Partials
+
+  /** Whether a row that waits is any business of the pattern's. */
+  def sees(row: InternalRow): Boolean = true
+
+  /** So many columns of a result are not told, because the one who asks knows them: the key's. */
+  def known: Int = step.columns.keys.size
+}
+
 /**
  * Answers why a pattern has (not) matched for one key: what is remembered of it, what that waits for, and what became of
  * its rows, condition by condition. It runs the same matcher over the same rows and looks on.
  */
-final class Inquiry(step: MatchStep, references: References) {
+final class Inquiry(pattern: Inquired) {
+  import pattern.{matcher, spec, step}
+
   private val mapper = new ObjectMapper
   private val json = new JsonRows(mapper)
-  private val spec = step.spec
-  private val automaton = new Compiler(spec).automaton
-  private val matcher = step.matcher()
-  /** The key of what is found, which is not told: the one who asks knows it. */
   private val nobody = new GenericInternalRow(step.columns.keys.size)
   private val visible = Columns.struct(step.columns.visible)
-  private val look = new Look(spec, automaton, spec.conditions.map(references.parts(_, step.columns.input)))
+  private val look = new Look(spec, pattern.parts)
 
   /** The columns that a row of the input must have, in their order. */
   def columns: Array[String] = step.columns.raw.map(_.name).toArray
 
   /** The partial matches in a key's state, as stored; null for none. */
   def partials(stored: Array[Byte]): String = {
-    val memory = remembered(stored)
     val found = mapper.createArrayNode()
-    look.together(memory.partial.asScala.filter(_.started)).foreach(partial(found.addObject(), _, complete = false))
-    memory.complete.asScala.foreach(one => partial(found.addObject(), Seq(one), complete = true))
+    partials(found, pattern.partials(remembered(stored)))
     found.toString
   }
 
@@ -47,7 +59,7 @@ final class Inquiry(step: MatchStep, references: References) {
     val told = mapper.createArrayNode()
     val memory = remembered(stored)
     InOrder.held(stored, pieces.asScala.toSeq, step.fingerprint, matcher)
-      .foreach(held => tell(told.addObject(), memory, held.row, held.time))
+      .filter(held => pattern.sees(held.row)).foreach(held => tell(told.addObject(), memory, held.row, held.time))
     told.toString
   }
 
@@ -65,20 +77,23 @@ final class Inquiry(step: MatchStep, references: References) {
     val shown = told.putArray("rows")
     taken.zipWithIndex.foreach { case ((row, time), i) =>
       if (i >= taken.size - last) tell(shown.addObject(), memory, row, time)
-      else step(memory, row, time, Inquiry.Unheard)
+      else taking(memory, row, time, Inquiry.Unheard)
     }
     val after = told.putArray("after")
     if (watermark != Time.None) matcher.advance(nobody, memory, watermark, heard(after))
     if (watermark >= Time.End) matcher.finish(nobody, memory, heard(after))
-    val left = told.putArray("partials")
-    look.together(memory.partial.asScala.filter(_.started)).foreach(partial(left.addObject(), _, complete = false))
-    memory.complete.asScala.foreach(one => partial(left.addObject(), Seq(one), complete = true))
+    partials(told.putArray("partials"), pattern.partials(memory))
     val unread = told.putArray("ahead")
-    ahead.foreach { case (row, time) => event(unread.addObject(), row, time) }
+    ahead.foreach { case (row, time) => event(unread.addObject().put("matters", step.matters(row)), row, time) }
     told.put("count", taken.size).toString
   }
 
-  private def remembered(stored: Array[Byte]): Partials =
+  private def partials(into: ArrayNode, memory: Partials): Unit = {
+    look.together(memory.partial.asScala.filter(_.started)).foreach(partial(into.addObject(), _, complete = false))
+    memory.complete.asScala.foreach(one => partial(into.addObject(), Seq(one), complete = true))
+  }
+
+  private def remembered(stored: Array[Byte]): matcher.Memory =
     Option(stored).flatMap(InOrder.stored(_, step.fingerprint, matcher)._1).getOrElse(matcher.empty)
 
   private def rows(frame: Dataset[Row]): Seq[(InternalRow, Long)] = {
@@ -88,18 +103,18 @@ final class Inquiry(step: MatchStep, references: References) {
       .map(row => (step.columns.complete(row).copy(): InternalRow, row.getLong(at)))
   }
 
-  private def step(memory: Partials, row: InternalRow, time: Long, out: Found): Unit = {
+  private def taking(memory: matcher.Memory, row: InternalRow, time: Long, out: Found): Unit = {
     matcher.advance(nobody, memory, time, out)
     matcher.take(nobody, memory, row, time, out)
   }
 
   /** Looks at a row before the matcher takes it, and at what came of it. */
-  private def tell(into: ObjectNode, memory: Partials, row: InternalRow, time: Long): Unit = {
+  private def tell(into: ObjectNode, memory: matcher.Memory, row: InternalRow, time: Long): Unit = {
     event(into, row, time)
     val came = mapper.createArrayNode()
     matcher.advance(nobody, memory, time, heard(came))
     val asked = into.putArray("asked")
-    val (begun, start) = look.together(memory.partial.asScala).partition(_.head.started)
+    val (begun, start) = look.together(pattern.partials(memory).partial.asScala).partition(_.head.started)
     (begun ++ start).foreach(several => told(asked.addObject(), several, row, time))
     matcher.take(nobody, memory, row, time, heard(came))
     into.set[ObjectNode]("came", came)
@@ -159,8 +174,8 @@ final class Inquiry(step: MatchStep, references: References) {
   /** Writes results down: `match` or `timeout`, with what it gives. */
   private def heard(into: ArrayNode): Found = (output: Int, row: InternalRow) => {
     val whole = step.columns.output(output + 1).dataType.asInstanceOf[StructType]
-    val shape = StructType(whole.drop(step.columns.keys.size))
-    val own = InternalRow.fromSeq(row.toSeq(whole).drop(step.columns.keys.size))
+    val shape = StructType(whole.drop(pattern.known))
+    val own = InternalRow.fromSeq(row.toSeq(whole).drop(pattern.known))
     val what = into.addObject().put("kind", if (output == AutomatonMatcher.Main) "match" else "timeout")
     what.set[ObjectNode]("values", json.row(own, shape)).get("values").asInstanceOf[ObjectNode].remove("__ts")
   }
@@ -175,7 +190,14 @@ object Inquiry {
   def of(query: Dataset[Row]): Inquiry = {
     val session = query.sparkSession.asInstanceOf[classic.SparkSession]
     InOrderProcessor.stepOf(query).collect { case step: MatchStep =>
-      new Inquiry(step, new References(session, step.spec.steps, step.columns.visible))
+      val references = new References(session, step.spec.steps, step.columns.visible)
+      new Inquiry(new InquiredMatch(step, references))
     }.orNull
   }
+}
+
+private final class InquiredMatch(declared: MatchStep, references: References) extends Inquired(declared, declared.spec) {
+  override val matcher: AutomatonMatcher = declared.matcher()
+  override def parts: IndexedSeq[Seq[Part]] = spec.conditions.map(references.parts(_, step.columns.input))
+  override def partials(memory: Partials): Partials = memory
 }

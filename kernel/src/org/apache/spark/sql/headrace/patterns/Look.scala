@@ -18,7 +18,7 @@ case object PassedOver extends Outcome
 final case class Awaited(steps: Seq[Int], stops: Seq[Int], strict: Boolean, pending: Boolean)
 
 /** Looks at the automaton from the outside: which ways a row opens, and which conditions were asked for it. */
-final class Look(spec: Spec, automaton: Automaton, val parts: IndexedSeq[Seq[Part]]) {
+final class Look(spec: Spec, val parts: IndexedSeq[Seq[Part]]) {
   /** For each condition the step that has it, and what it is there: `where`, `not` or `until`. */
   val roles: Map[Int, (String, String)] = rolesOf(spec.elements).toMap
 

@@ -6,7 +6,7 @@ package org.apache.spark.sql.headrace.rules
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.headrace.patterns.{Navigated, References, Spec}
+import org.apache.spark.sql.headrace.patterns.{Navigated, Part, References, Spec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{BooleanType, DataType, StructType}
 
@@ -43,6 +43,12 @@ final class RuleCompiler(session: SparkSession, input: Seq[Attribute], visible: 
       spec.conditions.map(references.plainPart(_, rows).map(conjuncts).getOrElse(Nil)),
       spec.conditions.map(text => if (references.navigates(text)) references.condition(text, input) else null),
       measures.map(_.fields.toSeq.map(field => measure(references, spec, field.name, field.dataType))).getOrElse(Nil))
+  }
+
+  /** The conditions of a rule taken apart, for people who ask which part of one failed. */
+  def parts(spec: Spec): IndexedSeq[Seq[Part]] = SQLConf.withExistingConf(lenient.sessionState.conf) {
+    val references = new References(lenient, spec.steps, visible)
+    spec.conditions.map(references.parts(_, input))
   }
 
   private def measure(references: References, spec: Spec, name: String, wanted: DataType): Navigated =

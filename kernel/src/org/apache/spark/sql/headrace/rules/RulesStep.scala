@@ -9,7 +9,7 @@ import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.headrace.patterns.{Changing, Columns, InOrderStep, Spec}
+import org.apache.spark.sql.headrace.patterns.{Changing, Columns, InOrderStep, Part, Spec}
 import org.apache.spark.sql.types._
 
 import scala.collection.mutable
@@ -41,6 +41,15 @@ final class RulesStep(
     set = new RuleSet(tree.get("number").asLong, rules)
     asking = null
   }
+
+  /** The same step with other rules, beside this one. */
+  def holding(rules: String): RulesStep = {
+    val other = new RulesStep(columns, arrival, clockTime, output, compiler)
+    other.load(rules)
+    other
+  }
+
+  def parts(spec: Spec): IndexedSeq[Seq[Part]] = compiler.parts(spec)
 
   /** The rules in force. */
   def rules: RuleSet = set

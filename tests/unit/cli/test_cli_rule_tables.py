@@ -1,0 +1,138 @@
+"""`headrace explain` and `headrace draw` of a step whose patterns are in a table: listed, drawn, and what is wrong told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+FRAUD = """
+name: fraud
+sources: {tx: {memory: {}, schema: "card string, amount double, ts timestamp", event_time: ts}}
+steps: {alerts: {from: tx, key_by: card, match_rules: {rules: rules.yaml, longest: 1 hour}}}
+sinks: {out: {from: alerts, memory: {}}}
+"""
+RULES = """
+rise: {version: 4, steps: [{small: amount < 1}, {large: {followed_by: amount > 500}}], within: 1 minute}
+many: {steps: [{small: {where: amount < 5, times: 5}}], within: 10 minutes}
+off: {active: false, steps: [{any: amount > 5}], within: 1 minute}
+endless: {steps: [{any: amount > 5}], within: 2 hours}
+typo: {steps: [{any: amount > 5}], witin: 1 hour}
+"""
+ENDLESS = "rules.yaml:4:1: rule `endless`: it may take 2 hours, and rules of this step 1 hour at most"
+
+
+@pytest.fixture(autouse=True)
+def files(write: Callable[[str, str], Path]) -> None:
+    write("fraud.yaml", FRAUD)
+    write("rules.yaml", RULES)
+
+
+def test_explain_lists_the_rules_of_a_table(call: Call) -> None:
+    said = call("explain", "fraud.yaml").stdout
+    rules = said[said.index("Rules   of alerts, from rules.yaml") :].splitlines()[1:]
+    assert rules[:6] == [
+        "  rise     version 4, from the first batch on  small, followed by large",
+        "                                               rules.yaml:1:1",
+        "  many     version 1, from the first batch on  small (5 times)",
+        "                                               rules.yaml:2:1",
+        "  off      not active                          any",
+        "                                               rules.yaml:3:1",
+    ]
+    assert rules[6:9] == [
+        "  endless  wrong, not in force                 any",
+        f"           {ENDLESS}",
+        "             hint: make `within` shorter",
+    ]
+    assert "unknown key `witin` in the rule `typo`" in rules[10]
+
+
+def test_the_same_as_data(call: Call) -> None:
+    [table] = json.loads(call("explain", "fraud.yaml", "--json").stdout)["rules"]
+    assert (table["step"], table["table"], table["begun"]) == ("alerts", "rules.yaml", False)
+    assert [(rule["id"], rule["version"], rule["standing"]) for rule in table["rules"]] == [
+        ("rise", 4, "next batch"),
+        ("many", 1, "next batch"),
+        ("off", None, "not active"),
+        ("endless", None, "wrong"),
+        ("typo", None, "wrong"),
+    ]
+    assert table["rules"][3]["faults"][0]["hint"] == "make `within` shorter"
+
+
+def test_a_table_that_is_not_there_is_told_and_the_rest_explained(call: Call) -> None:
+    Path("rules.yaml").unlink()
+    said = call("explain", "fraud.yaml")
+    assert said.returncode == 0
+    assert "  rules.yaml: the rules can't be read: No such file or directory" in said.stdout
+    drawn = call("draw", "fraud.yaml")
+    assert (drawn.returncode, drawn.stderr) == (
+        1,
+        "error: rules.yaml: the rules can't be read: No such file or directory\n",
+    )
+
+
+def test_every_active_rule_is_drawn_and_wrong_ones_are_told(call: Call) -> None:
+    said = call("draw", "fraud.yaml")
+    assert said.returncode == 0, said.stderr
+    assert f"caution: {ENDLESS}" in said.stderr
+    picture = Path("fraud.svg").read_text()
+    assert ">rise, version 4<" in picture
+    assert ">many<" in picture
+    assert ">off<" not in picture
+
+
+def test_one_rule_is_drawn(call: Call) -> None:
+    assert call("draw", "fraud.yaml", "--rule", "off", "-o", "off.svg").returncode == 0
+    assert ">off<" in Path("off.svg").read_text()
+    assert call("explain", "fraud.yaml", "--mermaid", "--rule", "many").stdout.startswith("stateDiagram-v2\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("draw", "fraud.yaml", "--rule", "ris"),
+            "error: --rule: rules.yaml has no rule `ris`\n  hint: did you mean `rise`? Known: endless, many, off, rise, typo",
+        ),
+        (("draw", "fraud.yaml", "--rule", "endless"), f"error: {ENDLESS}\n  hint: make `within` shorter"),
+        (
+            ("draw", "fraud.yaml", "--rule", "typo"),
+            "rule `typo`: unknown key `witin` in the rule `typo`\n  hint: did you mean",
+        ),
+        (
+            ("draw", "fraud.yaml", "--step", "alert", "--rule", "rise"),
+            "fraud: there is no step `alert` with rules\n  hint: did you mean `alerts`?",
+        ),
+        (
+            ("draw", "good.py", "--rule", "rise"),
+            "--rule: no step takes its patterns from a table\n  hint: leave",
+        ),
+        (
+            ("explain", "fraud.yaml", "--mermaid", "--step", "alerts"),
+            "--step: `alerts` has 2 rules, and a diagram shows one\n  hint: add --rule ID: rise, version 4, many",
+        ),
+        (
+            ("explain", "fraud.yaml", "--rule", "rise"),
+            "explain: --rule is for --mermaid\n  hint: add --mermaid",
+        ),
+    ],
+)
+def test_what_can_not_be_drawn(call: Call, words: tuple[str, ...], said: str) -> None:
+    done = call(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_table_without_an_active_rule_has_nothing_to_draw(
+    call: Call, write: Callable[[str, str], Path]
+) -> None:
+    write("rules.yaml", "off: {active: false, steps: [{any: amount > 5}], within: 1 minute}\n")
+    said = call("draw", "fraud.yaml").stderr
+    assert "fraud.yaml: there is nothing to draw: no rule is active\n  hint: headrace explain lists" in said
+    write("rules.yaml", "{}\n")
+    assert "  it has none" in call("explain", "fraud.yaml").stdout
