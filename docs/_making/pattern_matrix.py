@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from matrix import block, legend, mark_of, streams, table
-from tests.support.matrix.runs import Outcomes
+from tests.support.matrix.runs import Outcomes, Way
 from tests.support.pattern_matrix.cells import (
     CONTIGUITIES,
     DISORDERS,
@@ -22,6 +22,12 @@ from tests.support.pattern_matrix.writing import case_of, stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_WAYS = {
+    "kernel": "without a query",
+    "batch": "as a batch whose final rows are the stream's",
+    "spark": "through Spark",
+}
 
 
 def pages() -> dict[str, str]:
@@ -51,6 +57,8 @@ def matrix_page() -> str:
             "of order, late, and late with the run killed three times. A mark leads to its transcript.",
             "",
             *legend([marked[cell.name] for cell in PATTERNS.allowed]),
+            "",
+            _ran(outcomes),
             "",
             *_table(marked),
             "",
@@ -91,6 +99,19 @@ def quantifier_page(quantifier: Quantifier) -> str:
                 f"<pre><code>{escape(case_of(cell), quote=False)}</code></pre></div>\n"
             )
     return "\n".join(shown)
+
+
+def _ran(outcomes: Outcomes) -> str:
+    """How many cells were run in which way; the rest of a way has not been run yet."""
+    passed = {
+        way: sum(outcomes.of(cell, way) == "passed" for cell in PATTERNS.allowed) for way in get_args(Way)
+    }
+    whole = len(PATTERNS.allowed)
+    said = [
+        f"{count:,} of {whole:,} {_WAYS[way]}" if count < whole else f"all {whole:,} {_WAYS[way]}"
+        for way, count in passed.items()
+    ]
+    return f"Passed so far: {', '.join(said)}. Cells are run in an order that has some of everything first."
 
 
 def _table(marked: dict[str, str]) -> Iterator[str]:
