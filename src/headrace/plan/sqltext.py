@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError
 from headrace.sql.statement import Cut, cut
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
 
 _TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
 
@@ -33,14 +38,14 @@ def read(query: str, *, where: str) -> SqlFacts:
     facts = _read(found.rest if found else query, where)
     if found is None:
         return facts
-    if facts.groups or facts.tables != (found.table,):
+    if facts.groups or len(_tables(found.rest, where)) > 1:
         what = "groups, joins or counts them" if facts.groups else "reads another table too"
         raise OptionError(
             f"around MATCH_RECOGNIZE the query may choose columns and rows of the matches; this one {what}",
             where=where,
             hint="let this step give the matches, and go on in the next",
         )
-    if found.chosen is not None and _read(found.chosen.text, where).groups:
+    if found.chosen is not None and _read(found.chosen.selecting([]), where).groups:
         raise OptionError(
             "before MATCH_RECOGNIZE the query may choose columns and rows; this one groups, joins or counts them",
             where=where,
@@ -50,6 +55,24 @@ def read(query: str, *, where: str) -> SqlFacts:
 
 
 def _read(query: str, where: str) -> SqlFacts:
+    from sqlglot import expressions as exp
+
+    state = (exp.Group, exp.AggFunc, exp.Join, exp.Distinct, exp.Window)
+    tables = dict.fromkeys(_tables(query, where))
+    return SqlFacts(tuple(tables), _tree(query, where).find(*state) is not None)
+
+
+def _tables(query: str, where: str) -> list[str]:
+    """The tables that a query reads, each as often as it does."""
+    from sqlglot import expressions as exp
+
+    tree = _tree(query, where)
+    local = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+    return [table.name for table in tree.find_all(exp.Table) if table.name and table.name not in local]
+
+
+@lru_cache(maxsize=8)
+def _tree(query: str, where: str) -> exp.Query:
     import sqlglot  # half of the start-up time of a command, and most pipelines hold no SQL
     from sqlglot import expressions as exp
     from sqlglot.errors import SqlglotError
@@ -70,8 +93,4 @@ def _read(query: str, where: str) -> SqlFacts:
         raise OptionError(
             "expected one select query", where=where, hint="write `select ... from <stream> ...`"
         )
-    tree = statements[0]
-    state = (exp.Group, exp.AggFunc, exp.Join, exp.Distinct, exp.Window)
-    local = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
-    tables = dict.fromkeys(t.name for t in tree.find_all(exp.Table) if t.name and t.name not in local)
-    return SqlFacts(tuple(tables), tree.find(*state) is not None)
+    return statements[0]

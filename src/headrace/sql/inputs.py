@@ -1,17 +1,19 @@
 """What a `MATCH_RECOGNIZE` is over: a stream by its name, or a query that chooses columns and rows of one.
 
 Such a query is read off its tokens: it must be `select ... from <stream> where ...` and may neither group nor join, so that
-rows keep their time and their place.
+rows keep their time and their place. It stands in place or in a WITH, and instead of the stream it may be over another one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from headrace.sql.tokens import Reader, Token
+from headrace.sql.withs import Definition
 
-_MORE = (
+MORE = (
     "JOIN",
     "GROUP",
     "HAVING",
@@ -25,6 +27,7 @@ _MORE = (
     "CLUSTER",
     "SORT",
 )
+"""What a query that only chooses columns and rows doesn't hold."""
 _HINT = "make what stands there a step of its own, then write FROM <step> MATCH_RECOGNIZE (...)"
 
 Output = tuple[str, str | None]
@@ -41,6 +44,12 @@ class Chosen:
     items: tuple[Output | None, ...]
     """What it selects; None is a star."""
     names: tuple[str, ...] = ()
+    over: Chosen | None = None
+    """The query that this one is over, instead of the stream."""
+    over_at: tuple[int, int] = (0, 0)
+    """Where that one is called or stands in the text."""
+    over_as: str = ""
+    """What this one calls it, if the text doesn't say so behind it."""
 
     def outputs(self, columns: tuple[str, ...]) -> tuple[Output, ...]:
         """The columns that it gives, out of those of the stream.
@@ -48,19 +57,40 @@ class Chosen:
         >>> Chosen("select *, a + 1 as b from s", 21, (None, ("b", None))).outputs(("a",))
         (('a', 'a'), ('b', None))
         """
+        below = self.over.outputs(columns) if self.over else tuple((column, column) for column in columns)
+        source = {name.lower(): column for name, column in below}
         found = [
-            one for item in self.items for one in ([(c, c) for c in columns] if item is None else [item])
+            one
+            for item in self.items
+            for one in (below if item is None else [(item[0], source.get((item[1] or "").lower()))])
         ]
         if len(self.names) != len(found):
             return tuple(found)
         return tuple((name, source) for name, (_, source) in zip(self.names, found, strict=True))
 
     def selecting(self, more: list[str]) -> str:
-        """The query, selecting these columns too. A star has them already."""
+        """The query, selecting these columns too. A star has them already.
+
+        >>> inner = Chosen("select a from s", 9, (("a", "a"),))
+        >>> Chosen("select * from t where a > 1", 9, (None,), over=inner, over_at=(14, 15), over_as="t").selecting(["p"])
+        'select * from (select a , `p` from s) as `t` where a > 1'
+        """
+        text = self.text
+        if self.over is not None:
+            begin, end = self.over_at
+            called = f" as {_quoted(self.over_as)}" if self.over_as else ""
+            text = f"{text[:begin]}({self.over._renamed(more)}){called}{text[end:]}"
         if None in self.items or not more:
-            return self.text
-        listed = ", ".join(f"`{name}`" for name in more)
-        return f"{self.text[: self.from_at]}, {listed} {self.text[self.from_at :]}"
+            return text
+        listed = ", ".join(map(_quoted, more))
+        return f"{text[: self.from_at]}, {listed} {text[self.from_at :]}"
+
+    def _renamed(self, more: list[str]) -> str:
+        """The query, its columns under the names that stand behind it."""
+        if not self.names:
+            return self.selecting(more)
+        names = ", ".join(map(_quoted, [*self.names, *more]))
+        return f"select * from ({self.selecting(more)}) as `t`({names})"
 
 
 @dataclass(frozen=True)
@@ -71,10 +101,12 @@ class Input:
     chosen: Chosen | None
     begin: int
     end: int
+    defined: str = ""
+    """The table of WITH that it is."""
 
 
-def read_input(reader: Reader, at: int) -> Input:
-    """What stands before the clause at a token.
+def read_input(reader: Reader, at: int, withs: Mapping[str, Definition]) -> Input:
+    """What stands before the clause at a token, of the tables of WITH those that it can see.
 
     Raises:
         OptionError: it is no stream, nor a choice of one's columns and rows.
@@ -90,16 +122,24 @@ def read_input(reader: Reader, at: int) -> Input:
     if i >= 0 and tokens[i].says(")"):
         opened = _opening(tokens, i)
         inner = Reader(reader.statement, [*tokens[opened + 1 : i], _end(tokens[i])], reader.where)
-        table, chosen = _query(inner, names)
+        table, chosen = _query(inner, names, withs)
         return Input(table, chosen, tokens[opened].at, tokens[i].end)
     table_token = tokens[i] if i >= 0 else tokens[at]
     if not table_token.names or table_token.says("FROM") or (i and tokens[i - 1].says(".")):
         _refuse(reader, table_token)
+    if (defined := withs.get(table_token.name.lower())) is not None:
+        table, chosen = _defined(reader, defined)
+        chosen = replace(chosen, names=names or chosen.names)
+        return Input(table, chosen, table_token.at, table_token.end, table_token.name)
     renamed = Chosen(f"select * from `{table_token.name}`", 9, (None,), names) if names else None
     return Input(table_token.name, renamed, table_token.at, table_token.end)
 
 
-def _query(reader: Reader, names: tuple[str, ...]) -> tuple[str, Chosen]:
+def _defined(reader: Reader, one: Definition) -> tuple[str, Chosen]:
+    return _query(Reader(reader.statement, list(one.body), reader.where), one.names, one.before)
+
+
+def _query(reader: Reader, names: tuple[str, ...], withs: Mapping[str, Definition]) -> tuple[str, Chosen]:
     begin = reader.now
     if not reader.takes("SELECT") or reader.now.says("DISTINCT"):
         _refuse(reader, begin)
@@ -107,16 +147,40 @@ def _query(reader: Reader, names: tuple[str, ...]) -> tuple[str, Chosen]:
     while reader.takes(","):
         items.append(_item(reader))
     place = reader.now
-    if not reader.takes("FROM") or not reader.now.names:
+    if not reader.takes("FROM"):
         _refuse(reader, reader.now)
-    table = reader.take()
+    source = reader.now
+    table, over, called = _source(reader, withs)
+    end = reader.tokens[reader.i - 1].end
+    if over is not None and (reader.now.says("AS") or (reader.now.names and not reader.now.says("WHERE"))):
+        called = ""
     while reader.now.kind != "end":
-        if reader.now.says(",", *_MORE):
+        if reader.now.says(",", *MORE):
             _refuse(reader, reader.now)
         if reader.take().says("(", "["):
             reader.inside()
     text = reader.statement[begin.at : reader.now.at]
-    return table.name, Chosen(text, place.at - begin.at, tuple(items), names)
+    return table, Chosen(
+        text, place.at - begin.at, tuple(items), names, over, (source.at - begin.at, end - begin.at), called
+    )
+
+
+def _source(reader: Reader, withs: Mapping[str, Definition]) -> tuple[str, Chosen | None, str]:
+    """What a query is over: the stream at the bottom of it, the query between if there is one, and its name."""
+    token = reader.take()
+    if token.says("("):
+        inside = reader.inside()
+        table, over = _query(Reader(reader.statement, inside, reader.where), (), withs)
+        return table, over, "t"
+    if not token.names:
+        _refuse(reader, token)
+    if (defined := withs.get(token.name.lower())) is None:
+        return token.name, None, ""
+    table, over = _defined(reader, defined)
+    if over.names and None in over.items:
+        what = f"names for the columns of `{defined.name}`, which selects `*`"
+        reader.refuse(token, what, "select the columns there, each AS its name")
+    return table, over, token.name
 
 
 def _item(reader: Reader) -> Output | None:
@@ -153,6 +217,10 @@ def _opening(tokens: list[Token], close: int) -> int:
 
 def _is_query(tokens: list[Token], opened: int) -> bool:
     return tokens[opened + 1].says("SELECT", "WITH", "VALUES", "(")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _end(close: Token) -> Token:

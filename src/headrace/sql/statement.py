@@ -5,11 +5,13 @@ The rest keeps its length, so that a place in it is a place in what was written.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.sql.clause import MatchRecognize, read_clause
-from headrace.sql.inputs import Chosen, Input, read_input
+from headrace.sql.inputs import MORE, Chosen, Input, read_input
 from headrace.sql.tokens import Reader, Token, tokens_of
+from headrace.sql.withs import Definition, blank, definitions, without
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ def cut(query: str, *, where: str) -> Cut | None:
     >>> found.table, found.rest.replace("  ", "")
     ('tx', 'select m.* from tx as m')
 
+    Tables of a WITH before the clause serve it alone, and leave the rest with it.
+
     Raises:
         OptionError: the clause can't be read; says line and column.
     """
@@ -43,7 +47,9 @@ def cut(query: str, *, where: str) -> Cut | None:
         reader.refuse(
             reader.tokens[places[1]], "a second MATCH_RECOGNIZE in one query", "make a step of each"
         )
-    given = read_input(reader, places[0])
+    withs = definitions(reader.tokens)
+    at = reader.tokens[places[0]].at
+    given = read_input(reader, places[0], _seen(withs, at))
     _refuse_with(reader, given)
     reader.i = places[0] + 1
     reader.need("(")
@@ -51,24 +57,35 @@ def cut(query: str, *, where: str) -> Cut | None:
     end = reader.tokens[reader.i - 1].end
     clause = read_clause(Reader(query, inside, where))
     name = f"`{given.table}`" if given.end - given.begin > len(given.table) + 1 else given.table
-    rest = query[: given.begin] + name + _blank(query[given.begin + len(name) : end]) + query[end:]
-    return Cut(clause, given.table, rest, reader.tokens[places[0]].at, given.chosen)
+    if given.defined and not _aliased(reader.now):
+        name = f"{name} as `{given.defined}`"
+    rest = query[: given.begin] + name + blank(query[given.begin + len(name) : end]) + query[end:]
+    return Cut(clause, given.table, without(rest, withs, at), at, given.chosen)
+
+
+def _seen(withs: Mapping[str, Definition], at: int) -> Mapping[str, Definition]:
+    """The tables of WITH that a place sees: of one inside a definition, those before it."""
+    around = next((one for one in withs.values() if one.at < at < one.end), None)
+    return withs if around is None else around.before
+
+
+def _aliased(token: Token) -> bool:
+    """Whether a name for the matches stands behind the clause."""
+    return token.says("AS") or (token.names and not token.says("WHERE", *MORE))
 
 
 def _refuse_with(reader: Reader, given: Input) -> None:
-    """Refuse a clause over a table of WITH: what it is over must be a stream, whose rows have their time and place."""
+    """Refuse a clause over a table of a WITH that is not at the beginning."""
     tokens = reader.tokens
-    for i, token in enumerate(tokens[:-3]):
-        defines = token.says("WITH", ",") and tokens[i + 2].says("AS") and tokens[i + 3].says("(")
+    if given.defined:
+        return
+    for i, token in enumerate(tokens[1:-3], 1):
+        defines = token.says("WITH") and tokens[i + 2].says("AS") and tokens[i + 3].says("(")
         if defines and tokens[i + 1].name.lower() == given.table.lower():
             over = next(t for t in tokens if t.at >= given.begin and t.names and t.name == given.table)
-            hint = f"make a step `{given.table}` of that query, or write it in place: FROM (select ...) MATCH_RECOGNIZE (...)"
-            reader.refuse(over, f"MATCH_RECOGNIZE over `{given.table}`, a table of WITH", hint)
+            hint = "let the statement begin with that WITH, or write the query in place: FROM (select ...) MATCH_RECOGNIZE (...)"
+            reader.refuse(over, f"MATCH_RECOGNIZE over `{given.table}`, a table of a WITH inside", hint)
 
 
 def _is_clause(tokens: list[Token], i: int) -> bool:
     return tokens[i].says("MATCH_RECOGNIZE") and tokens[i + 1].says("(")
-
-
-def _blank(text: str) -> str:
-    return "".join("\n" if character == "\n" else " " for character in text)

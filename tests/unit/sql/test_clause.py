@@ -169,8 +169,12 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern (A", "column 33: `(` is never closed", "add `)`"),
         ("select * from t match_recognize (pattern (A))) x match_recognize (pattern (B))",
          "a second MATCH_RECOGNIZE in one query", "make a step of each"),
-        ("with u as (select 1), t as (select v from tx)\nselect * from t match_recognize (pattern (A))",
-         "at line 2, column 15: MATCH_RECOGNIZE over `t`, a table of WITH", "make a step `t` of that query"),
+        ("select * from (\nwith t as (select v from tx) select * from t match_recognize (pattern (A)))",
+         "at line 2, column 44: MATCH_RECOGNIZE over `t`, a table of a WITH inside", "let the statement begin with that WITH"),
+        ("with u(a) as (select * from tx), t as (select a from u)\nselect * from t match_recognize (pattern (A))",
+         "at line 1, column 54: names for the columns of `u`, which selects `*`", "each AS its name"),
+        ("with t as (select v from tx join u)\nselect * from t match_recognize (pattern (A))",
+         "at line 1, column 29: MATCH_RECOGNIZE is over a stream, or a choice of one's columns and rows, got `join`", "a step of its own"),
         ("select * from (values 1) match_recognize (pattern (A))",
          "column 16: MATCH_RECOGNIZE is over a stream, or a choice of one's columns and rows, got `values`", "a step of its own"),
         ("select * from t match_recognize (pattern (A) pattern (B))", "PATTERN is there already", "once"),
@@ -263,3 +267,34 @@ def test_a_table_may_have_another_name(table: str) -> None:
     assert found is not None
     assert found.table == "ticks"
     assert found.rest.split() == ["select", "*", "from", "ticks", "m"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "rest", "chosen", "outputs"),
+    [
+        ("with u as (select * from t where b = 1) select * from u match_recognize (pattern (X))",
+         "select * from t as `u`", "select * from t where b = 1", ("a", "b")),
+        ("with v(x, y) as (select a, b from t), u as (select y as z, x from v w where w.y = 1) "
+         "select u.z from u match_recognize (pattern (X)) where z > 1",
+         "select u.z from t as `u` where z > 1",
+         "select y as z, x , `p` from (select * from (select a, b , `p` from t) as `t`(`x`, `y`, `p`)) w where w.y = 1",
+         ("b", "a")),
+        ("with t as (select a from t where a > 1) select * from t match_recognize (pattern (X)) as m",
+         "select * from t as m", "select a , `p` from t where a > 1", ("a",)),
+        ("with u as (select a + 1 as n, b from t), m as (select * from u match_recognize (pattern (X)) q) select * from m",
+         "with m as (select * from t q) select * from m", "select a + 1 as n, b , `p` from t", (None, "b")),
+        ("select * from (select * from (select b from t where a > 1) where b < 5) match_recognize (pattern (X)) m",
+         "select * from `t` m", "select * from (select b , `p` from t where a > 1) as `t` where b < 5", ("b",)),
+    ],
+)  # fmt: skip
+def test_a_table_of_with_is_read_as_if_it_stood_in_place(
+    statement: str, rest: str, chosen: str, outputs: tuple[str | None, ...]
+) -> None:
+    found = cut(statement, where="m")
+    assert found is not None
+    assert found.chosen is not None
+    assert found.table == "t"
+    assert " ".join(found.rest.split()) == rest
+    assert len(found.rest) == len(statement), "a place in it is a place in what was written"
+    assert found.chosen.selecting(["p"]).strip() == chosen
+    assert tuple(source for _, source in found.chosen.outputs(("a", "b"))) == outputs
