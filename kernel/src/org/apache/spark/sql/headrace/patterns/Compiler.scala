@@ -101,8 +101,9 @@ final class Compiler(spec: Spec) {
         patient(sink, take)
       }
       var last = sink
+      val patience = Option.when(element.inner == Contiguity.FollowedByAny)(take)
       for (_ <- from until to) {
-        last = single(last, proceed, take and recent, ignore, optional = true)
+        last = single(last, proceed, take and recent, ignore, optional = true, patience)
         addFollowingStop(last)
       }
       for (_ <- 1 until from) {
@@ -116,17 +117,22 @@ final class Compiler(spec: Spec) {
     }
 
     /** A state that takes one row, or the states of a whole group. */
-    private def single(sink: State, proceed: State, take: Test, ignore: Option[Test], optional: Boolean): State =
+    private def single(
+        sink: State, proceed: State, take: Test, ignore: Option[Test], optional: Boolean,
+        patience: Option[Test] = None): State =
       element.body match {
         case Group(inner) =>
           val first = sequence(inner, sink, Some(own), after)
           if (optional) first.proceed(proceed, always)
           first
         case Either(alternatives) => choice(alternatives, sink, Option.when(optional)(proceed), ignore)
-        case _: Leaf => leaf(sink, proceed, take, ignore, optional)
+        case _: Leaf => leaf(sink, proceed, take, ignore, optional, patience)
       }
 
-    private def leaf(sink: State, proceed: State, take: Test, ignore: Option[Test], optional: Boolean): State = {
+    /** As in Flink, combinations forget the gap (`patience`) in a repeat that may be left out, once it passed over a row. */
+    private def leaf(
+        sink: State, proceed: State, take: Test, ignore: Option[Test], optional: Boolean,
+        patience: Option[Test]): State = {
       val made = state(Kind.Normal, step)
       val next = withoutNots(sink) // a row that is taken ends what a `not` before it forbids
       made.take(next, take)
@@ -136,8 +142,8 @@ final class Compiler(spec: Spec) {
         else {
           // Once a row was passed over, leaving the element out is the way of the states after it.
           val waiting = state(Kind.Normal, step)
-          waiting.take(next, take)
-          waiting.ignore(waiting, test)
+          waiting.take(next, patience.getOrElse(take))
+          waiting.ignore(waiting, patience.flatMap(_ => unless(betweenRepeats)).getOrElse(test))
           addStops(waiting)
           made.ignore(waiting, test)
         }
