@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.cpu_meter import CpuMeter
 from benchmarks.patterns import by_hand, flinks, ours
-from benchmarks.patterns.events import OUT_OF_ORDER, WITHIN
+from benchmarks.patterns.events import WITHIN, CardEvents, answers
 from benchmarks.topics import START
 
 RULES = (1, 10, 100)
@@ -156,9 +156,9 @@ def flink(given: Given, engine: str, query: str) -> Result:
 
 
 def pathway(given: Given, engine: str = "pathway") -> Result:
-    """Pathway, in an environment of its own."""
+    """Pathway, in an environment of its own; it must find every pair."""
     script = Path(__file__).with_name("pathways.py")
-    numbers = (given.events, START + given.warm, WITHIN, OUT_OF_ORDER)
+    numbers = (START, given.warm, WITHIN)
     done = subprocess.run(
         ["uv", "run", "--script", str(script), given.servers, given.topic, *map(str, numbers)],
         stdout=subprocess.PIPE,
@@ -167,7 +167,10 @@ def pathway(given: Given, engine: str = "pathway") -> Result:
         env={**os.environ, "PATHWAY_THREADS": CORES},
     )
     said = json.loads(done.stdout.splitlines()[-1])
-    return Result(engine, said["events"], said["seconds"], answers=said["answers"])
+    pairs = answers(CardEvents.of(given.topic)).pairs
+    if said["answers"] != pairs:
+        raise SystemExit(f"Pathway found {said['answers']:,} pairs, and there are {pairs:,}")
+    return Result(engine, **said)
 
 
 def _rules(count: int) -> tuple[str, Callable[[Given], Result]]:

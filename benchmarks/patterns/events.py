@@ -35,6 +35,11 @@ class CardEvents:
     def topic(self) -> str:
         return f"cards-{self.count}-{self.cards}-{self.every}"
 
+    @staticmethod
+    def of(topic: str) -> CardEvents:
+        """What a topic of this name holds."""
+        return CardEvents(*map(int, topic.split("-")[1:]))
+
     @property
     def numbers(self) -> tuple[int, ...]:
         return self.count, self.cards, self.every

@@ -19,7 +19,7 @@ from headrace.engine.rule_tables import table_of
 from headrace.errors import HeadraceError, OptionError, Problem, did_you_mean
 from headrace.plan.facts import by_clock
 from headrace.plan.nodes import Match, MatchRules
-from headrace.plan.pattern_phrases import pattern_phrase
+from headrace.plan.pattern_phrases import condition_phrases, pattern_phrase
 from headrace.plan.queries import queries_of
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class RuleListing:
     """Where it stands in the table."""
     says: str = ""
     """Its pattern in words; empty where the table no longer has it."""
+    conditions: tuple[str, ...] = ()
+    """What its steps ask of a row."""
     faults: tuple[Problem, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -58,6 +60,7 @@ class RuleListing:
             "until_then": self.until_then,
             "place": self.place,
             "pattern": self.says,
+            "conditions": list(self.conditions),
             "faults": [_plain(fault) for fault in self.faults],
         }
 
@@ -153,38 +156,39 @@ def _rules(read: Rules, before: Edition, after: Edition, log: RuleLog | None) ->
     """In the order of the table; then those that are in force and no longer in it."""
     old, new = ({rule.id: rule for rule in edition.rules} for edition in (before, after))
     written = {rule.id: rule for rule in read.rules}
-    for name in (*written, *(name for name, _ in read.faults if name not in written)):
+    for name in (*written, *dict.fromkeys(name for name, _ in read.faults if name not in written)):
         rule, faults = written.get(name), _faults(after.faults, name)
         if faults:
             stays = old.get(name)
             yield RuleListing(
                 name, "wrong", stays.version if stays else None, _since(stays, log),
-                place=rule.where if rule else "", says=_phrase(rule), faults=faults,
+                **_said(rule), faults=faults,
             )  # fmt: skip
         elif rule is not None and not rule.active:
-            yield RuleListing(name, "not active", rule.version, place=rule.where, says=_phrase(rule))
+            yield RuleListing(name, "not active", rule.version, **_said(rule))
         elif name in old and new.get(name) == old[name]:
             yield _in_force(old[name], log, rule)
         elif name in new and rule is not None:
             was = old[name].version if name in old else None
-            yield RuleListing(name, "next batch", new[name].version, None, was, rule.where, _phrase(rule))
+            yield RuleListing(name, "next batch", new[name].version, until_then=was, **_said(rule))
     for name in old.keys() - new.keys() - written.keys():
         yield RuleListing(name, "retired", old[name].version, _since(old[name], log))
 
 
 def _in_force(rule: RuleInForce, log: RuleLog | None, written: Rule | None) -> RuleListing:
-    place = written.where if written else ""
-    return RuleListing(
-        rule.id, "in force", rule.version, _since(rule, log), place=place, says=_phrase(written)
-    )
+    return RuleListing(rule.id, "in force", rule.version, _since(rule, log), **_said(written))
 
 
 def _since(rule: RuleInForce | None, log: RuleLog | None) -> int | None:
     return max(log.began(rule), 0) if rule is not None and log is not None else None
 
 
-def _phrase(rule: Rule | None) -> str:
-    return pattern_phrase(rule.pattern) if rule is not None else ""
+def _said(rule: Rule | None) -> dict[str, Any]:
+    """What the table says of a rule."""
+    if rule is None:
+        return {}
+    conditions = tuple(condition_phrases(rule.pattern))
+    return {"place": rule.where, "says": pattern_phrase(rule.pattern), "conditions": conditions}
 
 
 def _faults(faults: tuple[RuleFault, ...], name: str) -> tuple[Problem, ...]:

@@ -35,7 +35,7 @@ from headrace.plan.nodes import (
     WindowAggregate,
     WithColumns,
 )
-from headrace.plan.pattern_phrases import pattern_phrase
+from headrace.plan.pattern_phrases import condition_phrases, pattern_phrase
 from headrace.plan.phrases import emission_phrases, window_phrase
 
 _CLOCKS = {"ingestion": "the batch that read the row", "processing": "the step that uses it"}
@@ -143,6 +143,7 @@ def _match(node: Match) -> list[str]:
         f"rows less than {text(within.between)} apart" if within.between else "",
         "in arrival order" if node.order == "arrival" else "",
         skip,
+        *condition_phrases(node.pattern),
         named(node.select) if node.select else "",
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.durations import text
 from headrace.patterns.building import Pattern
-from headrace.patterns.elements import Either, Element, Group
+from headrace.patterns.elements import Either, Element, Group, Where, steps_of
 
 _VERBS = {
     "next": "next",
@@ -23,6 +23,21 @@ def pattern_phrase(pattern: Pattern) -> str:
     'low, followed by rise (2 to 4 times, greedy)'
     """
     return _sequence(pattern.elements)
+
+
+def condition_phrases(pattern: Pattern) -> list[str]:
+    """The conditions of a pattern's steps, each with the step's name; a step that takes any row has none.
+
+    >>> from headrace import patterns
+    >>> condition_phrases(patterns.step("low").followed_by("rise", "price > low.price"))
+    ['rise: price > low.price']
+    """
+    steps = ((step.name, step.body) for step in steps_of(pattern.elements))
+    return [
+        f"{name}: {' '.join(str(body.condition).split())}"
+        for name, body in steps
+        if isinstance(body, Where) and body.condition is not None
+    ]
 
 
 def quantifier_phrase(element: Element) -> str:

@@ -35,20 +35,22 @@ def files(write: Callable[[str, str], Path]) -> None:
 def test_explain_lists_the_rules_of_a_table(call: Call) -> None:
     said = call("explain", "fraud.yaml").stdout
     rules = said[said.index("Rules   of alerts, from rules.yaml") :].splitlines()[1:]
-    assert rules[:6] == [
+    assert rules[:12] == [
         "  rise     version 4, from the first batch on  small, followed by large",
+        "                                               small: amount < 1",
+        "                                               large: amount > 500",
         "                                               rules.yaml:1:1",
         "  many     version 1, from the first batch on  small (5 times)",
+        "                                               small: amount < 5",
         "                                               rules.yaml:2:1",
         "  off      not active                          any",
+        "                                               any: amount > 5",
         "                                               rules.yaml:3:1",
-    ]
-    assert rules[6:9] == [
         "  endless  wrong, not in force                 any",
-        f"           {ENDLESS}",
-        "             hint: make `within` shorter",
+        "                                               any: amount > 5",
     ]
-    assert "unknown key `witin` in the rule `typo`" in rules[10]
+    assert rules[12:14] == [f"           {ENDLESS}", "             hint: make `within` shorter"]
+    assert "unknown key `witin` in the rule `typo`" in rules[15]
 
 
 def test_the_same_as_data(call: Call) -> None:
