@@ -56,6 +56,8 @@ def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]
     database = started("postgres") if case.database else nullcontext()
     with topics.kafka(chosen.kept) as servers, database as server:
         for side in case.sides:
+            if chosen.beside and side.name not in (*chosen.beside, "Headrace"):
+                continue
             count = int((chosen.warm + chosen.events) * side.share)
             topic = topics.fill(servers, topics.Events(count, chosen.keys))
             command = [sys.executable, "-m", "benchmarks", "connectors", "--case", case.name]
@@ -146,6 +148,9 @@ def _options(names: list[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     options.add_argument("--case", action="append", choices=names, help="only this one; may be said again")
+    options.add_argument(
+        "--beside", action="append", metavar="SIDE", help="Headrace and only this side; may be said again"
+    )
     options.add_argument("--warm", type=int, default=2_000_000, help="events that warm a side up")
     options.add_argument("--events", type=int, default=10_000_000, help="events that are measured")
     options.add_argument("--batch", type=int, default=1_000_000, help="events of one micro-batch")

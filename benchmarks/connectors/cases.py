@@ -56,7 +56,8 @@ CASES = (
         "Kafka to PostgreSQL",
         (
             Side("row by row", by_hand.row_by_row, aim=10.0, share=0.02),
-            Side("Spark's JDBC, append", by_hand.by_jdbc, aim=2.0),
+            Side("Spark's JDBC, append, no key", by_hand.by_jdbc),
+            Side("Spark's JDBC, append, key indexed", by_hand.by_jdbc_indexed, aim=2.0),
             Side(HEADRACE, by_headrace.to_postgres),
         ),
         database=True,

@@ -17,9 +17,6 @@ from sinks import deliver, rows
 from headrace import connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import Connector, ReadContext, Run
-from headrace.connectors.database.dialect import staged
-from headrace.connectors.database.tables import Table
-from headrace.connectors.postgres.dialect import PostgresDialect
 from headrace.errors import DeliveryError, FencedError, OptionError, SourceError
 
 MakeRun = Callable[..., Run]
@@ -86,19 +83,24 @@ def test_newer_row_of_a_key_overwrites(
     assert content(server, table) == [("A", 1), ("a ", 1), ("a", 2), ("b", 1), (None, 2)]
 
 
-def test_an_epoch_without_null_keys_does_not_read_the_table_for_them(
-    servers: Callable[[str], Server], table: str
+def test_new_keys_and_known_ones_take_turns_within_a_run(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
 ) -> None:
-    server = servers("postgres")
-    dialect = PostgresDialect(server.url)
-    schema = {"fields": [{"name": "k", "type": "string"}, {"name": "v", "type": "long"}]}
-    shape = Table.of(table, schema, ("k",), dialect.declared, where="out")
-    server.sql(dialect.create(shape))
-    server.sql(dialect.create_stage(shape, f"{table}_staged"))
-    nulls, _ = dialect.fold(shape, staged(dialect, f"{table}_staged", (1,)))
-    plan = [line for [line] in server.sql(f"EXPLAIN (ANALYZE) {nulls}")]
-    [reads_table] = [line for line in plan if f" on {table} t " in line and "Delete" not in line]
-    assert "never executed" in reads_table
+    epochs: list[list[tuple[str | None, int]]] = [
+        [("a", 1), ("b", 1)],
+        [("c", 2), ("d", 2), ("d", 3)],  # new ones, one of them twice
+        [("e", 3), ("a", 3), ("f", 3)],  # among new ones one that is there: what was tried is undone
+        [("g", 4), (None, 4)],
+        [("h", 5), (None, 5), ("g", 5)],
+    ]
+    writer = sink(server, table, key="k").writer()
+    writer.open(run())
+    for epoch, given in enumerate(epochs):
+        writer.commit(epoch, writer.stage(epoch, rows(spark, *given).coalesce(1)))
+    writer.close()
+    held = dict(pair for given in epochs for pair in given)
+    assert dict(content(server, table)) == held
+    assert len(content(server, table)) == len(held)
 
 
 def test_of_two_rows_of_a_key_in_one_epoch_the_last_stays(

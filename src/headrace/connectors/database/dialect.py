@@ -120,8 +120,25 @@ class Dialect(Readable, Protocol):
         """The staging tables whose names start so."""
         ...
 
-    def fold(self, table: Table, staged: str) -> list[str]:
-        """The statements that bring the rows of a query into a table with a key, the last row of each key winning."""
+    def fold(self, table: Table, staged: str, *, null_keys: bool) -> list[str]:
+        """The statements that bring the rows of a query into a table with a key, the last row of each key winning.
+
+        Args:
+            table: the target.
+            staged: the query.
+            null_keys: whether any of the rows has a null in its key.
+        """
+        ...
+
+    def add(self, table: Table, staged: str) -> str | None:
+        """A faster statement for rows whose keys are all new, which fails where one isn't; None if there is none.
+
+        It isn't asked for rows with a null in their key, nor for retractions.
+        """
+        ...
+
+    def taken(self, error: Exception) -> bool:
+        """Whether the error says that a key is in the table already."""
         ...
 
 

@@ -16,11 +16,11 @@ from headrace.connectors.database.dialect import (
     STAGING,
     Database,
     Dialect,
-    append,
     listed,
     qualified,
     staged,
 )
+from headrace.connectors.database.intake import Contents, Intake, Novelty
 from headrace.connectors.database.lines import content
 from headrace.connectors.database.patience import connected, from_task, patiently, told_by_task
 from headrace.connectors.database.tables import RETRACTION, Table, applied
@@ -64,6 +64,7 @@ class TableWriter:
         self._number = 0
         self._database: Database | None = None
         self._known: Table | None = None
+        self._intake = Intake(dialect, Novelty())
 
     def open(self, run: Run) -> int:
         self._run = run
@@ -168,18 +169,14 @@ class TableWriter:
     def _take_in(self, database: Database, epoch: int, loaded: Loaded) -> None:
         """Bring staged rows into the table. A server that crashed may have lost some: staging tables don't last."""
         rows = staged(self._dialect, loaded.stage, loaded.attempts)
-        found = int(database.rows(f"SELECT count(*) FROM ({rows}) s")[0][0])
-        if found != loaded.rows:
+        contents = Contents.of(self._dialect, database, loaded.table, rows)
+        if contents.rows != loaded.rows:
             raise self._failure(
                 f"can't commit epoch {epoch}",
-                f"the server restarted and kept {found} of {loaded.rows} staged rows",
+                f"the server restarted and kept {contents.rows} of {loaded.rows} staged rows",
                 "run again: the epoch comes again, and nothing is lost",
             )
-        keyed = bool(loaded.table.key)
-        for statement in (
-            self._dialect.fold(loaded.table, rows) if keyed else [append(self._dialect, loaded.table, rows)]
-        ):
-            database.execute(statement)
+        self._intake.take(database, loaded.table, rows, contents)
 
     def _committed(self, database: Database) -> int:
         run = self._running

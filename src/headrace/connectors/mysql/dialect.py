@@ -188,7 +188,7 @@ class MySQLDialect:
         )
         return [row[0] for row in database.rows(query, (len(prefix), prefix))]
 
-    def fold(self, table: Table, staged: str) -> list[str]:
+    def fold(self, table: Table, staged: str, *, null_keys: bool) -> list[str]:
         target, names = qualified(self, table.name), listed(self, table.names)
         ranked = (
             f"SELECT s.*, row_number() OVER (PARTITION BY {listed(self, table.key)} ORDER BY {SEQUENCE} DESC)"
@@ -196,10 +196,11 @@ class MySQLDialect:
         )
         last = f"SELECT * FROM ({ranked}) r WHERE _headrace_rank = 1"
         same = " AND ".join(f"t.{self.quoted(name)} <=> s.{self.quoted(name)}" for name in table.key)
-        statements = [
-            # Rows with a null key are deleted, then inserted.
-            f"DELETE t FROM {target} t JOIN ({staged}) s ON {same} WHERE {some_null(self, table.key)}"
-        ]
+        statements = []
+        if null_keys:  # deleted, then inserted
+            statements.append(
+                f"DELETE t FROM {target} t JOIN ({staged}) s ON {same} WHERE {some_null(self, table.key)}"
+            )
         if table.retracts:
             statements.append(f"DELETE t FROM {target} t JOIN ({last}) s ON {same} WHERE s.{RETRACTION}")
         given = table.values or table.key
@@ -210,6 +211,12 @@ class MySQLDialect:
             f" ON DUPLICATE KEY UPDATE {updates}"
         )
         return statements
+
+    def add(self, table: Table, staged: str) -> None:
+        return None  # a plain insert looks up the key just the same
+
+    def taken(self, error: Exception) -> bool:
+        return False
 
     def told(self, error: Exception) -> tuple[str, str] | None:
         if not isinstance(error, pymysql.MySQLError):

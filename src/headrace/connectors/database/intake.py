@@ -1,0 +1,93 @@
+"""How the staged rows of an epoch come into the table, inside the transaction that commits them.
+
+A server adds rows of new keys faster than it looks up each key first. Most streams bring new keys epoch after epoch
+(events, windows that fire once) or old ones (running totals), so the faster way is tried where it worked the last time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.connectors.database.dialect import Database, Dialect, append, some_null
+from headrace.connectors.database.tables import RETRACTION, Table
+
+_LONGEST_PAUSE = 64
+_TRIED = "_headrace_tried"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """How many rows are staged, and how many of them need more than an insert."""
+
+    rows: int
+    null_keys: int
+    retractions: int
+
+    @classmethod
+    def of(cls, dialect: Dialect, database: Database, table: Table, staged: str) -> Contents:
+        """Count the rows of a query."""
+        nulls = some_null(dialect, table.key) or "false"
+        retraction = f"s.{RETRACTION}" if table.retracts else "false"
+        counted = ", ".join(f"count(CASE WHEN {this} THEN 1 END)" for this in ("true", nulls, retraction))
+        return cls(*map(int, database.rows(f"SELECT {counted} FROM ({staged}) s")[0]))
+
+
+@dataclass
+class Novelty:
+    """Whether the keys of the next epoch are likely to be new: a wrong guess costs the server the sort of an epoch.
+
+    After each guess in a row that was wrong twice as many epochs pass before the next one.
+
+    >>> novelty = Novelty()
+    >>> novelty.likely()
+    True
+    >>> novelty.seen(new=False)
+    >>> [novelty.likely() for _ in range(3)]
+    [False, False, True]
+    """
+
+    _pause: int = 1
+    _passed_over: int = 0
+
+    def likely(self) -> bool:
+        """Ask once for each epoch."""
+        self._passed_over = max(self._passed_over - 1, -1)
+        return self._passed_over < 0
+
+    def seen(self, *, new: bool) -> None:
+        """What came of an attempt."""
+        self._pause = 1 if new else min(2 * self._pause, _LONGEST_PAUSE)
+        self._passed_over = 0 if new else self._pause
+
+
+@dataclass
+class Intake:
+    """Brings staged rows into one table, epoch after epoch."""
+
+    dialect: Dialect
+    novelty: Novelty
+
+    def take(self, database: Database, table: Table, staged: str, contents: Contents) -> None:
+        """Bring the rows of a query into the table."""
+        if not table.key:
+            database.execute(append(self.dialect, table, staged))
+        elif not self._as_new(database, table, staged, contents):
+            for statement in self.dialect.fold(table, staged, null_keys=contents.null_keys > 0):
+                database.execute(statement)
+
+    def _as_new(self, database: Database, table: Table, staged: str, contents: Contents) -> bool:
+        """Whether the rows could be added as new ones. What was tried in vain is undone."""
+        statement = self.dialect.add(table, staged)
+        if statement is None or contents.null_keys or contents.retractions or not self.novelty.likely():
+            return False
+        database.execute(f"SAVEPOINT {_TRIED}")
+        try:
+            database.execute(statement)
+        except Exception as error:
+            if not self.dialect.taken(error):
+                raise
+            database.execute(f"ROLLBACK TO SAVEPOINT {_TRIED}")
+            self.novelty.seen(new=False)
+            return False
+        self.novelty.seen(new=True)
+        return True
