@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from sinks import deliver, rows
 
 from headrace import connect
@@ -22,7 +22,6 @@ from headrace.errors import DeliveryError, FencedError
 
 Topic = Callable[..., str]
 SCHEMA = "card string, amount int, at timestamp"
-SIMPLE = {"fields": [{"name": "k", "type": "string"}, {"name": "v", "type": "integer"}]}
 STEPS = ("kafka.fenced", "kafka.staged", "kafka.ledger", "kafka.committed")
 
 
@@ -74,24 +73,68 @@ def test_without_a_key_partitions_take_turns_also_over_epochs_and_a_column_can_n
     ]
 
 
+@pytest.fixture
+def far(spark: SparkSession, client: Client) -> Iterator[Callable[[DataFrame, str], int]]:
+    """Sends a frame as on a cluster, where tasks have no way to the driver's producer; it returns how many it sent."""
+    writers: list[KafkaWriter] = []
+
+    def send(frame: DataFrame, name: str) -> int:
+        writer = connect.kafka(servers=client.servers, topic=name).writer()
+        assert isinstance(writer, KafkaWriter)
+        writers.append(writer)
+        writer.open(run(name))
+        fields = records.fields_of(frame.schema.jsonValue())
+        made = records.expressions(
+            connect.kafka(servers="s", topic=name, key="k", headers=["h"]), fields, where="far"
+        )
+        writer._producer.beginTransaction()
+        outlet = spark._jvm.org.apache.spark.sql.headrace.kafka.Outlet  # type: ignore[union-attr]
+        try:
+            sent = int(outlet.send(frame.selectExpr(*made)._jdf, writer._sender, False))
+        except Exception:
+            writer._producer.abortTransaction()
+            raise
+        writer._producer.commitTransaction()
+        return sent
+
+    yield send
+    for writer in writers:
+        writer.close()
+
+
 def test_records_of_tasks_elsewhere_are_sent_by_the_driver(
-    spark: SparkSession, client: Client, topic: Topic
+    spark: SparkSession, client: Client, topic: Topic, far: Callable[[DataFrame, str], int]
 ) -> None:
-    """As on a cluster, where tasks have no way to the driver's producer."""
     name = topic(partitions=2)
-    writer = connect.kafka(servers=client.servers, topic=name).writer()
-    assert isinstance(writer, KafkaWriter)
-    writer.open(run("far"))
-    made = records.expressions(
-        connect.kafka(servers="s", topic=name, key="k"), records.fields_of(SIMPLE), where="far"
-    )
-    frame = rows(spark, ("a", 1), ("b", 2)).selectExpr(*made)
-    writer._producer.beginTransaction()
-    outlet = spark._jvm.org.apache.spark.sql.headrace.kafka.Outlet  # type: ignore[union-attr]
-    assert outlet.send(frame._jdf, writer._sender, False) == 2
-    writer._producer.commitTransaction()
-    writer.close()
-    assert sorted(str(record.key) for record in client.consume(name)) == ["a", "b"]
+    given = rows(spark, ("a", 1, "x"), (None, 2, None), schema="k string, v int, h string")
+    assert far(given, name) == 2
+    found = sorted(client.consume(name), key=lambda record: str(record.value))
+    assert [(r.key, r.value, r.headers) for r in found] == [
+        ("a", '{"k":"a","v":1}', {"h": "x"}),
+        (None, '{"k":null,"v":2}', {"h": None}),
+    ]
+
+
+def test_an_epoch_may_be_larger_than_what_tasks_may_return(
+    spark: SparkSession, client: Client, topic: Topic, far: Callable[[DataFrame, str], int]
+) -> None:
+    """Records wait on the executors in pieces: with all of them in the tasks' results this fails at Spark's limit."""
+    name = topic(partitions=2)
+    count = 12_000  # of 1 KB: two pieces in each of two tasks
+    given = spark.range(0, count, 1, 2).selectExpr("string(id) as k", "repeat('v', 1000) as v", "'' as h")
+    conf = spark.sparkContext._jsc.sc().conf()
+    conf.set("spark.driver.maxResultSize", "1m")
+    try:
+        assert far(given, name) == count
+        with pytest.raises(Exception, match="for far tasks only"):
+            far(
+                given.selectExpr("if(k = '11999', raise_error('for far tasks only'), k) as k", "v", "h"), name
+            )
+    finally:
+        conf.remove("spark.driver.maxResultSize")
+    [held] = spark.sparkContext._jsc.sc().env().blockManager().master().getStorageStatus()
+    assert "input-" not in held.blocks().mkString()  # what was sent, and what a task left that failed
+    assert sorted(int(record.key or -1) for record in client.consume(name)) == list(range(count))
 
 
 def test_an_epoch_that_comes_again_is_not_written_again_and_another_checkpoint_starts_anew(

@@ -4,7 +4,10 @@
 package org.apache.spark.sql.headrace.kafka
 
 import java.util.UUID
-import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.{ConcurrentHashMap, LinkedBlockingQueue}
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.concurrent.ExecutionContext
 
 import org.apache.spark.{SparkException, TaskContext}
 import org.apache.spark.sql.DataFrame
@@ -14,10 +17,11 @@ import org.apache.spark.sql.catalyst.InternalRow
  * Sends the rows of a frame through one producer of the driver, so that they are one transaction.
  *
  * In local mode the tasks run in the driver's JVM and use the producer, which is thread-safe, side by side. On a cluster
- * each task's records come to the driver when the task has succeeded, and are sent there.
+ * each task's records come to the driver when the task has succeeded, in pieces ([[Parcels]]), and are sent there.
  */
 object Outlet {
   private val senders = new ConcurrentHashMap[String, Sender]
+  private val numbers = new AtomicInteger
 
   /** Sends all rows and returns how many; called from Python. `frame` has the columns of [[Record]]. */
   def send(frame: DataFrame, sender: Sender): Long = send(frame, sender, frame.sparkSession.sparkContext.isLocal)
@@ -38,15 +42,27 @@ object Outlet {
     } finally senders.remove(id)
   }
 
+  /** Sends what tasks have ready while others still run; Spark's own threads, which tell of results, don't wait for Kafka. */
   private def fromDriver(frame: DataFrame, sender: Sender): Long = {
     val rows = frame.queryExecution.toRdd
-    var sent = 0L
-    rows.sparkContext.runJob[InternalRow, Array[Record]](
+    val number = numbers.incrementAndGet()
+    val arrived = new LinkedBlockingQueue[Option[Parcel]]
+    val job = rows.sparkContext.submitJob[InternalRow, Parcel, Unit](
       rows,
-      (_: TaskContext, partition: Iterator[InternalRow]) => partition.map(Record.of).toArray,
+      (partition: Iterator[InternalRow]) => Parcels.pack(partition.map(Record.of), number),
       rows.partitions.indices,
-      (_: Int, records: Array[Record]) => sent += sender.sendAll(records.iterator))
-    sent
+      (_: Int, parcel: Parcel) => arrived.put(Some(parcel)),
+      ())
+    job.onComplete(_ => arrived.put(None))(ExecutionContext.parasitic)
+    try {
+      val sent = Iterator.continually(arrived.take()).takeWhile(_.isDefined).flatten
+        .map(parcel => sender.sendAll(Parcels.unpack(parcel))).sum
+      job.value.foreach(_.get) // throws what a task did
+      sent
+    } finally {
+      job.cancel() // nothing, where it has ended
+      Parcels.sweep(number)
+    }
   }
 
   /** What a failed attempt has sent is in the transaction already; only a new transaction is without it. */
