@@ -47,12 +47,13 @@ object Parcels {
   def unpack(parcel: Parcel): Iterator[Record] = parcel.pieces.iterator.flatMap(fetched) ++ Packer.records(parcel.rest)
 
   /** Lets go of all that waits of an epoch, sent or not. */
-  def sweep(number: Int): Unit = {
-    val master = SparkEnv.get.blockManager.master
-    val left = master.getMatchingBlockIds(
-      { case StreamBlockId(of, _) => of == number; case _ => false }, askStorageEndpoints = false)
-    left.foreach(master.removeBlock)
-  }
+  def sweep(number: Int): Unit = waiting(_ == number).foreach(SparkEnv.get.blockManager.master.removeBlock)
+
+  /** How many pieces wait on the executors, of all epochs. */
+  def waiting: Int = waiting(_ => true).size
+
+  private def waiting(of: Int => Boolean): Seq[BlockId] = SparkEnv.get.blockManager.master.getMatchingBlockIds(
+    { case StreamBlockId(number, _) => of(number); case _ => false }, askStorageEndpoints = false)
 
   private def leave(piece: BlockId, bytes: Array[Byte]): BlockId = {
     val held = new ChunkedByteBuffer(ByteBuffer.wrap(bytes))
