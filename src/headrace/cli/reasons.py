@@ -162,12 +162,13 @@ def _rows(told: Told) -> Iterator[Line]:
 
 def _row(row: Mapping[str, Any]) -> Iterator[Line]:
     yield ((f"  {moment(row['time'])}", "name"), (f"  {_values(row['row'])}", "fact"))
+    yield from _came(one for one in row["came"] if one["kind"] == "timeout")  # before the row was looked at
     for asked in row["asked"]:
         match = f"match since {moment(asked['start'])}" if "start" in asked else "new match"
         yield ((f"    {match}: ", "label"), (asked["outcome"], "fact"))
         for test in asked["tests"]:
             yield from _test(test)
-    yield from _came(row["came"])
+    yield from _came(one for one in row["came"] if one["kind"] != "timeout")
 
 
 def _test(test: Mapping[str, Any]) -> Iterator[Line]:

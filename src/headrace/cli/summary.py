@@ -34,26 +34,33 @@ class Summary:
 
     def lines(self) -> Iterator[Line]:
         """As text with roles."""
-        status = self.status
         yield (self.pipeline, "title"), (f" {_SAID[self.ending]} in {self.seconds:.1f} s", "good")
-        yield _fact("read", f"{status.rows_in:,} rows", per_second(status.rate) if status.rows_in else "")
+        facts = list(self._facts())
+        width = max(10, *(len(word) for word, _, _ in facts))
+        for word, value, more in facts:
+            yield (f"  {word:<{width}} ", "rail"), (value, "fact"), (f"  {more}" if more else "", "rail")
+
+    def _facts(self) -> Iterator[tuple[str, str, str]]:
+        """What is said of what: a word, a value, and perhaps more."""
+        status = self.status
+        yield ("read", f"{status.rows_in:,} rows", per_second(status.rate) if status.rows_in else "")
         sinks = ", ".join(f"{name} {rows:,}" for name, rows in status.sinks.items())
-        yield _fact("written", f"{status.rows_out:,} rows", sinks)
+        yield ("written", f"{status.rows_out:,} rows", sinks)
         for name, balance in status.steps.items():
             off = "" if balance.balanced else "these don't add up: please report it"
-            yield _fact(name, str(balance), off)
+            yield (name, str(balance), off)
         for name, rules in status.rules.items():
             faults = f"{len(rules.faults)} can't be used" if rules.faults else ""
-            yield _fact(name, f"{len(rules.in_force)} rules in force", faults)
+            yield (name, f"{len(rules.in_force)} rules in force", faults)
         for word, count in (("late", status.late), ("rejects", status.rejects)):
             if count:
-                yield _fact(word, f"{count:,} rows", self._kept(word))
+                yield (word, f"{count:,} rows", self._kept(word))
         if status.watermark and self.ending != "finished":
-            yield _fact("watermark", moment(status.watermark))
+            yield ("watermark", moment(status.watermark), "")
         if self.ending != "finished":
-            yield _fact("position", f"in {self.directory}")
+            yield ("position", f"in {self.directory}", "")
         if self.command:
-            yield _fact("to go on", self.command)
+            yield ("to go on", self.command, "")
 
     def data(self) -> dict[str, Any]:
         """As plain data."""
@@ -87,7 +94,3 @@ def moment(text: str) -> str:
     if text.startswith("9999-"):  # where --finish puts it, to close every window
         return "at the end of time"
     return text.replace("T", " ").removesuffix("Z").split(".")[0]
-
-
-def _fact(word: str, value: str, more: str = "") -> Line:
-    return (f"  {word:<10} ", "rail"), (value, "fact"), (f"  {more}" if more else "", "rail")
