@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError
-from headrace.patterns.elements import Contiguity, Either, Element, Group, Times, Where, steps_of
+from headrace.patterns.elements import Contiguity, Either, Element, Group, Repeats, Times, Where, steps_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -100,14 +100,21 @@ class Repeated(Pattern):
 
     def consecutive(self) -> Self:
         """Nothing lies between its rows."""
-        return type(self)(self._with(repeats="consecutive"))
+        return self._repeating("consecutive")
 
     def combinations(self) -> Self:
         """Any of the rows that satisfy it, some left out: every choice is a match of its own. State grows fast."""
-        return type(self)(self._with(repeats="combinations"))
+        return self._repeating("combinations")
 
     def until(self, condition: str | Column) -> Self:
         """A row that satisfies this ends the repeats, and is none of them."""
+        last = self.elements[-1]
+        if last.until is not None:
+            raise OptionError(
+                f"it is said already: {last.until}",
+                where=f"until of `{last.name}`",
+                hint="join the conditions with `or`",
+            )
         return type(self)(self._with(until=condition_of(condition)))
 
     def gap(self, length: Duration) -> Self:
@@ -116,6 +123,16 @@ class Repeated(Pattern):
         For the first of them that row is one of the step before, unless this step is optional: then any time may pass.
         """
         return type(self)(self._with(gap=microseconds(length, where="gap")))
+
+    def _repeating(self, repeats: Repeats) -> Self:
+        last = self.elements[-1]
+        if last.repeats not in ("relaxed", repeats):
+            raise OptionError(
+                f"`{last.name}` is {last.repeats} already",
+                where=f"{repeats} of `{last.name}`",
+                hint="leave out one of them",
+            )
+        return type(self)(self._with(repeats=repeats))
 
 
 def step(name: str, where: str | Column | Pattern | None = None) -> Once:

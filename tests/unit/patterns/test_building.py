@@ -114,3 +114,14 @@ def test_without_a_key_all_rows_have_one() -> None:
     tx = Pipeline("p").read("tx", connect.memory(), schema="v string, ts timestamp").event_time("ts")
     found = tx.match("m", A, within="1 minute")
     assert found._pipeline.graph["m"].keys == ()
+
+
+def test_what_is_said_twice_of_repeats_is_refused() -> None:
+    rises = patterns.step("rise", "v > 1").one_or_more()
+    with pytest.raises(OptionError, match=r"until of `rise`: it is said already: v = 0\n  hint: join"):
+        rises.until("v = 0").until("v = 9")
+    with pytest.raises(
+        OptionError, match=r"combinations of `rise`: `rise` is consecutive already\n  hint: leave out one"
+    ):
+        rises.consecutive().combinations()
+    assert rises.consecutive().consecutive() == rises.consecutive()
