@@ -52,7 +52,8 @@ class Summary:
         for name, rules in status.rules.items():
             faults = f"{len(rules.faults)} can't be used" if rules.faults else ""
             yield (name, f"{len(rules.in_force)} rules in force", faults)
-        for word, count in (("late", status.late), ("rejects", status.rejects)):
+        timeouts = sum(balance.timed_out for balance in status.steps.values())
+        for word, count in (("late", status.late), ("timeouts", timeouts), ("rejects", status.rejects)):
             if count:
                 yield (word, f"{count:,} rows", self._kept(word))
         if status.watermark and self.ending != "finished":

@@ -12,7 +12,7 @@ from headrace.documents.faults import Faults
 from headrace.documents.fold import Folded, FoldedSource, FoldedStep
 from headrace.documents.printing import printed
 from headrace.documents.written import emit_of, window_of
-from headrace.documents.written_patterns import match_of
+from headrace.documents.written_patterns import fates_of, match_of
 from headrace.durations import text as length
 from headrace.errors import DocumentError, Problem
 from headrace.formats import Format
@@ -190,7 +190,7 @@ def _match_rules(node: MatchRules) -> Keys:
         keys["order"] = node.order
     if node.longest is not None:
         keys["longest"] = length(node.longest)
-    return {**_keys(node.keys), "match_rules": keys}
+    return {**_keys(node.keys), "match_rules": keys | fates_of(node)}
 
 
 def _lookup(node: Lookup) -> Keys:

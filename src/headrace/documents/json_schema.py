@@ -179,9 +179,18 @@ def _match() -> Schema:
                 "Whether rows are taken by event time or as they come", enum=list(get_args(Order))
             ),
             "select": _said("What a match gives, by name", **{"$ref": "#/$defs/named"}),
+            **_fates(),
         },
         required=("steps",),
     )
+
+
+def _fates() -> dict[str, Schema]:
+    fates = list(get_args(LateRows))
+    return {
+        "late_rows": _said("Whether late rows are an output or only counted", enum=fates),
+        "timeouts": _said("Whether matches that time out are an output or only counted", enum=fates),
+    }
 
 
 def _match_rules(models: dict[str, type[Connector]]) -> Schema:
@@ -197,6 +206,7 @@ def _match_rules(models: dict[str, type[Connector]]) -> Schema:
                 "Whether rows are taken by event time or as they come", enum=list(get_args(Order))
             ),
             "longest": _said("The longest `within` that a rule may have", **{"$ref": "#/$defs/length"}),
+            **_fates(),
         },
         required=("rules",),
     )

@@ -1,4 +1,4 @@
-"""`match` in a document: steps, `within`, `skip`, `order` and `select`.
+"""`match` in a document: steps, `within`, `skip`, `order`, `select`, `late_rows` and `timeouts`.
 
 `steps` is a list of one-key maps from a step's name to its condition, or to a map that says how it follows and how often
 it comes. The value of the verb is a condition, a list of steps (a group) or `{either: [...]}`.
@@ -29,6 +29,7 @@ from headrace.patterns.elements import (
     skip_of,
 )
 from headrace.plan.nodes import Match, Named, Ref
+from headrace.triggers import LateRows
 
 FIRST = "where"
 VERBS = tuple(word for word in get_args(Contiguity) if word != "first")
@@ -42,7 +43,7 @@ def match(value: Value, keys: Named) -> Callable[[str, Ref], Match]:
     given = fields(value, wanted="the keys of match", hint=_STEPS_HINT)
     read = record(given, MATCH, "match", required=("steps",), hint=_STEPS_HINT)
     pattern = Pattern(read["steps"])
-    options = {key: read[key] for key in ("within", "skip", "order", "select") if key in read}
+    options = {key: value for key, value in read.items() if key != "steps"}
 
     def make(name: str, ref: Ref) -> Match:
         return Match(name, ref, keys, pattern, **options)
@@ -209,10 +210,15 @@ _QUANTIFIERS: dict[str, Reader] = {
     "until": _condition,
     "gap": length,
 }
+FATES: dict[str, Reader] = dict.fromkeys(
+    ("late_rows", "timeouts"), lambda value: word(value, get_args(LateRows))
+)
+"""What becomes of rows that are no match."""
 MATCH: dict[str, Reader] = {
     "steps": steps,
     "within": _within,
     "skip": _skip,
     "order": lambda value: word(value, get_args(Order)),
+    **FATES,
     "select": lambda value: named(value, wanted="names and measures", hint="such as {at: large.ts}"),
 }

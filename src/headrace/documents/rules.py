@@ -17,7 +17,7 @@ from typing import get_args
 
 from headrace.documents import options, yamltext
 from headrace.documents.faults import Faults, at, fault
-from headrace.documents.matching import MATCH, length
+from headrace.documents.matching import FATES, MATCH, length
 from headrace.documents.reading import Reader, fields, flag, record, text, word
 from headrace.documents.tree import Fields, Scalar, Value
 from headrace.errors import DocumentError, Problem
@@ -189,9 +189,10 @@ _STEP: dict[str, Reader] = {
     "measures": options.schema,
     "order": lambda value: word(value, get_args(Order)),
     "longest": _longest,
+    **FATES,
 }
 _RULE: dict[str, Reader] = {
-    **{key: reader for key, reader in MATCH.items() if key != "order"},
+    **{key: reader for key, reader in MATCH.items() if key not in ("order", *FATES)},
     "version": _version,
     "description": text,
     "active": flag,

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.durations import text as length
 from headrace.patterns.elements import Either, Element, Group, Skip, Where, Within
-from headrace.plan.nodes import Match
+from headrace.plan.nodes import Match, MatchRules
 
 Text = Callable[[Any], str]
 """Spark SQL text out of an expression; raises where it can't be written."""
@@ -30,7 +30,13 @@ def match_of(node: Match, text: Text) -> dict[str, Any]:
         shown["order"] = node.order
     if node.select is not None:
         shown["select"] = {name: text(item) for name, item in node.select}
-    return shown
+    return shown | fates_of(node)
+
+
+def fates_of(node: Match | MatchRules) -> dict[str, str]:
+    """What becomes of rows that are no match, where it isn't the usual."""
+    said = {"late_rows": node.late_rows, "timeouts": node.timeouts}
+    return {option: fate for option, fate in said.items() if fate != "divert"}
 
 
 def _steps(elements: tuple[Element, ...], text: Text) -> list[dict[str, Any]]:

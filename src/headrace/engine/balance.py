@@ -60,6 +60,8 @@ class Balance:
     retractions: int = 0
     dropped: int = 0
     """Partial matches of rules that were changed or retired."""
+    timed_out: int = 0
+    """Partial matches whose time was up."""
     open_before: int = 0
     """Places in windows that were open when the run began."""
     waiting_before: int = 0
@@ -84,6 +86,7 @@ class Balance:
             "panes",
             "retractions",
             "dropped",
+            "timed_out",
         )
         return cls(
             **{name: came(name) for name in names},

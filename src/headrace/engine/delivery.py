@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from headrace.engine.windowing import Counts
 
 
+COUNTED = {"late": "late", "timeouts": "timed_out"}
+"""Side outputs whose rows the kernel counts while it computes the others, by the name of the count."""
+
+
 @dataclass
 class Outlet:
     """One way out of a query: a sink, or a hand-over log."""
@@ -126,7 +130,10 @@ class Delivery:
         if not of_rows:
             consume(batch)
         lowering = self.branches(batch)
-        staged = [self._stage(outlet, lowering, epoch) for outlet in of_rows]
+        staged: list[tuple[Outlet, Staged]] = []
+        for outlet in sorted(of_rows, key=lambda outlet: self._counted_as(outlet) is not None):
+            if not (staged and self._counted_none(outlet, epoch)):
+                staged.append(self._stage(outlet, lowering, epoch))
         # What didn't decode is known only now that the rows have been read. Mostly there is none, and nothing to write.
         self.rejected += sum(rejects.count for rejects in self.rejects.values())
         of_rejects = [outlet for outlet in of_rejects if not self._passed_over(outlet)]
@@ -143,6 +150,17 @@ class Delivery:
         if outlet.every_epoch or outlet.run.mode == "complete" or self.rules is not None:
             return False
         return not any(rejects.count for rejects in self.rejects.values())
+
+    def _counted_as(self, outlet: Outlet) -> str | None:
+        """What the kernel calls the rows of a side output that goes straight to a sink."""
+        if self.balance is None or outlet.every_epoch or outlet.run.mode == "complete":
+            return None
+        return COUNTED.get(outlet.ref.output) if outlet.ref.step == self.balance.step else None
+
+    def _counted_none(self, outlet: Outlet, epoch: int) -> bool:
+        """Whether a side output has no row, which is known once another has been staged: mostly nothing was late."""
+        name = self._counted_as(outlet)
+        return name is not None and self.counts is not None and not self.counts.of(epoch)[name]
 
     def _stage(self, outlet: Outlet, lowering: Lowering, epoch: int) -> tuple[Outlet, Staged]:
         staged = outlet.writer.stage(epoch, outlet.prepare(lowering.frame(outlet.ref), epoch))

@@ -18,7 +18,7 @@ from headrace.patterns.elements import Either, Element, Group, Where
 from headrace.plan.nodes import Opaque
 
 if TYPE_CHECKING:
-    from headrace.plan.nodes import Match
+    from headrace.plan.nodes import Match, MatchRules
 
 GIVEN = "__given"
 
@@ -43,6 +43,7 @@ class Declared:
                 "skip": {"kind": skip.kind, "step": skip.step},
                 "order": node.order,
                 "time": time,
+                "counted": counted(node),
                 "select": None
                 if node.select is None
                 else [[name, self._text(item)] for name, item in node.select],
@@ -93,6 +94,11 @@ class Declared:
         return name
 
 
+def counted(node: Match | MatchRules) -> list[str]:
+    """The side outputs whose rows are counted only."""
+    return [output for output in ("timeouts", "late") if output not in node.outputs]
+
+
 def matched(
     frame: DataFrame, keys: Sequence[str], node: Match, *, time: Time = "event", counts: Counts | None = None
 ) -> DataFrame:
@@ -111,8 +117,8 @@ def matched(
     operator = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.patterns.InOrderOperator  # type: ignore[union-attr]
     if not frame.isStreaming:
         return DataFrame(operator.matchesBatch(ready._jdf, declared.text), frame.sparkSession)
-    counted = counts or Counts(frame.sparkSession)
-    return DataFrame(operator.matches(ready._jdf, declared.text, counted._kernel), frame.sparkSession)
+    told = counts or Counts(frame.sparkSession)
+    return DataFrame(operator.matches(ready._jdf, declared.text, told._kernel), frame.sparkSession)
 
 
 class MatchDriver:

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from headrace.engine.matching import counted
 from headrace.engine.rule_checks import RuleChecks
 from headrace.engine.spark_says import spark_says
 from headrace.engine.windowing import Counts, Time
@@ -33,6 +34,7 @@ class RuleStep(RuleChecks):
             "keys": list(keys),
             "order": node.order,
             "time": time,
+            "counted": counted(node),
             "measures": None if node.measures is None else node.measures.ddl,
         }
         kernel = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.rules  # type: ignore[union-attr]
@@ -49,8 +51,8 @@ class RuleStep(RuleChecks):
         operator = spark.sparkContext._jvm.org.apache.spark.sql.headrace.patterns.InOrderOperator  # type: ignore[union-attr]
         if not self.frame.isStreaming:
             return DataFrame(operator.batch(self.frame._jdf, self.kernel), spark)
-        counted = counts or Counts(spark)
-        return DataFrame(operator.apply(self.frame._jdf, self.kernel, counted._kernel), spark)
+        told = counts or Counts(spark)
+        return DataFrame(operator.apply(self.frame._jdf, self.kernel, told._kernel), spark)
 
     def _of_kernel(self, rule: Rule) -> Iterator[tuple[str, str]]:
         try:

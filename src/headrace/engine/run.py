@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 CLOCK_PERIOD = 500_000
 """How often, in microseconds, a step that lives by the clock is asked."""
 
-KEPT = ("late", REJECTS)
+KEPT = ("late", "timeouts", REJECTS)
 """Outputs that are never dropped: what no sink takes of them is kept in files."""
 
 
@@ -323,7 +323,7 @@ class Running:
 
 
 def with_kept_outputs(graph: Graph, directory: Path) -> Graph:
-    """The plan with a file sink for each `late` and `rejects` that no step reads."""
+    """The plan with a file sink for each `late`, `timeouts` and `rejects` that no step reads."""
     needed = {node.name for sink in graph.sinks for node in graph.upstream(sink)}
     unread = [
         Ref(node.name, output)

@@ -132,8 +132,9 @@ def _window(node: WindowAggregate, by_clock: bool) -> Record:
 
 
 def _match(node: Match, by_clock: bool) -> Record:
-    """What a match gives is computed from its rows when it is found: it is not in the state."""
-    said = {name: _plain(value) for name, value in match_of(node, _text).items() if name != "select"}
+    """What a match gives is computed from its rows when it is found: it is not in the state, unless it says what is kept."""
+    free = ("late_rows", "timeouts", *(() if node.narrow else ("select",)))
+    said = {name: _plain(value) for name, value in match_of(node, _text).items() if name not in free}
     return {"keys": _named(node.keys), **said, "time": "clock" if by_clock else "event", **_IN_ORDER}
 
 

@@ -107,6 +107,10 @@ class Counts:
         """The counts by name."""
         return dict(self._kernel.value())
 
+    def of(self, epoch: int) -> dict[str, int]:
+        """The counts of one epoch by name, once all of it has been computed."""
+        return dict(self._kernel.of(epoch))
+
     def take(self, epoch: int) -> dict[str, int]:
         """The counts of one epoch by name, once all of it has been computed; those before it are forgotten."""
         return dict(self._kernel.take(epoch))

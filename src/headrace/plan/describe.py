@@ -145,6 +145,7 @@ def _match(node: Match) -> list[str]:
         skip,
         *condition_phrases(node.pattern),
         named(node.select) if node.select else "",
+        *_only_counted(node),
     ]
 
 
@@ -156,7 +157,13 @@ def _match_rules(node: MatchRules) -> list[str]:
         f"each within {text(node.longest)} at most" if node.longest else "",
         "in arrival order" if node.order == "arrival" else "",
         f"measures {node.measures.ddl}" if node.measures is not None else "",
+        *_only_counted(node),
     ]
+
+
+def _only_counted(node: Match | MatchRules) -> list[str]:
+    said = {"timeouts": "timeouts", "late": "late rows"}
+    return [f"{words} are only counted" for output, words in said.items() if output not in node.outputs]
 
 
 def _sink(node: Sink) -> list[str]:

@@ -17,7 +17,7 @@ from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within
 from headrace.sql.clause import MatchRecognize
 from headrace.sql.inputs import Chosen
-from headrace.triggers import Emission
+from headrace.triggers import Emission, LateRows
 from headrace.windows import Window
 
 OnError = Literal["fail", "skip", "divert"]
@@ -316,6 +316,8 @@ class Match(Node):
     skip: Skip = field(default_factory=Skip)
     order: Order = "event_time"
     select: Named | None = None
+    late_rows: LateRows = "divert"
+    timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match"
 
     @property
@@ -324,7 +326,12 @@ class Match(Node):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (MAIN, "timeouts", "late")
+        return (MAIN, *_diverted(self))
+
+    @property
+    def narrow(self) -> bool:
+        """Whether nobody sees whole rows, so that only the columns that are looked at are kept."""
+        return self.select is not None and not _diverted(self)
 
 
 @dataclass(frozen=True)
@@ -340,6 +347,8 @@ class MatchRules(Node):
     order: Order = "event_time"
     longest: int | None = None
     """The longest `within` that a rule may have."""
+    late_rows: LateRows = "divert"
+    timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match_rules"
 
     @property
@@ -348,7 +357,13 @@ class MatchRules(Node):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (MAIN, "timeouts", "late", FAULTS)
+        return (MAIN, *_diverted(self), FAULTS)
+
+
+def _diverted(node: Match | MatchRules) -> tuple[str, ...]:
+    """The side outputs of a pattern: those that are only counted are none."""
+    said = {"timeouts": node.timeouts, "late": node.late_rows}
+    return tuple(output for output, what in said.items() if what == "divert")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
 from headrace.plan.nodes import FAULTS, Match, MatchRules, Named, Ref
 from headrace.streams.stream import Stream
 from headrace.streams.timed import TimedStream
+from headrace.triggers import LateRows
 
 
 class Matches(TimedStream):
@@ -60,6 +61,8 @@ def rules_node(
     measures: str | type | Schema | None = None,
     order: Order = "event_time",
     longest: Duration | None = None,
+    late_rows: LateRows = "divert",
+    timeouts: LateRows = "divert",
 ) -> MatchRules:
     """A node for a table of rules.
 
@@ -70,11 +73,11 @@ def rules_node(
     if not isinstance(rules, str | Path | Connector) or not str(rules):
         hint = 'write rules="rules.yaml", or rules=connect.postgres(url=..., table="rules")'
         raise OptionError(f"expected a file or a table of rules, got {rules!r}", where=where, hint=hint)
-    _require_order(order, where)
+    _require_words(where, order, late_rows, timeouts)
     table = rules if isinstance(rules, Connector) else str(rules)
     columns = None if measures is None else Schema.of(measures)
     most = None if longest is None else microseconds(longest, where=f"{where}: longest")
-    return MatchRules(name, ref, keys, table, columns, order, most)
+    return MatchRules(name, ref, keys, table, columns, order, most, late_rows, timeouts)
 
 
 def match_node(
@@ -87,6 +90,8 @@ def match_node(
     skip: str | Mapping[str, str] | Skip = "past_last",
     order: Order = "event_time",
     select: Mapping[str, str] | None = None,
+    late_rows: LateRows = "divert",
+    timeouts: LateRows = "divert",
 ) -> Match:
     """A node for a pattern.
 
@@ -97,7 +102,7 @@ def match_node(
     if not isinstance(pattern, Pattern):
         hint = 'begin one with patterns.step("small", "amount < 1")'
         raise OptionError(f"expected a pattern, got {pattern!r}", where=where, hint=hint)
-    _require_order(order, where)
+    _require_words(where, order, late_rows, timeouts)
     if select is not None and not select:
         raise OptionError("select is empty", where=where, hint="leave it out for the matched rows themselves")
     for measure in (select or {}).values():
@@ -106,14 +111,21 @@ def match_node(
             raise OptionError(f"expected a measure in Spark SQL, got {measure!r}", where=where, hint=hint)
     measures = None if select is None else tuple(select.items())
     whole = Pattern(pattern.elements)  # the stage it was left in says nothing about it
-    return Match(name, ref, keys, whole, within_of(within), skip_of(skip), order, measures)
+    return Match(
+        name, ref, keys, whole, within_of(within), skip_of(skip), order, measures, late_rows, timeouts
+    )
 
 
-def _require_order(order: str, where: str) -> None:
-    if order not in get_args(Order):
-        words = get_args(Order)
-        raise OptionError(
-            f"expected order to be {' or '.join(words)}, got {order!r}",
-            where=where,
-            hint=did_you_mean(str(order), words),
-        )
+def _require_words(where: str, order: str, late_rows: str, timeouts: str) -> None:
+    fates = get_args(LateRows)
+    for option, got, words in (
+        ("order", order, get_args(Order)),
+        ("late_rows", late_rows, fates),
+        ("timeouts", timeouts, fates),
+    ):
+        if got not in words:
+            raise OptionError(
+                f"expected {option} to be {' or '.join(words)}, got {got!r}",
+                where=where,
+                hint=did_you_mean(str(got), words),
+            )

@@ -12,6 +12,7 @@ from headrace.patterns.elements import Order, Skip, Within
 from headrace.streams.keyed import KeyedStream, keys_of
 from headrace.streams.stream import Stream
 from headrace.streams.windowed import WindowedStream
+from headrace.triggers import LateRows
 from headrace.windows import Window
 
 if TYPE_CHECKING:
@@ -44,10 +45,21 @@ class TimedStream(Stream):
         skip: str | Mapping[str, str] | Skip = "past_last",
         order: Order = "event_time",
         select: Mapping[str, str] | None = None,
+        late_rows: LateRows = "divert",
+        timeouts: LateRows = "divert",
     ) -> Matches:
         """Find a pattern in all rows, as if they had one key; see `TimedKeyedStream.match`. One task does all the work."""
         keyed = TimedKeyedStream(self._pipeline, self._ref, ())
-        return keyed.match(name, pattern, within=within, skip=skip, order=order, select=select)
+        return keyed.match(
+            name,
+            pattern,
+            within=within,
+            skip=skip,
+            order=order,
+            select=select,
+            late_rows=late_rows,
+            timeouts=timeouts,
+        )
 
     def match_rules(
         self,
@@ -58,10 +70,20 @@ class TimedStream(Stream):
         measures: str | type | Schema | None = None,
         order: Order = "event_time",
         longest: Duration | None = None,
+        late_rows: LateRows = "divert",
+        timeouts: LateRows = "divert",
     ) -> RuleMatches:
         """Find the patterns of a table of rules in all rows, as if they had one key; see `TimedKeyedStream.match_rules`."""
         keyed = TimedKeyedStream(self._pipeline, self._ref, ())
-        return keyed.match_rules(name, rules=rules, measures=measures, order=order, longest=longest)
+        return keyed.match_rules(
+            name,
+            rules=rules,
+            measures=measures,
+            order=order,
+            longest=longest,
+            late_rows=late_rows,
+            timeouts=timeouts,
+        )
 
     def distinct(
         self,
@@ -94,6 +116,8 @@ class TimedKeyedStream(KeyedStream):
         skip: str | Mapping[str, str] | Skip = "past_last",
         order: Order = "event_time",
         select: Mapping[str, str] | None = None,
+        late_rows: LateRows = "divert",
+        timeouts: LateRows = "divert",
     ) -> Matches:
         """Find a pattern in the rows of each key, taken in event-time order.
 
@@ -109,6 +133,9 @@ class TimedKeyedStream(KeyedStream):
                 `"to_next"` (after its first row), `patterns.to_first(step)`, `patterns.to_last(step)`.
             order: `"arrival"` takes rows as they come; then none is late.
             select: what a match gives, by name; else one array of rows for each step.
+            late_rows: `"divert"` to `.late`, or `"count"`: they are counted and dropped.
+            timeouts: `"divert"` to `.timeouts`, or `"count"`. With both counted and a `select`, only the columns that are
+                looked at travel and are kept in state, which is faster.
 
         >>> from headrace import Pipeline, connect, patterns
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
@@ -124,7 +151,16 @@ class TimedKeyedStream(KeyedStream):
         from headrace.streams.matches import Matches, match_node
 
         node = match_node(
-            name, self._ref, self._keys, pattern, within=within, skip=skip, order=order, select=select
+            name,
+            self._ref,
+            self._keys,
+            pattern,
+            within=within,
+            skip=skip,
+            order=order,
+            select=select,
+            late_rows=late_rows,
+            timeouts=timeouts,
         )
         return Matches(self._pipeline, self._pipeline.add(node))
 
@@ -137,6 +173,8 @@ class TimedKeyedStream(KeyedStream):
         measures: str | type | Schema | None = None,
         order: Order = "event_time",
         longest: Duration | None = None,
+        late_rows: LateRows = "divert",
+        timeouts: LateRows = "divert",
     ) -> RuleMatches:
         """Find the patterns of a table of rules in the rows of each key; the table may change while the job runs.
 
@@ -152,6 +190,8 @@ class TimedKeyedStream(KeyedStream):
                 says how it computes them, and those it leaves out are null. Without it matches carry their rows.
             order: `"arrival"` takes rows as they come; then none is late.
             longest: the longest `within` that a rule may have; a step with state that reads the matches needs it.
+            late_rows: `"divert"` to `.late`, or `"count"`: they are counted and dropped.
+            timeouts: `"divert"` to `.timeouts`, or `"count"`. Many rules that wait for much have many timeouts.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
@@ -163,5 +203,15 @@ class TimedKeyedStream(KeyedStream):
         """
         from headrace.streams.matches import RuleMatches, rules_node
 
-        node = rules_node(name, self._ref, self._keys, rules, measures=measures, order=order, longest=longest)
+        node = rules_node(
+            name,
+            self._ref,
+            self._keys,
+            rules,
+            measures=measures,
+            order=order,
+            longest=longest,
+            late_rows=late_rows,
+            timeouts=timeouts,
+        )
         return RuleMatches(self._pipeline, self._pipeline.add(node))

@@ -35,6 +35,14 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
   val codec: PartialsCodec = new PartialsCodec(automaton, columns)
   private val start = automaton.start
   private val timed = spec.within.isDefined || spec.between.isDefined
+  private val within = spec.within.getOrElse(Long.MaxValue)
+  private val between = spec.between.getOrElse(Long.MaxValue)
+
+  // Used again for every row: a partial match that meets a row makes nothing but its ways.
+  private val asked = new AskedOfRow
+  private val open = mutable.ArrayBuffer.empty[Edge]
+  private val ways = mutable.ArrayBuffer.empty[Partial]
+  private var taken: Taken = _
 
   override def empty: Partials = new Partials(start)
   override def isEmpty(memory: Partials): Boolean = memory.nothing
@@ -42,19 +50,24 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
   override def write(memory: Partials, out: Output): Unit = codec.write(memory, out)
 
   override def take(key: InternalRow, memory: Partials, row: InternalRow, time: Long, out: Found): Unit =
-    if (!memory.nothing || edges(start, new AskedOfRow(memory.partial.peek, row, time)).nonEmpty) {
-      meet(key, memory, row, time, out)
-    }
+    if (!memory.nothing || begins(memory.partial.peek, row, time)) meet(key, memory, row, time, out)
+
+  private def begins(nothing: Partial, row: InternalRow, time: Long): Boolean = {
+    asked.of(nothing, row, time)
+    edges(start)
+    open.nonEmpty
+  }
 
   private def meet(key: InternalRow, memory: Partials, row: InternalRow, time: Long, out: Found): Unit = {
-    lazy val taken = new Taken(memory.number, time, rules.kept(row))
+    taken = null
     val alive = Partials.queue()
     val complete = Partials.queue()
-    memory.partial.iterator.forEachRemaining { partial =>
-      val ways = steps(partial, row, time, () => taken)
-      val (finals, others) = ways.partition(_.state.isFinal)
-      finals.foreach(complete.add)
-      if (!others.exists(_.state.isStop)) others.foreach(alive.add)
+    val partials = memory.partial.iterator
+    while (partials.hasNext) {
+      val partial = partials.next()
+      steps(partial, row, time, memory.number)
+      val stopped = ways.exists(way => way.state.isStop)
+      ways.foreach(way => if (way.state.isFinal) complete.add(way) else if (!stopped) alive.add(way))
       if (partial.state eq start) alive.add(partial)
     }
     memory.number += 1
@@ -63,7 +76,7 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
   }
 
   override def advance(key: InternalRow, memory: Partials, time: Long, out: Found): Unit =
-    if (timed && memory.partial.size > 1) {
+    if (timed && memory.partial.size > 1 && earliest(memory) <= time) {
       val alive = Partials.queue()
       val complete = Partials.queue()
       val over = mutable.LinkedHashMap.empty[Link, Partial]
@@ -72,12 +85,13 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
         else if (partial.state.isPending) complete.add(partial)
         else over.getOrElseUpdate(partial.last, partial)
       }
-      if (alive.size < memory.partial.size) {
-        memory.partial = alive
-        release(key, memory, complete, out)
-        over.values.foreach { partial =>
-          out.emit(AutomatonMatcher.Timeouts, rules.timedOut(key, rows(partial), partial.firstTime, deadline(partial)))
-        }
+      memory.partial = alive
+      release(key, memory, complete, out)
+      val told = out.takes(AutomatonMatcher.Timeouts)
+      over.values.foreach { partial =>
+        out.emit(
+          AutomatonMatcher.Timeouts,
+          if (told) rules.timedOut(key, rows(partial), partial.firstTime, deadline(partial)) else null)
       }
     }
 
@@ -86,71 +100,94 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
     release(key, memory, Partials.queue(), out)
   }
 
-  override def due(memory: Partials): Long = {
-    var first = if (memory.complete.isEmpty) Long.MaxValue else Time.End
-    memory.partial.iterator.forEachRemaining(p => if (p.started) first = math.min(first, deadline(p)))
+  override def due(memory: Partials): Long =
+    math.min(if (memory.complete.isEmpty) Long.MaxValue else Time.End, earliest(memory))
+
+  /** When the first partial match is over. */
+  private def earliest(memory: Partials): Long = {
+    var first = Long.MaxValue
+    val partials = memory.partial.iterator
+    while (partials.hasNext) {
+      val partial = partials.next()
+      if (partial.started) first = math.min(first, deadline(partial))
+    }
     first
   }
 
   private def deadline(partial: Partial): Long = math.min(
-    spec.within.fold(Long.MaxValue)(Time.plus(partial.firstTime, _)),
-    spec.between.fold(Long.MaxValue)(Time.plus(partial.lastTime, _)))
+    if (within == Long.MaxValue) within else Time.plus(partial.firstTime, within),
+    if (between == Long.MaxValue) between else Time.plus(partial.lastTime, between))
 
   private def rows(partial: Partial): Matched = new LinkedRows(partial.last, spec.steps.size)
 
-  /** Where a partial match can go with a row. */
-  private def steps(partial: Partial, row: InternalRow, time: Long, taken: () => Taken): Seq[Partial] = {
-    val asked = new AskedOfRow(partial, row, time)
-    val ways = mutable.ArrayBuffer.empty[Partial]
-    edges(partial.state, asked).foreach { edge =>
+  /** Fills `ways`: where a partial match can go with a row, which would be the key's `number`th. */
+  private def steps(partial: Partial, row: InternalRow, time: Long, number: Long): Unit = {
+    asked.of(partial, row, time)
+    edges(partial.state)
+    ways.clear()
+    var i = 0
+    while (i < open.length) {
+      val edge = open(i)
       if (edge.action == Action.Ignore) {
         if (partial.state ne start) {
           ways += new Partial(edge.target, partial.last, partial.first, partial.firstTime, partial.lastTime)
         }
       } else {
-        val link = new Link(edge.source.step, taken(), partial.last)
-        val (first, since) = if (partial.started) (partial.first, partial.firstTime) else (link.taken.number, time)
+        if (taken == null) taken = new Taken(number, time, rules.kept(row))
+        val link = new Link(edge.source.step, taken, partial.last)
+        val first = if (partial.started) partial.first else number
+        val since = if (partial.started) partial.firstTime else time
         ways += new Partial(edge.target, link, first, since, time)
-        ending(edge.target, asked).foreach(end => ways += new Partial(end, link, first, since, time))
+        val end = ending(edge.target)
+        if (end != null) ways += new Partial(end, link, first, since, time)
       }
+      i += 1
     }
-    ways.toSeq
   }
 
-  /** The edges that take or ignore the row, of the state and of those it proceeds to. */
-  private def edges(state: State, asked: Asked): Seq[Edge] = {
-    val found = mutable.ArrayBuffer.empty[Edge]
-    var open = List(state)
-    while (open.nonEmpty) {
-      val at = open.head
-      open = open.tail
-      at.edges.foreach { edge =>
+  /** Fills `open`: the edges that take or ignore the row, of the state and of those it proceeds to. */
+  private def edges(state: State): Unit = {
+    open.clear()
+    var at = state
+    var next = List.empty[State]
+    while (at != null) {
+      val all = at.edges
+      var i = 0
+      while (i < all.length) {
+        val edge = all(i)
         if (edge.test.passes(asked)) {
-          if (edge.action == Action.Proceed) open ::= edge.target else found += edge
+          if (edge.action == Action.Proceed) next ::= edge.target else open += edge
         }
+        i += 1
       }
+      at = next.headOption.orNull
+      if (at != null) next = next.tail
     }
-    found.toSeq
   }
 
-  /** The final state that a state proceeds to without another row, if any. */
-  private def ending(state: State, asked: Asked): Option[State] = {
-    var open = List(state)
-    while (open.nonEmpty) {
-      val at = open.head
-      open = open.tail
-      at.edges.foreach { edge =>
+  /** The final state that a state proceeds to without another row; null for none. */
+  private def ending(state: State): State = {
+    var at = state
+    var next = List.empty[State]
+    while (at != null) {
+      val all = at.edges
+      var i = 0
+      while (i < all.length) {
+        val edge = all(i)
         if (edge.action == Action.Proceed && edge.test.passes(asked)) {
-          if (edge.target.isFinal) return Some(edge.target)
-          open ::= edge.target
+          if (edge.target.isFinal) return edge.target
+          next ::= edge.target
         }
+        i += 1
       }
+      at = next.headOption.orNull
+      if (at != null) next = next.tail
     }
-    None
+    null
   }
 
   private def release(key: InternalRow, memory: Partials, complete: Partials.Queue, out: Found): Unit = {
-    memory.complete.addAll(complete)
+    if (!complete.isEmpty) memory.complete.addAll(complete)
     while (!memory.complete.isEmpty && !waits(memory)) {
       val found = memory.complete.poll()
       cut(found).foreach { over =>
@@ -179,10 +216,22 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
   private def prune(queue: Partials.Queue, over: Long): Unit =
     queue.removeIf(_.first <= over)
 
-  private final class AskedOfRow(partial: Partial, row: InternalRow, time: Long) extends Asked {
-    private lazy val matched = rows(partial)
+  /** What is asked while a partial match meets a row. */
+  private final class AskedOfRow extends Asked {
+    private var partial: Partial = _
+    private var row: InternalRow = _
+    private var time = 0L
+    private var matched: Matched = _
     /** 0 for a condition that was not asked yet, 1 for one that holds: several edges ask for the same. */
     private val known = new Array[Byte](spec.conditions.size)
+
+    def of(partial: Partial, row: InternalRow, time: Long): Unit = {
+      this.partial = partial
+      this.row = row
+      this.time = time
+      matched = rows(partial)
+      java.util.Arrays.fill(known, 0.toByte)
+    }
 
     override def condition(number: Int): Boolean = {
       if (known(number) == 0) known(number) = if (rules.holds(number, row, matched)) 1 else 2

@@ -6,7 +6,7 @@ package org.apache.spark.sql.headrace.patterns
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
-import org.apache.spark.sql.headrace.windows.{Event, Everything, Layout, Now, Time}
+import org.apache.spark.sql.headrace.windows.{Counts, Event, Everything, Layout, Now, Time}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -56,10 +56,15 @@ trait Changing {
  * @param added conditions that Spark computes on each row before the step, after the input's columns
  * @param keyNames the key's columns
  * @param outputs the step's outputs, the main one first; `late` is added. A row of any has the event time `__ts`
+ * @param counted outputs whose rows are counted only
+ * @param whole what added columns are computed from, where that is more than what comes in
  */
 final class Columns(
-    val raw: Seq[Attribute], val added: Seq[Alias], keyNames: Seq[String], outputs: Seq[(String, StructType)])
+    val raw: Seq[Attribute], val added: Seq[Alias], keyNames: Seq[String], outputs: Seq[(String, StructType)],
+    counted: Set[String] = Set.empty, whole: Option[Seq[Attribute]] = None)
     extends Serializable {
+  /** The columns of the frame that the step stands over. */
+  val given: Seq[Attribute] = whole.getOrElse(raw)
   val input: Seq[Attribute] = raw ++ added.map(_.toAttribute)
   val keys: Seq[Attribute] = keyNames.map(name => raw.find(_.name == name).getOrElse(
     throw new IllegalArgumentException(s"a key must be a column here, got $name")))
@@ -74,13 +79,22 @@ final class Columns(
   val output: StructType = (outputs :+ ("late" -> side.late)).foldLeft(new StructType().add("__output", StringType)) {
     case (made, (name, columns)) => made.add(s"__$name", columns)
   }
-  private val tags = output.fieldNames.tail.map(name => UTF8String.fromString(name.drop(2)))
+  private val names = output.fieldNames.tail.map(_.drop(2))
+  private val tags = names.map(UTF8String.fromString)
+  private val shown = names.map(!counted(_))
+  private val late = tags.length - 1
+  /** The number of the output that says which partial matches timed out; -1 for none. */
+  val timeouts: Int = names.indexOf("timeouts")
 
-  /** The plan with the added columns. */
-  def over(plan: LogicalPlan): LogicalPlan = Project(plan.output ++ added, plan)
+  /** Whether somebody may take the rows of an output; others are counted only. */
+  def shows(output: Int): Boolean = shown(output)
+  def showsLate: Boolean = shown(late)
+
+  /** The plan with the added columns, and without those that are not looked at. */
+  def over(plan: LogicalPlan): LogicalPlan = Project(raw ++ added, plan)
 
   /** A row of the input with the added columns, where no plan has computed them. */
-  @transient lazy val complete: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), raw)
+  @transient lazy val complete: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), given)
 
   @transient lazy val kept: UnsafeProjection = UnsafeProjection.create(visible, input)
 
@@ -105,7 +119,7 @@ final class Columns(
     val row = event.row.copy()
     val values = side.visible.map(i => row.get(i, input(i).dataType): Any) ++ Array[Any](
       by.orNull, null, if (known) now.watermark else null, UTF8String.fromString(reason))
-    tagged(tags.length - 1, new GenericInternalRow(values))
+    tagged(late, new GenericInternalRow(values))
   }
 }
 
@@ -113,12 +127,21 @@ object Columns {
   def struct(of: Seq[Attribute]): StructType = StructType(of.map(a => StructField(a.name, a.dataType, a.nullable)))
 }
 
-/** Collects results as tagged rows. */
-final class Tagged(columns: Columns) extends Found {
+/** Collects results as tagged rows, and counts those that are not for the main output. */
+final class Tagged(columns: Columns, counts: Counts) extends Found {
   private val rows = mutable.ArrayBuffer.empty[InternalRow]
 
-  override def emit(output: Int, row: InternalRow): Unit = rows += columns.tagged(output, row)
-  def late(event: Event, now: Now, reason: String): Unit = rows += columns.late(event, now, reason)
+  override def takes(output: Int): Boolean = columns.shows(output)
+
+  override def emit(output: Int, row: InternalRow): Unit = {
+    if (output == columns.timeouts) counts.add(Counts.TimedOut, 1)
+    if (row != null) rows += columns.tagged(output, row)
+  }
+
+  def late(event: Event, now: Now, reason: String): Unit = {
+    counts.add(Counts.Late, 1)
+    if (columns.showsLate) rows += columns.late(event, now, reason)
+  }
 
   /** What has been emitted since the last call. */
   def take(): Iterator[InternalRow] = {

@@ -33,8 +33,8 @@ final class InOrder(step: InOrderStep, counts: Counts) {
       val event = events.next()
       came += 1
       step.arriving(event.row)
-      if (event.at == Time.None) late(event, now, Reason.NoEventTime, out)
-      else if (event.at < 0 || (!arrival && event.at < now.watermark)) late(event, now, Reason.TooLate, out)
+      if (event.at == Time.None) out.late(event, now, Reason.NoEventTime)
+      else if (event.at < 0 || (!arrival && event.at < now.watermark)) out.late(event, now, Reason.TooLate)
       else if (!step.matters(event.row)) passed += 1
       else if (arrival) take(key, own, event.row.copy(), event.at, out)
       else {
@@ -62,7 +62,7 @@ final class InOrder(step: InOrderStep, counts: Counts) {
   def whole(key: InternalRow, events: Iterator[Event], end: Now, out: Tagged): Unit = {
     val memory = matcher.empty
     val (timed, timeless) = events.map(e => e.copy(row = e.row.copy())).toVector.partition(_.time.exists(_ >= 0))
-    timeless.foreach(late(_, Now(Time.None, 0), Reason.NoEventTime, out))
+    timeless.foreach(out.late(_, Now(Time.None, 0), Reason.NoEventTime))
     (if (arrival) timed else timed.sortBy(_.time.get)).foreach { event =>
       matcher.advance(key, memory, event.time.get, out)
       matcher.take(key, memory, event.row, event.time.get, out)
@@ -85,11 +85,6 @@ final class InOrder(step: InOrderStep, counts: Counts) {
     matcher.advance(key, own.memory, time, out)
     matcher.take(key, own.memory, row, time, out)
     counts.add(Counts.Folded, 1)
-  }
-
-  private def late(event: Event, now: Now, reason: String, out: Tagged): Unit = {
-    counts.add(Counts.Late, 1)
-    out.late(event, now, reason)
   }
 
   private def keep(store: Store, own: Key, before: Array[Byte], now: Now): Unit = {

@@ -22,7 +22,7 @@ final class InOrderDriver(step: InOrderStep) {
   def this(frame: Dataset[Row], spec: String) = this(MatchStep(frame, spec))
 
   private val json = new ObjectMapper
-  private val rows = new ScriptRows(Columns.struct(step.columns.raw))
+  private val rows = new ScriptRows(Columns.struct(step.columns.given))
 
   /** Runs a script from an empty state; gives what each event emitted, the counts, the keys with state and the schema. */
   def run(script: String): String = {
@@ -45,7 +45,7 @@ final class InOrderDriver(step: InOrderStep) {
 final class InOrderRun(step: InOrderStep) {
   val counts: Counts = Counts.local()
   private var logic = new InOrder(step, counts)
-  private val out = new Tagged(step.columns)
+  private val out = new Tagged(step.columns, counts)
   private val stores = mutable.LinkedHashMap.empty[UnsafeRow, MemoryStore]
   private var watermark = Time.None
 

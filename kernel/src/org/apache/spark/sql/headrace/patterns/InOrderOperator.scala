@@ -74,7 +74,7 @@ final class InOrderProcessor(val step: InOrderStep, val encoder: ExpressionEncod
     extends StatefulProcessor[InternalRow, InternalRow, InternalRow] {
   @transient private var store: KeyStore = _
   @transient private lazy val logic = new InOrder(step, counts)
-  @transient private lazy val out = new Tagged(step.columns)
+  @transient private lazy val out = new Tagged(step.columns, counts)
 
   override def init(output: OutputMode, time: TimeMode): Unit = {
     counts.begin(getHandle)
@@ -115,8 +115,9 @@ final class InOrderProcessor(val step: InOrderStep, val encoder: ExpressionEncod
 
 /** The whole life of one key. */
 private final class InOrderBatch(step: InOrderStep) extends ((Any, Iterator[Any]) => IterableOnce[Any]) with Serializable {
-  @transient private lazy val logic = new InOrder(step, Counts.local())
-  @transient private lazy val out = new Tagged(step.columns)
+  @transient private lazy val counts = Counts.local()
+  @transient private lazy val logic = new InOrder(step, counts)
+  @transient private lazy val out = new Tagged(step.columns, counts)
   @transient private lazy val keys = new KeyRows(step.columns)
 
   override def apply(key: Any, rows: Iterator[Any]): IterableOnce[Any] = {

@@ -72,23 +72,37 @@ object MatchStep {
     val spec = Spec.parse(text)
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
-    val visible = plan.output.filterNot(_.name.startsWith("__"))
+    val everything = new References(session, spec.steps, plan.output.filterNot(_.name.startsWith("__")))
+    val kept = plan.output.filter(lookedAt(spec, everything))
+    val visible = kept.filterNot(_.name.startsWith("__"))
     val references = new References(session, spec.steps, visible)
     val plain = spec.conditions.zipWithIndex.flatMap { case (text, i) =>
       references.plainPart(text, plan).map(part => Alias(Cast(part, BooleanType), condition(i))())
     }
-    val input = plan.output ++ plain.map(_.toAttribute)
+    val input = kept ++ plain.map(_.toAttribute)
     val conditions = spec.conditions.map(text =>
       if (references.navigates(text)) references.condition(text, input) else null)
     val measures = spec.select.map(_.map { case (name, text) => name -> references.measure(text) }).getOrElse(
       spec.steps.zip(arrays(spec, visible)).map { case (name, array) => name -> whole(array) })
     val keys = StructType(spec.keys.map(name => StructField(name, plan.output.find(_.name == name).get.dataType)))
     val columns = new Columns(
-      plan.output, plain, spec.keys,
+      kept, plain, spec.keys,
       Seq(
         "main" -> row(keys, measures.map { case (name, m) => StructField(name, m.dataType) }),
-        "timeouts" -> row(keys, spec.steps.zip(arrays(spec, visible)).map { case (name, a) => StructField(name, a.dataType) })))
+        "timeouts" -> row(keys, spec.steps.zip(arrays(spec, visible)).map { case (name, a) => StructField(name, a.dataType) })),
+      spec.counted, Some(plan.output))
     new MatchStep(spec, columns, conditions, measures.map(_._2))
+  }
+
+  /**
+   * Which columns have to come in. Where neither whole rows nor those left behind are given out, only those that measures
+   * and conditions on earlier rows speak of: what is not needed need not be sent, nor wait, nor be kept.
+   */
+  private def lookedAt(spec: Spec, references: References): Attribute => Boolean = {
+    val texts = spec.conditions.filter(references.navigates) ++ spec.select.toSeq.flatMap(_.map(_._2))
+    val narrow = Set("late", "timeouts").subsetOf(spec.counted) && spec.select.isDefined
+    val named = if (narrow) references.columnsOf(texts) else None
+    column => column.name.startsWith("__") || spec.keys.contains(column.name) || named.forall(_(column.name))
   }
 
   private def condition(number: Int): String = s"__condition$number"

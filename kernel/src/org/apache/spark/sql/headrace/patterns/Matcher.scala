@@ -9,7 +9,11 @@ import org.apache.spark.sql.catalyst.InternalRow
 
 /** Where a matcher's results go: rows of one of the step's outputs, as its layout declares them. */
 trait Found {
+  /** A result; its row is null where nobody `takes` it. */
   def emit(output: Int, row: InternalRow): Unit
+
+  /** Whether rows of an output are wanted; others are counted only, and need not be made. */
+  def takes(output: Int): Boolean = true
 }
 
 /**

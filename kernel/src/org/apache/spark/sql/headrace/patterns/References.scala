@@ -30,6 +30,15 @@ final class References(session: SparkSession, steps: IndexedSeq[String], columns
   /** Whether a text speaks of rows matched so far. */
   def navigates(text: String): Boolean = parsed(text).exists(of(_).isDefined)
 
+  /** Whether a column is named by one of these texts; none where they speak of whole rows. */
+  def columnsOf(texts: Seq[String]): Option[String => Boolean] = {
+    val all = texts.map(parsed)
+    val names = all.flatMap(_.collect { case a: UnresolvedAttribute => a.nameParts })
+    val whole = all.exists(_.exists(_.isInstanceOf[UnresolvedStar])) || names.exists(n => n.size == 1 && numbered(n.head).isDefined)
+    // Of `login.ts` the name may be either part: a column is kept rather than missed.
+    Option.unless(whole)(column => names.exists(_.exists(_.equalsIgnoreCase(column))))
+  }
+
   /** The part of a condition that looks at the row alone: what must hold whatever was matched; none for any row. */
   def plainPart(text: String, child: LogicalPlan): Option[Expression] = {
     val parts = conjuncts(parsed(text)).filterNot(_.exists(of(_).isDefined))

@@ -62,6 +62,7 @@ object Skip {
  * @param arrival rows are taken as they come, not in event-time order
  * @param clockTime the clock is the watermark: ingestion and processing time
  * @param select the measures, or none for one array of rows for each step
+ * @param counted outputs whose rows are counted only
  */
 final case class Spec(
     steps: IndexedSeq[String],
@@ -74,6 +75,7 @@ final case class Spec(
     arrival: Boolean,
     clockTime: Boolean,
     select: Option[Seq[(String, String)]],
+    counted: Set[String],
     text: String)
 
 object Spec {
@@ -93,6 +95,7 @@ object Spec {
       arrival = tree.path("order").asText == "arrival",
       clockTime = tree.path("time").asText == "clock",
       if (tree.hasNonNull("select")) Some(tree.get("select").elements.asScala.map(pair).toVector) else None,
+      if (tree.hasNonNull("counted")) texts(tree.get("counted")).toSet else Set.empty,
       text)
   }
 

@@ -89,7 +89,7 @@ object RulesStep {
   private val json = new ObjectMapper
   private val Came = "__came"
 
-  /** A step over a frame, without rules yet: `{"keys", "order", "time", "measures": "at timestamp, amount double" | null}`. */
+  /** A step over a frame, without rules yet: `{"keys", "order", "time", "counted", "measures": "at timestamp, amount double" | null}`. */
   def apply(frame: Dataset[Row], text: String): RulesStep = {
     val tree = json.readTree(text)
     val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
@@ -99,7 +99,9 @@ object RulesStep {
     val measures = Option.when(tree.hasNonNull("measures"))(StructType.fromDDL(tree.get("measures").asText))
     val output = new RulesOutput(keys, visible, measures)
     val came = Alias(Literal(null, LongType), Came)()
-    val columns = new Columns(plan.output, Seq(came), names, Seq("main" -> output.main, "timeouts" -> output.timeouts))
+    val counted = tree.path("counted").elements.asScala.map(_.asText).toSet
+    val columns = new Columns(
+      plan.output, Seq(came), names, Seq("main" -> output.main, "timeouts" -> output.timeouts), counted)
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     new RulesStep(
       columns,

@@ -6,6 +6,8 @@ package org.apache.spark.sql.headrace.windows
 import java.util.{Arrays, Comparator}
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.unsafe.array.ByteArrayMethods
 import org.apache.spark.unsafe.types.UTF8String
 
 import scala.collection.mutable
@@ -33,20 +35,41 @@ object Arrival {
 
   /** The rows in that order, as copies: Spark reuses its rows. `position` is the column that says it. */
   def sorted(rows: Iterator[InternalRow], position: Int): Iterator[InternalRow] = {
-    val all = mutable.ArrayBuffer.empty[Placed]
+    val all = mutable.ArrayBuffer.empty[InternalRow]
     var inOrder = true
+    var before: InternalRow = null
     while (rows.hasNext) {
       val row = rows.next().copy()
-      val placed = new Placed(row, if (row.isNullAt(position)) null else row.getStruct(position, 3))
+      val at = place(row, position)
       // Mostly they come in order already, a run for each task that read them.
-      if (inOrder && all.nonEmpty && order.compare(all.last, placed) > 0) inOrder = false
-      all += placed
+      if (inOrder && all.nonEmpty) inOrder = follows(before, at) || order.compare(placed(all.last, before), placed(row, at)) <= 0
+      before = at
+      all += row
     }
-    if (inOrder) all.iterator.map(_.row)
+    if (inOrder) all.iterator
     else {
-      val array = all.toArray
+      val array = all.iterator.map(row => placed(row, place(row, position))).toArray
       Arrays.sort(array, order)
       array.iterator.map(_.row)
     }
   }
+
+  private def place(row: InternalRow, position: Int): InternalRow =
+    if (row.isNullAt(position)) null else row.getStruct(position, 3)
+
+  private def placed(row: InternalRow, at: InternalRow): Placed = new Placed(row, at)
+
+  /** Whether a position is further on in the same partition: all but the offset, the third column, is the same. */
+  private def follows(a: InternalRow, b: InternalRow): Boolean = (a, b) match {
+    case (a: UnsafeRow, b: UnsafeRow) =>
+      a.getSizeInBytes == b.getSizeInBytes && a.getLong(2) <= b.getLong(2) && same(a, b, 0, Offset) &&
+        same(a, b, Offset + 8, a.getSizeInBytes - Offset - 8)
+    case _ => false
+  }
+
+  private def same(a: UnsafeRow, b: UnsafeRow, from: Int, length: Int): Boolean = ByteArrayMethods.arrayEquals(
+    a.getBaseObject, a.getBaseOffset + from, b.getBaseObject, b.getBaseOffset + from, length)
+
+  /** Where in a position's bytes the offset stands. */
+  private val Offset = 24
 }

@@ -53,12 +53,17 @@ final class Counts extends AccumulatorV2[Part, java.util.Map[String, java.lang.L
     named(parts.values.asScala.foldLeft(past)(plus))
   }
 
+  /** The counts of an epoch, by name. */
+  def of(epoch: Long): java.util.Map[String, java.lang.Long] = synchronized {
+    val its = parts.asScala.collect { case (part, counts) if part.epoch == epoch => counts }
+    named(its.foldLeft(new Array[Long](Counts.Names.size))(plus))
+  }
+
   /** The counts of an epoch, by name; it and those before it are then past. */
   def take(epoch: Long): java.util.Map[String, java.lang.Long] = synchronized {
-    val its = parts.asScala.collect { case (part, counts) if part.epoch == epoch => counts }
-    val sum = its.foldLeft(new Array[Long](Counts.Names.size))(plus)
+    val its = of(epoch)
     forget(epoch)
-    named(sum)
+    its
   }
 
   override def merge(other: AccumulatorV2[Part, java.util.Map[String, java.lang.Long]]): Unit = synchronized {
@@ -108,14 +113,15 @@ object Counts {
   val Repeated = 12
   val Forgotten = 13
   val Dropped = 14
+  val TimedOut = 15
 
   /**
-   * In the order of their numbers: rows in and where they went; row-window pairs and how they ended; windows; panes; and
-   * partial matches of rules that are no longer in force.
+   * In the order of their numbers: rows in and where they went; row-window pairs and how they ended; windows; panes;
+   * partial matches of rules that are no longer in force; those whose time was up.
    */
   val Names: Seq[String] = Seq(
     "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
-    "retractions", "repeated", "forgotten", "dropped")
+    "retractions", "repeated", "forgotten", "dropped", "timed_out")
 
   /** How many parts are told apart where nobody takes them. */
   private val Kept = 4096
