@@ -86,6 +86,37 @@ def test_rows_that_no_step_of_a_pattern_takes_are_counted_and_given_out_if_late(
     assert run(finish=True) == "3 rows = 3 taken"
     assert sorted(one["v"] for one in late.contents()) == [2, 7]
     assert [one["at"].second for one in out.contents()] == [33]
+    kept = (tmp_path / "checkpoint" / "kept" / "pairs.timeouts").glob("*.json")
+    [timeout] = [json.loads(line) for file in kept for line in file.read_text().splitlines()]
+    assert (timeout["k"], len(timeout["one"]), timeout["two"]) == ("a", 1, []), (
+        "nobody takes it, so it is kept"
+    )
+
+
+def test_late_rows_and_timeouts_that_are_only_counted_cost_no_columns_and_leave_no_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    feed, out = connect.memory(), connect.memory()
+    pipeline = Pipeline("counted")
+    rows = pipeline.read("rows", feed, schema="k string, v int, note string, ts timestamp").event_time("ts")
+    pair = patterns.step("one", "v = 1").followed_by("two", "v = 2 and ts > one.ts")
+    found = rows.key_by("k").match(
+        "pairs", pair, within="1 minute", select={"at": "two.ts"}, late_rows="count", timeouts="count"
+    )
+    found.write("out", out)
+    feed.add(row("a", 5), row("b", 90), row("b", 91) | {"v": 2, "note": "x"})
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", once=True) as running:
+        running.wait(timeout=300)
+    [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="pairs")
+    [waiting] = [one["row"] for entry in held.found.entries for one in entry["waiting"]]
+    assert set(waiting) == {"k", "v", "ts"}, "nothing speaks of the note, so it is not kept"
+    feed.add(row("a", 20) | {"v": 2}, row("c", 200))
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", finish=True) as running:
+        running.wait(timeout=300)
+        status = running.status()
+    assert [one["at"].second for one in out.contents()] == [31]
+    assert (status.late, status.steps["pairs"].timed_out) == (1, 2)
+    assert not (tmp_path / "checkpoint" / "kept").exists()
 
 
 def test_a_batch_that_is_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -50,8 +50,9 @@ def pipeline(**options: object) -> Pipeline:
             "order": "arrival",
         },
         {"within": "1 minute", "skip": "none", "select": {"at": "low.ts", "n": "count(many)"}},
+        {"within": "1 minute", "late_rows": "count", "timeouts": "count"},
     ],
-    ids=["plain", "all of it", "measures"],
+    ids=["plain", "all of it", "measures", "counted"],
 )
 def test_a_pattern_goes_to_a_document_and_back(options: dict[str, object]) -> None:
     given = pipeline(**options)

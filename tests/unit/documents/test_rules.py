@@ -106,8 +106,9 @@ def pipeline(**options: object) -> Pipeline:
         {},
         {"rules": Path("rules.json"), "measures": "at timestamp, n double", "order": "arrival", "longest": "1 hour"},
         {"rules": connect.sqlite(path="rules.db", table="rules")},
+        {"late_rows": "count", "timeouts": "count"},
     ],
-    ids=["plain", "all of it", "table"],
+    ids=["plain", "all of it", "table", "counted"],
 )  # fmt: skip
 def test_a_step_with_rules_goes_to_a_document_and_back(options: dict[str, object]) -> None:
     given = pipeline(**options)
@@ -126,6 +127,9 @@ def test_explain_says_where_rules_come_from() -> None:
     assert "each within 1 hour at most" in said
     assert "kept as long as their rule says, 1 hour at most" in said
     assert "all rules run in one operator" in said
+    assert "timeouts are counted and kept in files" in said
+    counted = str(explain(pipeline(timeouts="count").check()))
+    assert "timeouts are only counted" in counted and "late rows are counted and kept in files" in counted
     assert "rules are read where a micro-batch begins, and a real-time batch has no end" in said
 
 

@@ -104,6 +104,12 @@ def test_options_of_match_are_checked(keyed: TimedKeyedStream) -> None:
         keyed.match("m", "a")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="`m`: expected order to be event_time or arrival, got 'arival'"):
         keyed.match("m", A, order="arival")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="`m`: expected timeouts to be divert or count, got 'drop'"):
+        keyed.match("m", A, timeouts="drop")  # type: ignore[arg-type]
+    with pytest.raises(
+        OptionError, match=r"`m`: expected late_rows to be .*, got 'cuont'\n  hint: did you mean"
+    ):
+        keyed.match_rules("m", rules="r.yaml", late_rows="cuont")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="`m`: select is empty"):
         keyed.match("m", A, select={})
     with pytest.raises(OptionError, match="`m`: expected a measure in Spark SQL, got 5"):
