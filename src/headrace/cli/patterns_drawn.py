@@ -35,7 +35,14 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
         what = f"there is no step `{step}` with {'rules' if rule else 'a pattern'}"
         raise OptionError(what, where=graph.name, hint=did_you_mean(step, known))
     chosen = [node for node in nodes if step in ("", node.name)]
-    found = [diagram for node in chosen for diagram in _of_step(graph, node, rule, len(nodes) > 1)]
+    found, refused = list[Diagram](), list[OptionError]()
+    for node in chosen:
+        try:
+            found += _of_step(graph, node, rule, len(nodes) > 1)
+        except OptionError as error:  # another table may have the rule
+            refused.append(error)
+    if refused and not found:
+        raise refused[0]
     if not found:
         hint = "headrace explain lists what is in the table"
         raise LoadError("there is nothing to draw: no rule is active", where=where, hint=hint)

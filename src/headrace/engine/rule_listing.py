@@ -165,13 +165,16 @@ def _rules(read: Rules, before: Edition, after: Edition, log: RuleLog | None) ->
                 **_said(rule), faults=faults,
             )  # fmt: skip
         elif rule is not None and not rule.active:
-            yield RuleListing(name, "not active", rule.version, **_said(rule))
+            if name in old:
+                yield RuleListing(name, "retired", old[name].version, _since(old[name], log), **_said(rule))
+            else:
+                yield RuleListing(name, "not active", rule.version, **_said(rule))
         elif name in old and new.get(name) == old[name]:
             yield _in_force(old[name], log, rule)
         elif name in new and rule is not None:
             was = old[name].version if name in old else None
             yield RuleListing(name, "next batch", new[name].version, until_then=was, **_said(rule))
-    for name in old.keys() - new.keys() - written.keys():
+    for name in sorted(old.keys() - new.keys() - written.keys()):
         yield RuleListing(name, "retired", old[name].version, _since(old[name], log))
 
 

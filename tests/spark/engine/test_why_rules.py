@@ -131,14 +131,14 @@ def test_a_table_that_has_changed_since_or_is_away_is_told_of(job: Job) -> None:
     before = (job.work / "rules.yaml").read_text()
     try:
         (job.work / "rules.yaml").write_text(
-            f"{before.replace('> 300', '> 400')}fresh: {PAIR.format(small=1, large=2)}\n"
+            f"{before.replace('> 300', '> 400').replace('new: {', 'new: {active: false, ')}fresh: {PAIR.format(small=1, large=2)}\n"
         )
         assert job.why(rule="new").notes == ("the table has changed since; the next batch will look at it",)
         with pytest.raises(OptionError, match="`fresh` is in the table of `alerts`, and no batch has had it"):
             job.why(rule="fresh")
         standing = {rule.id: (rule.standing, rule.version, rule.since) for rule in job.listed().rules}
         assert standing["fresh"] == ("next batch", 1, None)
-        assert standing["new"] == ("in force", 1, 2)
+        assert (standing["steady"], standing["new"]) == (("in force", 1, 0), ("retired", 1, 2))
         said = text_of(listing_lines(job.listed(), width=150))
         assert "tightened  version 3, from the next batch on; until then 2  small, followed by large" in said
         (job.work / "rules.yaml").unlink()

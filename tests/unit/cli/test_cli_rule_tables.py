@@ -138,3 +138,17 @@ def test_a_table_without_an_active_rule_has_nothing_to_draw(
     assert "fraud.yaml: there is nothing to draw: no rule is active\n  hint: headrace explain lists" in said
     write("rules.yaml", "{}\n")
     assert "  it has none" in call("explain", "fraud.yaml").stdout
+
+
+def test_a_rule_is_found_in_whichever_table_has_it(call: Call, write: Callable[[str, str], Path]) -> None:
+    other = "others: {from: tx, key_by: card, match_rules: {rules: others.yaml}}"
+    write(
+        "both.yaml",
+        FRAUD.replace("steps: {", f"steps: {{{other}, ").replace(
+            "sinks: {", "sinks: {o: {from: others, memory: {}}, "
+        ),
+    )
+    write("others.yaml", "fall: {steps: [{high: amount > 5}], within: 1 minute}\n")
+    assert call("draw", "both.yaml", "--rule", "rise").returncode == 0
+    assert ">alerts: rise, version 4<" in Path("both.svg").read_text()
+    assert "others.yaml has no rule `ris`" in call("draw", "both.yaml", "--rule", "ris").stderr
