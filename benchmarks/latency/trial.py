@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import time
@@ -38,6 +39,12 @@ class Asked:
     """How long a batch in real time is."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Settings of Spark."""
+
+
+def whole(seconds: float, batch: str) -> float:
+    """So many seconds, and what is missing to a whole number of batches: each end then weighs what it does in a long run."""
+    length = microseconds(batch) / 1_000_000
+    return math.ceil(seconds / length) * length
 
 
 def trial(servers: str, place: Path, mode: str, kind: Kind, asked: Asked) -> Latency:

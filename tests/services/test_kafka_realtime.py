@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
@@ -15,7 +16,7 @@ from tests.services.test_kafka_source import wait_until
 Topic = Callable[..., str]
 
 
-def test_a_row_is_out_before_its_batch_ends_and_progress_is_noted_when_it_does(
+def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_progress_noted_when_it_does(
     client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
 ) -> None:
     source, sink = topic('{"v": 1}', "broken"), topic()
@@ -35,6 +36,10 @@ def test_a_row_is_out_before_its_batch_ends_and_progress_is_noted_when_it_does(
         wait_until(lambda: arrived() == [("1", {"v": 1, "o": 0, "w": 2})], running)
         client.produce(source, [(None, '{"v": 0}'), (None, '{"v": 3}')])
         wait_until(lambda: arrived()[1:] == [("3", {"v": 3, "o": 3, "w": 6})], running)
+        admin = AdminClient({"bootstrap.servers": client.servers})
+        admin.create_partitions([NewPartitions(source, 2)])[source].result(30)
+        client.produce(source, [(None, '{"v": 5}')], partition=1)
+        wait_until(lambda: arrived()[2:] == [("5", {"v": 5, "o": 0, "w": 10})], running)
         running.drain()
-    assert [one.lag for one in client.lag("quick.tx")] == [0]
-    assert running.status().rows_in == 4
+    assert [one.lag for one in client.lag("quick.tx")] == [0, 0]
+    assert running.status().rows_in == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.latency.figures import Shares, pauses, told_apart
+from benchmarks.latency.trial import whole
 
 STEADY = [(at, at + 2) for at in range(0, 10_000, 10)]
 """A result for each 10 ms, 2 ms after its record."""
@@ -30,3 +31,9 @@ def test_without_a_commit_every_row_is_between() -> None:
     assert pauses(STEADY, commits=[]) == []
     assert told_apart(STEADY, []) == (STEADY, [])
     assert Shares.of([]) == Shares(0, 0, 0, 0, 0)
+
+
+def test_real_time_is_measured_over_whole_batches() -> None:
+    assert whole(75, "1 minute") == 120
+    assert whole(120, "1 minute") == 120
+    assert whole(40, "8 seconds") == 40

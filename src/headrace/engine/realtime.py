@@ -53,6 +53,12 @@ SETTINGS = {
     # How long a row may wait for company on its way to the next task: Spark's 100 ms is what one feels.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
 }
+QUICK = {
+    # At the start of each batch Spark would describe the plan at length, twice, for pages that nobody sees,
+    "spark.sql.ui.explainMode": "simple",
+    # and check it after each rule that it applies.
+    "spark.sql.lightweightPlanChangeValidation": "false",
+}
 JAVA = "spark.driver.extraJavaOptions"
 JAVA_READS = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
 """Variables of the environment from which a JVM takes options too."""
@@ -61,7 +67,7 @@ COLLECTING = "-XX:+UseG1GC -Xmn128m -XX:G1HeapRegionSize=8m -XX:MetaspaceSize=25
 """In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the JVM then looks for
 garbage through all of its memory at the end of each batch, and stands still for tens of milliseconds. A small nursery is cleaned
 often and quickly; one that grows with the heap, rarely and for long."""
-SHORT_BATCHES = 20, 250
+SHORT_BATCHES = 40, 100
 """With how many short batches a run begins, and how many milliseconds each reads: what happens at the end of a batch is then
 warm when the first long one ends."""
 SLOTS = "local[16]"
@@ -245,7 +251,9 @@ def _settings(graph: Graph, conf: Mapping[str, str]) -> dict[str, str]:
     """What the session needs, and what the user says: without a step that has state no row passes from task to task."""
     stateful = any(node.stateful for node in graph)
     ours = SETTINGS | {"spark.sql.shuffle.partitions": "2"} if stateful else {}
-    return ours | dict(conf) | ({} if active_session() else _collecting(conf))
+    if active_session():
+        return ours | dict(conf)
+    return QUICK | ours | dict(conf) | _collecting(conf)
 
 
 def _collecting(conf: Mapping[str, str]) -> dict[str, str]:

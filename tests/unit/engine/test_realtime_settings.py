@@ -44,8 +44,8 @@ def test_the_users_memory_and_options_are_kept_with_ours(monkeypatch: pytest.Mon
 
 def test_a_collector_of_the_users_choice_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = {"spark.driver.extraJavaOptions": "-XX:+UseZGC"}
-    assert settings_of(monkeypatch, theirs) == theirs
-    assert settings_of(monkeypatch, {}, tools="-XX:+UseSerialGC") == {}
+    assert settings_of(monkeypatch, theirs) == realtime.QUICK | theirs
+    assert settings_of(monkeypatch, {}, tools="-XX:+UseSerialGC") == realtime.QUICK
 
 
 def test_a_jvm_that_runs_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

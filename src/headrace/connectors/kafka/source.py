@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _RECORDS = "org.apache.spark.sql.headrace.kafka.RecordsProvider"
 """Spark's source with a quicker reader, for the columns that every pipeline needs: value and place."""
 
+_LIVE = "org.apache.spark.sql.headrace.kafka.LiveProvider"
+"""Spark's source, which asks Kafka for the ends of partitions while a batch runs, not while rows wait for the next one."""
+
 
 class KafkaReader:
     """Reads the topics of one source, and notes the progress under a consumer group."""
@@ -34,7 +37,7 @@ class KafkaReader:
         with self._told(context):
             start = properties.starting(self._options, self._partitions(spark))
             quick = not context.real_time and not self._options.metadata
-            reader = spark.readStream.format(_RECORDS if quick else "kafka")
+            reader = spark.readStream.format(_LIVE if context.real_time else _RECORDS if quick else "kafka")
             frame = reader.options(**properties.reading(self._options, quick=quick), **start).load()
             return self._without_tombstones(frame) if quick else self._shaped(frame)
 

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MapGroups, Tran
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
 import org.apache.spark.sql.headrace.Together
-import org.apache.spark.sql.headrace.windows.{Counts, Handle, Now, RowCopy, RowKey, Time, WholeRow, WindowOperator}
+import org.apache.spark.sql.headrace.windows.{Counts, Families, Handle, Now, RowCopy, RowKey, Time, WholeRow, WindowOperator}
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types.{ObjectType, StructField, StructType}
 
@@ -78,14 +78,16 @@ final class InOrderProcessor(val step: InOrderStep, val encoder: ExpressionEncod
 
   override def init(output: OutputMode, time: TimeMode): Unit = {
     counts.begin(getHandle)
-    getHandle.getMapState(KeyStore.Name, Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE)
     getHandle match {
       case task: StatefulProcessorHandleImpl =>
         val state = Handle.store(task)
-        val wakes = new Wakes(state, time, encoder)
+        Families.map(state, KeyStore.Name, encoder.schema)
+        Families.timers(state, time, encoder.schema)
+        val wakes = new Wakes(state, time, encoder.schema.length)
         Handle.setTimers(task, wakes)
         store = new KeyStore(task, state, wakes)
-      case _ => // on the driver Spark asks for the shape of the state only
+      case driver => // where Spark asks for the shape of the state only
+        driver.getMapState(KeyStore.Name, Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE)
     }
   }
 

@@ -3,11 +3,9 @@
  */
 package org.apache.spark.sql.headrace.patterns
 
-import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl
 import org.apache.spark.sql.execution.streaming.state.StateStore
-import org.apache.spark.sql.headrace.windows.{RowStore, TimerRows}
+import org.apache.spark.sql.headrace.windows.{RowStore, TimerRows, Visits}
 import org.apache.spark.sql.streaming.{StatefulProcessorHandle, TimeMode}
 import org.apache.spark.util.NextIterator
 
@@ -29,11 +27,11 @@ object KeyStore {
 /**
  * When keys are to be visited, in the place of Spark's timers, of which only the list by time is kept: a key that sets
  * its timer anew takes the old one out, so no list by key is needed.
+ *
+ * @param width how many columns a key has
  */
-final class Wakes(store: StateStore, time: TimeMode, encoder: ExpressionEncoder[Any])
-    extends TimerStateImpl(store, time, encoder) {
+final class Wakes(store: StateStore, time: TimeMode, width: Int) extends Visits {
   private val timers = new TimerRows(store, time)
-  private val width = encoder.schema.length
   // Nobody is to be visited before; in real time it is asked after every row.
   private var upcoming = Long.MinValue
 
@@ -44,12 +42,7 @@ final class Wakes(store: StateStore, time: TimeMode, encoder: ExpressionEncoder[
 
   def remove(key: UnsafeRow, millis: Long): Unit = timers.removeByTime(key, millis)
 
-  override def getExpiredTimers(until: Long, since: Option[Long]): Iterator[(Any, Long)] = expired(until)
-  override private[sql] def getExpiredTimersReusable(until: Long): Iterator[(Any, Long)] = expired(until)
-  override def registerTimer(millis: Long): Unit = ()
-  override def deleteTimer(millis: Long): Unit = ()
-
-  private def expired(until: Long): Iterator[(Any, Long)] =
+  override def expired(until: Long): Iterator[(Any, Long)] =
     if (until < upcoming) Iterator.empty
     else {
       upcoming = Long.MaxValue

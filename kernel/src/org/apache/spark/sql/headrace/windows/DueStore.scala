@@ -4,10 +4,8 @@
 package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.Encoders
-import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.DriverStatefulProcessorHandleImpl
-import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.streaming.{StatefulProcessorHandle, TimeMode}
 import org.apache.spark.sql.types.{LongType, StructType}
@@ -17,8 +15,11 @@ import org.apache.spark.util.NextIterator
  * Slots in the order in which they are due, over all keys of a partition. A window whose bounds follow from the time
  * is visited at its end and at the end of its lateness, and both are known without a look at the state, so the state
  * is its own list of timers. Spark's timers would cost two more entries for each visit.
+ *
+ * @param width how many columns a key has
  */
-final class DueStore(handle: StatefulProcessorHandle, store: StateStore) extends RowStore(handle, store, null, null) {
+final class DueStore(handle: StatefulProcessorHandle, store: StateStore, width: Int)
+    extends RowStore(handle, store, null, null) with Visits {
   override protected val slots: SlotRow = new SlotRow(3)
   private var found: (Long, Array[Byte]) = _
   // Nothing is due before; in real time it is asked after every row.
@@ -34,14 +35,14 @@ final class DueStore(handle: StatefulProcessorHandle, store: StateStore) extends
   override def wake(millis: Long): Unit = ()
 
   /** The keys and times of slots that are due; what is visited is taken out when all have been. */
-  def expired(until: Long, width: Int): Iterator[(Any, Long)] =
+  override def expired(until: Long): Iterator[(Any, Long)] =
     if (until < upcoming) Iterator.empty
     else {
       upcoming = Long.MaxValue
-      scanned(until, width)
+      scanned(until)
     }
 
-  private def scanned(until: Long, width: Int): Iterator[(Any, Long)] = new NextIterator[(Any, Long)] {
+  private def scanned(until: Long): Iterator[(Any, Long)] = new NextIterator[(Any, Long)] {
     private val scan = store.rangeScan(None, None, RowStore.Name)
     private var first, last: UnsafeRow = _
 
@@ -86,18 +87,8 @@ object DueStore {
   }
 
   def open(handle: StatefulProcessorHandle, store: StateStore, key: StructType): DueStore = {
-    store.createColFamilyIfAbsent(RowStore.Name, schema(key), value, spec(key))
-    new DueStore(handle, store)
+    Families.ensure(store, RowStore.Name, schema(key), value, spec(key))
+    Families.timers(store, TimeMode.EventTime(), key) // empty, but part of the checkpoint as Spark knows it
+    new DueStore(handle, store, key.length)
   }
-}
-
-/** The state's own order in the place of Spark's timers. */
-final class DueTimers(store: StateStore, due: DueStore, encoder: ExpressionEncoder[Any])
-    extends TimerStateImpl(store, TimeMode.EventTime(), encoder) {
-  private val width = encoder.schema.length
-
-  override def getExpiredTimers(until: Long, since: Option[Long]): Iterator[(Any, Long)] = due.expired(until, width)
-  override private[sql] def getExpiredTimersReusable(until: Long): Iterator[(Any, Long)] = due.expired(until, width)
-  override def registerTimer(millis: Long): Unit = ()
-  override def deleteTimer(millis: Long): Unit = ()
 }

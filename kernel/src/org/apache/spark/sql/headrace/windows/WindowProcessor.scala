@@ -28,9 +28,8 @@ final class WindowProcessor(val step: Step, val encoder: ExpressionEncoder[Any],
         declare(driver)
         if (step.visitsByTime) DueStore.declare(driver, encoder.schema)
       case task: StatefulProcessorHandleImpl if step.visitsByTime =>
-        val state = Handle.store(task)
-        val due = DueStore.open(task, state, encoder.schema)
-        Handle.setTimers(task, new DueTimers(state, due, encoder))
+        val due = DueStore.open(task, Handle.store(task), encoder.schema)
+        Handle.setTimers(task, due)
         store = due
       case task: StatefulProcessorHandleImpl =>
         val state = Handle.store(task)
