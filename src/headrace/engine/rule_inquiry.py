@@ -52,13 +52,11 @@ class RulesAsked:
     asked: tuple[RuleInForce, ...]
     since: Mapping[int, int]
     """The first epoch of each, by serial number."""
+    faults: tuple[RuleFault, ...] = ()
+    """What was wrong with the table when a run last looked at it, though that epoch may not have been finished."""
     known: frozenset[str] = frozenset()
     """The rules that the table has by now."""
     notes: tuple[str, ...] = ()
-
-    @property
-    def faults(self) -> tuple[RuleFault, ...]:
-        return self.edition.faults
 
 
 def rules_asked(
@@ -110,7 +108,8 @@ def _in_force(node: MatchRules, checkpoint: Path) -> RulesAsked:
     edition = log.at(_BEFORE if epoch is None else epoch) or Edition(_BEFORE)
     since = {rule.serial: log.began(rule) for rule in edition.rules}
     name, known, notes = _table_now(node, edition)
-    return RulesAsked(name, edition, edition.rules, since, known, notes)
+    faults = (log.last or edition).faults
+    return RulesAsked(name, edition, edition.rules, since, faults, known, notes)
 
 
 def _table_now(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str], tuple[str, ...]]:
