@@ -57,7 +57,7 @@ def test_rows_are_appended_once(spark: SparkSession, server: Server, table: str,
 
 def test_values_of_every_type(spark: SparkSession, server: Server, table: str, run: MakeRun) -> None:
     frame = spark.sql(
-        r"select 'tab\t line\n back\\ quote\' \\N ö 😀' s, '' e, 1L l, cast(2 as tinyint) b, true t, 1.5D d,"
+        r"select 'tab\t line\n\r back\\ quote\' \\N ö 😀' s, '' e, bigint('-9223372036854775808') l, tinyint(-20) b, true t, 1.5D d,"
         " 12.50BD n, binary('raw') r, date '2026-01-02' day, timestamp '2026-01-02 03:04:05.000006' ts,"
         " array(1, null) a, named_struct('f', 'g\"\\\\') st, interval '1' day i, cast(null as string) nothing"
     )
@@ -67,7 +67,7 @@ def test_values_of_every_type(spark: SparkSession, server: Server, table: str, r
     moment = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=zone)
     told = [json.loads(v) if i in (10, 11) and isinstance(v, str) else v for i, v in enumerate(row)]
     assert told[:10] == [
-        *("tab\t line\n back\\ quote' \\N ö 😀", "", 1, 2, True, 1.5, Decimal("12.50"), b"raw"),
+        *("tab\t line\n\r back\\ quote' \\N ö 😀", "", -(2**63), -20, True, 1.5, Decimal("12.50"), b"raw"),
         *(date(2026, 1, 2), moment),
     ]
     assert told[10:] == [[1, None], {"f": 'g"\\'}, "INTERVAL '1' DAY", None]

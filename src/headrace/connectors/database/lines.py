@@ -1,4 +1,4 @@
-"""Rows as lines of text that both `COPY` and `LOAD DATA` read: made by Spark's own expressions, in the JVM.
+"""Rows as lines of text that both `COPY` and `LOAD DATA` read: values by Spark's own expressions, lines by the kernel.
 
 Python only hands the bytes on: a batch of lines is one contiguous buffer in Arrow.
 """
@@ -13,11 +13,8 @@ from headrace.connectors import flat
 if TYPE_CHECKING:
     import pyarrow
 
-# As Spark's SQL writes them: a backslash is two.
-_NULL = r"'\\N'"
-_TAB, _END = r"'\t'", r"'\n'"
-_ESCAPES = ((r"'\\'", r"'\\\\'"), (_TAB, r"'\\t'"), (_END, r"'\\n'"), (r"'\r'", r"'\\r'"))
 _TIME = "'yyyy-MM-dd HH:mm:ss.SSSSSS'"
+_NUMBERS = ("long", "integer", "short", "byte")
 
 
 @dataclass(frozen=True)
@@ -30,27 +27,25 @@ class Spelling:
     hex_mark: str = ""
     """What stands before hexadecimal digits, as Spark's SQL writes it."""
 
-    def line(self, schema: dict[str, Any], names: tuple[str, ...]) -> str:
-        r"""The SQL expression of a row's line: its number within the batch, then its columns, in the order of `names`.
+    def values(self, schema: dict[str, Any], names: tuple[str, ...]) -> list[str]:
+        """The SQL expressions of a line's values, in the order of `names`: whole numbers and text, not yet escaped.
 
-        >>> print(Spelling().line({"fields": [{"name": "n", "type": "long"}]}, ("n",)))
-        concat(monotonically_increasing_id(), '\t', coalesce(cast(`n` as string), '\\N'), '\n')
+        >>> Spelling().values({"fields": [{"name": "n", "type": "long"}, {"name": "day", "type": "date"}]}, ("day", "n"))
+        ['cast(`day` as string)', '`n`']
         """
         paths = {name: (path, kind) for name, path, kind in flat.columns(schema)}
-        values = [f"{_TAB}, coalesce({self._text(*paths[name])}, {_NULL})" for name in names]
-        return f"concat({', '.join(['monotonically_increasing_id()', *values, _END])})"
+        return [self._value(*paths[name]) for name in names]
 
-    def _text(self, path: str, kind: Any) -> str:
+    def _value(self, path: str, kind: Any) -> str:
         if isinstance(kind, dict) or kind == "variant":
-            return _escaped(f"to_json({path})")
+            return f"to_json({path})"
         if kind in ("timestamp", "timestamp_ntz"):
             return f"concat(date_format({path}, {_TIME}), '{self.zone if kind == 'timestamp' else ''}')"
         if kind == "boolean" and self.true_is_one:
-            return f"cast(cast({path} as int) as string)"
+            return f"cast({path} as int)"
         if kind == "binary":
             return f"concat('{self.hex_mark}', hex({path}))"
-        text = f"cast({path} as string)"
-        return _escaped(text) if kind.startswith(("string", "char", "varchar")) else text
+        return path if kind in _NUMBERS else f"cast({path} as string)"
 
 
 def content(batch: pyarrow.RecordBatch) -> bytes:
@@ -66,9 +61,3 @@ def content(batch: pyarrow.RecordBatch) -> bytes:
     _, offsets, data = column.buffers()
     places = memoryview(offsets).cast("q" if "large" in str(column.type) else "i")
     return bytes(memoryview(data)[places[column.offset] : places[column.offset + len(column)]])
-
-
-def _escaped(text: str) -> str:
-    for special, written in _ESCAPES:
-        text = f"replace({text}, {special}, {written})"
-    return text

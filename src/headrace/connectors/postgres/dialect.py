@@ -71,7 +71,7 @@ class PostgresDialect:
 
     url: str = field(repr=False)
     kind: ClassVar[str] = "postgres"
-    spelling: ClassVar[Spelling] = Spelling(zone="+00", hex_mark=r"\\\\x")
+    spelling: ClassVar[Spelling] = Spelling(zone="+00", hex_mark=r"\\x")
 
     @property
     def place(self) -> str:

@@ -1,0 +1,103 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.lines
+
+import java.util.{Arrays => JArrays}
+
+import org.apache.spark.unsafe.Platform
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Text that grows at its end, made of values in the form that `COPY` and `LOAD DATA` read. */
+private[lines] final class Piece {
+  import Piece._
+
+  private var bytes = new Array[Byte](4096)
+  private var end = 0
+
+  def size: Int = end
+
+  /** What has been put since the last time. */
+  def take(): Array[Byte] = {
+    val taken = JArrays.copyOf(bytes, end)
+    end = 0
+    taken
+  }
+
+  def put(char: Char): Unit = {
+    room(1)
+    append(char.toByte)
+  }
+
+  /** A value that is null. */
+  def absent(): Unit = {
+    room(2)
+    append(Backslash)
+    append('N'.toByte)
+  }
+
+  def digits(number: Long): Unit =
+    if (number == Long.MinValue) text(UTF8String.fromString(number.toString)) // it has no positive counterpart
+    else {
+      room(20)
+      if (number < 0) append('-'.toByte)
+      var rest = Math.abs(number)
+      val begin = end
+      append((rest % 10 + '0').toByte)
+      rest /= 10
+      while (rest != 0) {
+        append((rest % 10 + '0').toByte)
+        rest /= 10
+      }
+      reverse(begin, end - 1)
+    }
+
+  def text(value: UTF8String): Unit = {
+    val length = value.numBytes
+    room(2 * length)
+    val begin = end
+    Platform.copyMemory(value.getBaseObject, value.getBaseOffset, bytes, Platform.BYTE_ARRAY_OFFSET + begin, length)
+    end += length
+    var i = begin
+    while (i < end && !special(bytes(i))) i += 1
+    if (i < end) escape(JArrays.copyOfRange(bytes, i, end), i)
+  }
+
+  /** Puts `value` at a place, with a backslash before what needs one; there is room for it. */
+  private def escape(value: Array[Byte], at: Int): Unit = {
+    end = at
+    value.foreach { byte =>
+      if (special(byte)) append(Backslash)
+      append(if (byte == Tab) 't'.toByte else if (byte == Feed) 'n'.toByte else if (byte == Return) 'r'.toByte else byte)
+    }
+  }
+
+  private def special(byte: Byte): Boolean = byte == Backslash || byte == Tab || byte == Feed || byte == Return
+
+  private def append(byte: Byte): Unit = {
+    bytes(end) = byte
+    end += 1
+  }
+
+  private def reverse(from: Int, to: Int): Unit = {
+    var left = from
+    var right = to
+    while (left < right) {
+      val byte = bytes(left)
+      bytes(left) = bytes(right)
+      bytes(right) = byte
+      left += 1
+      right -= 1
+    }
+  }
+
+  private def room(more: Int): Unit =
+    if (bytes.length - end < more) bytes = JArrays.copyOf(bytes, Math.max(2 * bytes.length, end + more))
+}
+
+private object Piece {
+  private val Backslash = '\\'.toByte
+  private val Tab = '\t'.toByte
+  private val Feed = '\n'.toByte
+  private val Return = '\r'.toByte
+}
