@@ -67,7 +67,7 @@ COLLECTING = "-XX:+UseG1GC -Xmn128m -XX:G1HeapRegionSize=8m -XX:MetaspaceSize=25
 """In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the JVM then looks for
 garbage through all of its memory at the end of each batch, and stands still for tens of milliseconds. A small nursery is cleaned
 often and quickly; one that grows with the heap, rarely and for long."""
-SHORT_BATCHES = 40, 100
+SHORT_BATCHES = 30, 250
 """With how many short batches a run begins, and how many milliseconds each reads: what happens at the end of a batch is then
 warm when the first long one ends."""
 SLOTS = "local[16]"
