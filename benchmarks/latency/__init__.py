@@ -8,7 +8,7 @@ quarter with two ends of batches of a minute, one of them would be counted for a
 
     python -m benchmarks latency                                                       # an hour
     python -m benchmarks latency --rates 1000 --modes "real time" --seconds 120
-    python -m benchmarks latency --kinds stateless windows --batch "30 seconds" --warm-up 20 --seconds 30      # 20 minutes
+    python -m benchmarks latency --kinds stateless windows --batch "20 seconds" --warm-up 30 --seconds 20      # 20 minutes
 """
 
 from __future__ import annotations
