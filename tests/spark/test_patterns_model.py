@@ -86,7 +86,7 @@ def groups(draw: st.DrawFn, at: int, before: ModelElement | None) -> Group:
 
 
 ROWS = st.lists(
-    st.tuples(st.sampled_from("kl"), st.integers(1, 12), st.sampled_from("aabbccdx")), min_size=3, max_size=9
+    st.tuples(st.sampled_from("kl"), st.integers(1, 12), st.sampled_from("aabbccdxz")), min_size=3, max_size=9
 )
 
 

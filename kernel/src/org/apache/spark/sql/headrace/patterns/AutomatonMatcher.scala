@@ -85,6 +85,13 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
         else if (partial.state.isPending) complete.add(partial)
         else over.getOrElseUpdate(partial.last, partial)
       }
+      // After a repeat that might have come once more no row need come for what must not come to have stayed away.
+      over.values.toVector.foreach { partial =>
+        pendingAfter(partial.state).foreach { state =>
+          over.remove(partial.last)
+          complete.add(new Partial(state, partial.last, partial.first, partial.firstTime, partial.lastTime))
+        }
+      }
       memory.partial = alive
       release(key, memory, complete, out)
       val told = out.takes(AutomatonMatcher.Timeouts)
@@ -165,6 +172,12 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
     }
   }
 
+  /** The state that waits for the time to be up, if a state proceeds there when no other row comes. */
+  private def pendingAfter(state: State): Option[State] = {
+    val next = state.edges.iterator.filter(edge => edge.action == Action.Proceed && edge.test.passes(NoRow)).map(_.target)
+    next.flatMap(target => if (target.isPending) Some(target) else pendingAfter(target)).nextOption()
+  }
+
   /** The final state that a state proceeds to without another row; null for none. */
   private def ending(state: State): State = {
     var at = state
@@ -215,6 +228,12 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
 
   private def prune(queue: Partials.Queue, over: Long): Unit =
     queue.removeIf(_.first <= over)
+
+  /** No condition holds of no row. */
+  private object NoRow extends Asked {
+    override def condition(number: Int): Boolean = false
+    override def sincePrevious: Long = 0L
+  }
 
   /** What is asked while a partial match meets a row. */
   private final class AskedOfRow extends Asked {

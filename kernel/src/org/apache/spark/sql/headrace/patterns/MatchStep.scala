@@ -107,7 +107,10 @@ object MatchStep {
 
   private def condition(number: Int): String = s"__condition$number"
 
-  /** Whether nothing asks for the very next row, and every step for something. How the first follows is not its own. */
+  /**
+   * Whether nothing asks for the very next row, and every step for something. How the first follows is not its own.
+   * A group that might come again is left at each row that it passes over, whichever it is.
+   */
   def selective(elements: IndexedSeq[Element], whole: Boolean): Boolean = elements.zipWithIndex.forall {
     case (element, i) =>
       val first = i == 0 && (whole || element.body.isInstanceOf[Leaf])
@@ -115,7 +118,7 @@ object MatchStep {
       val repeats = element.once || element.inner != Contiguity.Next
       follows && repeats && (element.body match {
         case Leaf(_, condition) => condition != Always
-        case Group(inner) => selective(inner, whole = false)
+        case Group(inner) => (element.once || element.to.contains(element.from)) && selective(inner, whole = false)
         case Either(alternatives) => alternatives.forall(selective(_, whole = false))
       })
   }
