@@ -64,7 +64,7 @@ final class Columns(
     counted: Set[String] = Set.empty, whole: Option[Seq[Attribute]] = None)
     extends Serializable {
   /** The columns of the frame that the step stands over. */
-  val given: Seq[Attribute] = whole.getOrElse(raw)
+  val beneath: Seq[Attribute] = whole.getOrElse(raw)
   val input: Seq[Attribute] = raw ++ added.map(_.toAttribute)
   val keys: Seq[Attribute] = keyNames.map(name => raw.find(_.name == name).getOrElse(
     throw new IllegalArgumentException(s"a key must be a column here, got $name")))
@@ -94,7 +94,7 @@ final class Columns(
   def over(plan: LogicalPlan): LogicalPlan = Project(raw ++ added, plan)
 
   /** A row of the input with the added columns, where no plan has computed them. */
-  @transient lazy val complete: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), given)
+  @transient lazy val complete: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), beneath)
 
   @transient lazy val kept: UnsafeProjection = UnsafeProjection.create(visible, input)
 

@@ -22,7 +22,7 @@ final class InOrderDriver(step: InOrderStep) {
   def this(frame: Dataset[Row], spec: String) = this(MatchStep(frame, spec))
 
   private val json = new ObjectMapper
-  private val rows = new ScriptRows(Columns.struct(step.columns.given))
+  private val rows = new ScriptRows(Columns.struct(step.columns.beneath))
 
   /** Runs a script from an empty state; gives what each event emitted, the counts, the keys with state and the schema. */
   def run(script: String): String = {
