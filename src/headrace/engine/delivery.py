@@ -49,6 +49,11 @@ class Outlet:
     committed: int = -1
     rows: int = 0
 
+    @property
+    def wants_every_epoch(self) -> bool:
+        """Whether an epoch without rows changes something for it too."""
+        return self.every_epoch or self.run.mode == "complete"
+
 
 @dataclass
 class Delivery:
@@ -147,13 +152,13 @@ class Delivery:
 
     def _passed_over(self, outlet: Outlet) -> bool:
         """Whether a sink of rejects has nothing to take from this epoch; if the epoch comes again, it hasn't either."""
-        if outlet.every_epoch or outlet.run.mode == "complete" or self.rules is not None:
+        if outlet.wants_every_epoch or self.rules is not None:
             return False
         return not any(rejects.count for rejects in self.rejects.values())
 
     def _counted_as(self, outlet: Outlet) -> str | None:
         """What the kernel calls the rows of a side output that goes straight to a sink."""
-        if self.balance is None or outlet.every_epoch or outlet.run.mode == "complete":
+        if self.balance is None or outlet.wants_every_epoch:
             return None
         return COUNTED.get(outlet.ref.output) if outlet.ref.step == self.balance.step else None
 

@@ -87,7 +87,7 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
       }
       // After a repeat that might have come once more no row need come for what must not come to have stayed away.
       over.values.toVector.foreach { partial =>
-        pendingAfter(partial.state).foreach { state =>
+        Option(reached(Kind.Pending, partial.state, NoRow)).foreach { state =>
           over.remove(partial.last)
           complete.add(new Partial(state, partial.last, partial.first, partial.firstTime, partial.lastTime))
         }
@@ -145,7 +145,7 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
         val first = if (partial.started) partial.first else number
         val since = if (partial.started) partial.firstTime else time
         ways += new Partial(edge.target, link, first, since, time)
-        val end = ending(edge.target)
+        val end = reached(Kind.Final, edge.target, asked)
         if (end != null) ways += new Partial(end, link, first, since, time)
       }
       i += 1
@@ -172,29 +172,16 @@ final class AutomatonMatcher(spec: Spec, automaton: Automaton, rules: Rules, col
     }
   }
 
-  /** The state that waits for the time to be up, if a state proceeds there when no other row comes. */
-  private def pendingAfter(state: State): Option[State] = {
-    val next = state.edges.iterator.filter(edge => edge.action == Action.Proceed && edge.test.passes(NoRow)).map(_.target)
-    next.flatMap(target => if (target.isPending) Some(target) else pendingAfter(target)).nextOption()
-  }
-
-  /** The final state that a state proceeds to without another row; null for none. */
-  private def ending(state: State): State = {
-    var at = state
-    var next = List.empty[State]
-    while (at != null) {
-      val all = at.edges
-      var i = 0
-      while (i < all.length) {
-        val edge = all(i)
-        if (edge.action == Action.Proceed && edge.test.passes(asked)) {
-          if (edge.target.isFinal) return edge.target
-          next ::= edge.target
-        }
-        i += 1
+  /** The state of a kind that a state proceeds to without another row; null for none. */
+  private def reached(kind: Kind.Value, from: State, asked: Asked): State = {
+    var i = 0
+    while (i < from.edges.length) {
+      val edge = from.edges(i)
+      if (edge.action == Action.Proceed && edge.test.passes(asked)) {
+        val found = if (edge.target.kind == kind) edge.target else reached(kind, edge.target, asked)
+        if (found != null) return found
       }
-      at = next.headOption.orNull
-      if (at != null) next = next.tail
+      i += 1
     }
     null
   }

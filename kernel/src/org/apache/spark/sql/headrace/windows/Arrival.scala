@@ -42,13 +42,15 @@ object Arrival {
       val row = rows.next().copy()
       val at = place(row, position)
       // Mostly they come in order already, a run for each task that read them.
-      if (inOrder && all.nonEmpty) inOrder = follows(before, at) || order.compare(placed(all.last, before), placed(row, at)) <= 0
+      if (inOrder && all.nonEmpty) {
+        inOrder = follows(before, at) || order.compare(new Placed(all.last, before), new Placed(row, at)) <= 0
+      }
       before = at
       all += row
     }
     if (inOrder) all.iterator
     else {
-      val array = all.iterator.map(row => placed(row, place(row, position))).toArray
+      val array = all.iterator.map(row => new Placed(row, place(row, position))).toArray
       Arrays.sort(array, order)
       array.iterator.map(_.row)
     }
@@ -56,8 +58,6 @@ object Arrival {
 
   private def place(row: InternalRow, position: Int): InternalRow =
     if (row.isNullAt(position)) null else row.getStruct(position, 3)
-
-  private def placed(row: InternalRow, at: InternalRow): Placed = new Placed(row, at)
 
   /** Whether a position is further on in the same partition: all but the offset, the third column, is the same. */
   private def follows(a: InternalRow, b: InternalRow): Boolean = (a, b) match {
