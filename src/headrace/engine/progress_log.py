@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -9,18 +10,15 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+from py4j.protocol import Py4JError
 
 from headrace.engine.balance import Balance
 from headrace.plan.queries import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RECENT = 64
 _SETTLE_SECONDS = 2.0
@@ -92,7 +90,8 @@ class ProgressLog:
         `heard` is called with each report, when its epoch is done, and the query's name.
         """
         self._heard = heard
-        self.listener = _Listener(self)
+        self._reports: Any = None
+        self._settling = threading.Event()
         self._counted = _first_readers(queries)
         self._names: dict[str, str] = {}
         self._queries: dict[str, QueryStatus] = {}
@@ -100,6 +99,16 @@ class ProgressLog:
         self._event_time: tuple[float | None, float] = (None, time.time())
         self._terminated: set[str] = set()
         self._changed = threading.Condition()
+
+    def listen(self, spark: SparkSession, rest: float = 0) -> None:
+        """Begin to take the reports of a session's queries, each so many seconds after it was made."""
+        jvm: Any = spark._jvm
+        self._reports = jvm.org.apache.spark.sql.headrace.Reports(spark._jsparkSession)
+        threading.Thread(target=self._take, args=[rest], name="headrace reports", daemon=True).start()
+
+    def close(self) -> None:
+        """Take no more reports."""
+        self._reports.close()
 
     def follow(self, query: Any, name: str) -> None:
         """Take the reports of this Spark query under this name."""
@@ -113,6 +122,7 @@ class ProgressLog:
 
     def settle(self) -> None:
         """Wait a little for the last reports: Spark sends them from a thread of its own."""
+        self._settling.set()
         with self._changed:
             self._changed.wait_for(lambda: self._terminated >= set(self._names), _SETTLE_SECONDS)
 
@@ -162,7 +172,16 @@ class ProgressLog:
                 self._event_time = (max(self._event_time[0] or seconds, seconds), time.time())
         self._heard(name, report)
 
-    def ended(self, run_id: str) -> None:
+    def _take(self, rest: float) -> None:
+        with contextlib.suppress(OSError, Py4JError):  # Spark is gone: whoever waits for the run is told
+            while (run_id := (reported := self._reports.next()).runId()) is not None:
+                self._settling.wait(rest)
+                if (report := reported.json()) is None:
+                    self._ended(run_id)
+                else:
+                    self.note(run_id, json.loads(report))
+
+    def _ended(self, run_id: str) -> None:
         with self._changed:
             self._terminated.add(run_id)
             self._changed.notify_all()
@@ -202,20 +221,3 @@ def _after(before: QueryStatus, report: dict[str, Any], rows: int) -> QueryStatu
 def _rate(recent: list[tuple[float, int, int]]) -> float:
     busy = sum(ms for _, rows, ms in recent if rows) / 1000
     return sum(rows for _, rows, _ in recent) / busy if busy else 0.0
-
-
-class _Listener(StreamingQueryListener):
-    def __init__(self, log: ProgressLog) -> None:
-        self._log = log
-
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's names
-        pass
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        self._log.note(str(event.progress.runId), json.loads(event.progress.json))
-
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        pass
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        self._log.ended(str(event.runId))

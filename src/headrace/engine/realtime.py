@@ -70,6 +70,8 @@ often and quickly; one that grows with the heap, rarely and for long."""
 SHORT_BATCHES = 30, 250
 """With how many short batches a run begins, and how many milliseconds each reads: what happens at the end of a batch is then
 warm when the first long one ends."""
+REPORTED = 1.0
+"""How many seconds after a batch's end its report is read, which costs some: by then rows no longer wait."""
 SLOTS = "local[16]"
 """Every task of a real-time query runs all the time, so each needs a slot, whatever the number of cores."""
 
@@ -150,7 +152,7 @@ class RealTimeRunning(Running):
         self._progress = ProgressLog(self._queries, self._heard)
         self._running: list[Any] = []
         _begin_short(spark)
-        spark.streams.addListener(self._progress.listener)
+        self._progress.listen(spark, REPORTED)
         try:
             for query in self._queries:
                 self._begin(query, batch)
@@ -232,7 +234,7 @@ class RealTimeRunning(Running):
         self._progress.settle()
         for inputs in self._inputs.values():
             inputs.close()
-        self.spark.streams.removeListener(self._progress.listener)
+        self._progress.close()
         self.directory.release()
         self._ended.set()
 

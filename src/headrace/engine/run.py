@@ -122,7 +122,7 @@ class Running:
         self._stopping = False
         self._assembled = self._assemble()
         self._progress = ProgressLog(self.queries, self._acknowledge)
-        spark.streams.addListener(self._progress.listener)
+        self._progress.listen(spark)
         self._pulse = Pulse(graph, self._heartbeats, self._progress)
         self._thread = threading.Thread(target=self._guarded, name=f"headrace {graph.name}", daemon=True)
         self._thread.start()
@@ -317,7 +317,7 @@ class Running:
         self._progress.settle()
         for built in self._assembled:
             built.inputs.close()
-        self.spark.streams.removeListener(self._progress.listener)
+        self._progress.close()
         self.directory.release()
         self._ended.set()
 

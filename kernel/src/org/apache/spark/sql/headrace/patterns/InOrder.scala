@@ -89,10 +89,11 @@ final class InOrder(step: InOrderStep, counts: Counts) {
 
   private def keep(store: Store, own: Key, before: Array[Byte], now: Now): Unit = {
     val earliest = own.backlog.earliest
-    arm(store, own, earliest, now)
     if (earliest == Long.MaxValue && matcher.isEmpty(own.memory)) {
+      if (own.wake != Long.MaxValue) store.cancel(own.wake) // nobody would know of it any more, and it would be visited
       if (before != null) store.remove(0)
     } else {
+      arm(store, own, earliest, now)
       val after = write(own, store)
       if (!java.util.Arrays.equals(before, after)) store.put(0, after)
     }

@@ -1,0 +1,65 @@
+"""What Spark reports of a run, as the kernel hands it on, and what it says of patterns that were found."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import Pipeline, connect, patterns
+
+
+@pytest.fixture
+def reports(spark: SparkSession) -> Iterator[Any]:
+    jvm: Any = spark._jvm
+    reports = jvm.org.apache.spark.sql.headrace.Reports(spark._jsparkSession)
+    yield reports
+    reports.close()
+
+
+def taken(reports: Any) -> list[tuple[str, dict[str, Any] | None]]:
+    """What has been said until now, by run; None for a run's end."""
+    reports.close()
+    found = []
+    while (run := (report := reports.next()).runId()) is not None:
+        found.append((run, json.loads(report.json() or "null")))
+    return found
+
+
+def test_a_key_whose_match_is_complete_is_not_visited_when_its_time_would_be_up(
+    reports: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number, second in enumerate([0, 1, 100, 101, 200, 201, 300]):
+        ts = datetime.fromtimestamp(second, UTC).isoformat()
+        file = tmp_path / "in" / f"{number}.json"
+        file.write_text(json.dumps({"k": "a", "v": number, "ts": ts}))
+        os.utime(file, (1_000_000 + number, 1_000_000 + number))  # Spark reads the oldest first
+    pipeline, out = Pipeline("reported"), connect.memory()
+    files = connect.files(path=tmp_path / "in", max_files_per_batch=1)
+    read = pipeline.read("rows", files, format="json", schema="k string, v int, ts timestamp")
+    pair = patterns.step("one", "v % 2 = 0").followed_by("two", "v % 2 = 1")
+    found = read.event_time("ts").key_by("k").match("pairs", pair, within="10 seconds", order="arrival")
+    found.write("out", out)
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", once=True) as running:
+        running.wait(timeout=300)
+        status = running.status()
+    said = taken(reports)
+    batches = [report for _, report in said if report is not None]
+    visits = [
+        operator["customMetrics"]["numExpiredTimers"]
+        for report in batches
+        for operator in report["stateOperators"]
+    ]
+    assert len(out.contents()) == 3
+    assert len({run for run, _ in said}) == 1
+    assert said[-1][1] is None
+    assert sum(report["numInputRows"] for report in batches) == status.rows_in == 7
+    assert len(visits) >= 7
+    assert sum(visits) == 0
