@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 from benchmarks.cpu_meter import CpuMeter
 from benchmarks.patterns import by_hand, flinks, ours
 from benchmarks.patterns.events import WITHIN, CardEvents, answers
+from benchmarks.reports import reports
 from benchmarks.topics import START
 
 RULES = (1, 10, 100)
@@ -86,32 +86,14 @@ class Seen:
 @contextmanager
 def reported(spark: Any) -> Iterator[Seen]:
     """What Spark reports of micro-batches, as they end."""
-    from pyspark.sql.streaming.listener import StreamingQueryListener
-
     with CpuMeter() as meter:
-        seen, ended = Seen(meter), threading.Event()
+        seen = Seen(meter)
 
-        class Listener(StreamingQueryListener):
-            def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-                pass
+        def add(report: dict[str, Any]) -> None:
+            seen.add(seen.count + sum(source["numInputRows"] for source in report["sources"]))
 
-            def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-                pass
-
-            def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-                sources = json.loads(event.progress.json)["sources"]
-                seen.add(seen.count + sum(source["numInputRows"] for source in sources))
-
-            def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-                ended.set()
-
-        listener = Listener()
-        spark.streams.addListener(listener)
-        try:
+        with reports(spark, add):
             yield seen
-            ended.wait(30)  # reports come a little after what they report
-        finally:
-            spark.streams.removeListener(listener)
 
 
 def session(given: Given) -> Any:
