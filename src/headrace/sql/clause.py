@@ -89,15 +89,16 @@ class _Draft:
     subset_at: list[tuple[Token, list[Token]]] = field(default_factory=list)
     define: dict[str, Text] = field(default_factory=dict)
     define_at: list[Token] = field(default_factory=list)
+    table: str = ""
 
 
-def read_clause(reader: Reader) -> MatchRecognize:
-    """Read what stands in the brackets of MATCH_RECOGNIZE.
+def read_clause(reader: Reader, table: str = "") -> MatchRecognize:
+    """Read what stands in the brackets of MATCH_RECOGNIZE, over what the query calls `table`.
 
     Raises:
         OptionError: it can't be read, or says what can't be; with line and column.
     """
-    draft, seen = _Draft(), dict[str, Token]()
+    draft, seen = _Draft(table=table), dict[str, Token]()
     while reader.now.kind != "end":
         begin = reader.now
         section = next((words for words in _SECTIONS if reader.takes(*words)), None)
@@ -172,8 +173,26 @@ def _skip_to(reader: Reader, draft: _Draft, known: tuple[str, ...]) -> Labels:
     return draft.subsets[name]
 
 
+def _variable(reader: Reader, wanted: str = "a pattern variable") -> Token:
+    """Take the name of a variable: a word, or quoted, with double quotes too."""
+    if not _is_variable(reader.now):
+        reader.unexpected(wanted, [])
+    return reader.take()
+
+
+def _is_variable(token: Token) -> bool:
+    return token.names or token.text.startswith('"')
+
+
+def _pass_table(reader: Reader, draft: _Draft) -> None:
+    """Pass over the name of the table before one of its columns."""
+    if reader.now.names and reader.now.name.lower() == draft.table.lower() and reader.ahead().says("."):
+        reader.i += 2
+
+
 def _partition(reader: Reader, draft: _Draft, begin: Token) -> None:
     while True:
+        _pass_table(reader, draft)
         token = reader.identifier("a column")
         if reader.now.says("(", "."):
             reader.refuse(
@@ -188,6 +207,7 @@ def _partition(reader: Reader, draft: _Draft, begin: Token) -> None:
 
 def _order(reader: Reader, draft: _Draft, begin: Token) -> None:
     while True:
+        _pass_table(reader, draft)
         start = reader.now
         while not (
             reader.now.kind == "end" or reader.now.says(",", "ASC", "DESC", "NULLS") or _starts(reader)
@@ -264,16 +284,15 @@ def _skip(reader: Reader, draft: _Draft, begin: Token) -> None:
         draft.skip = "to_next"
         return
     draft.skip = "to_last"
-    if reader.now.says("FIRST", "LAST") and reader.ahead().names and not _starts(reader, 1):
+    if reader.now.says("FIRST", "LAST") and _is_variable(reader.ahead()) and not _starts(reader, 1):
         draft.skip = "to_first" if reader.take().says("FIRST") else "to_last"
-    if not (reader.now.names or reader.now.text.startswith('"')):
-        reader.unexpected("a pattern variable", [])
-    draft.skip_to = reader.take()
+    draft.skip_to = _variable(reader)
 
 
 def _from_start(reader: Reader, draft: _Draft, begin: Token) -> None:
     if begin.says("INITIAL"):
         reader.refuse(begin, "INITIAL is for window functions", "anchor the pattern: PATTERN (^ A B)")
+    reader.refuse(begin, "SEEK is for window functions", "leave it out: matches are looked for everywhere")
 
 
 def _pattern(reader: Reader, draft: _Draft, begin: Token) -> None:
@@ -295,7 +314,9 @@ def _within(reader: Reader, draft: _Draft, begin: Token) -> None:
 
 def _subsets(reader: Reader, draft: _Draft, begin: Token) -> None:
     while True:
-        name = reader.identifier("a name for the subset")
+        name = _variable(reader, "a name for the subset")
+        if canonical(name) in draft.subsets:
+            reader.refuse(name, f"there is a subset `{canonical(name)}` already", "rename one, or join them")
         reader.need("=")
         reader.need("(")
         members = [reader.take()]
@@ -310,9 +331,7 @@ def _subsets(reader: Reader, draft: _Draft, begin: Token) -> None:
 
 def _define(reader: Reader, draft: _Draft, begin: Token) -> None:
     while True:
-        if not (reader.now.names or reader.now.text.startswith('"')):
-            reader.unexpected("a pattern variable", [])
-        name = reader.take()
+        name = _variable(reader)
         reader.need("AS", hint="write DEFINE A AS A.price > 10")
         start = reader.now
         while reader.now.kind != "end" and not reader.now.says(","):

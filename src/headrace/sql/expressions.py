@@ -28,6 +28,8 @@ from headrace.sql.values import (
 )
 
 Place = Literal["DEFINE", "MEASURES"]
+MOST_OFFSET = 2**31 - 1
+"""How far FIRST, LAST, PREV and NEXT look."""
 _QUERY = ("SELECT", "WITH", "VALUES")
 _KEY_WORDS = "CASE WHEN THEN ELSE END AND OR NOT IN IS NULL LIKE BETWEEN DISTINCT"
 _RESERVED = tuple(_KEY_WORDS.split())
@@ -168,6 +170,8 @@ class _Scanner:
             self.scope.refuse(
                 token, f"expected a number of rows as the second argument of {call.name.upper()}, got {token}"
             )
+        if int(token.text) > MOST_OFFSET:
+            self.scope.refuse(token, f"expected at most {MOST_OFFSET:,} rows, got {token}")
         return int(token.text)
 
     def _close(self, call: Token) -> None:

@@ -103,6 +103,8 @@ class Input:
     end: int
     defined: str = ""
     """The table of WITH that it is."""
+    called: str = ""
+    """What the query calls it: its alias, or its name."""
 
 
 def read_input(reader: Reader, at: int, withs: Mapping[str, Definition]) -> Input:
@@ -117,22 +119,24 @@ def read_input(reader: Reader, at: int, withs: Mapping[str, Definition]) -> Inpu
         names = tuple(token.name for token in tokens[opened + 1 : i] if token.names)
         i = opened - 1
     alias = i >= 1 and tokens[i].names and not tokens[i - 1].says("FROM", ",")
+    called = tokens[i].name if alias else ""
     if alias:
         i -= 2 if tokens[i - 1].says("AS") else 1
     if i >= 0 and tokens[i].says(")"):
         opened = _opening(tokens, i)
         inner = Reader(reader.statement, [*tokens[opened + 1 : i], _end(tokens[i])], reader.where)
         table, chosen = _query(inner, names, withs)
-        return Input(table, chosen, tokens[opened].at, tokens[i].end)
+        return Input(table, chosen, tokens[opened].at, tokens[i].end, called=called)
     table_token = tokens[i] if i >= 0 else tokens[at]
     if not table_token.names or table_token.says("FROM") or (i and tokens[i - 1].says(".")):
         _refuse(reader, table_token)
+    called = called or table_token.name
     if (defined := withs.get(table_token.name.lower())) is not None:
         table, chosen = _defined(reader, defined)
         chosen = replace(chosen, names=names or chosen.names)
-        return Input(table, chosen, table_token.at, table_token.end, table_token.name)
+        return Input(table, chosen, table_token.at, table_token.end, table_token.name, called)
     renamed = Chosen(f"select * from `{table_token.name}`", 9, (None,), names) if names else None
-    return Input(table_token.name, renamed, table_token.at, table_token.end)
+    return Input(table_token.name, renamed, table_token.at, table_token.end, called=called)
 
 
 def _defined(reader: Reader, one: Definition) -> tuple[str, Chosen]:

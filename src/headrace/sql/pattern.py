@@ -200,15 +200,19 @@ def _counted(reader: Reader) -> tuple[int, int | None]:
     if reader.takes("}"):
         if least is None:
             reader.refuse(brace, "expected a number in `{}`", "write {2}, {2,}, {,5} or {2,5}")
-        return least, least
+        return least, _at_least_once(reader, brace, least)
     reader.need(",", hint="write {2}, {2,}, {,5} or {2,5}")
     most = _number(reader)
     reader.need("}", hint="write {2}, {2,}, {,5} or {2,5}")
     if most is not None and (least or 0) > most:
         reader.refuse(brace, f"expected {{least,most}}, got {{{least},{most}}}", f"write {{{most},{least}}}")
-    if most == 0:
+    return least or 0, most if most is None else _at_least_once(reader, brace, most)
+
+
+def _at_least_once(reader: Reader, brace: Token, most: int) -> int:
+    if not most:
         reader.refuse(brace, "expected a most of 1 or more, got 0", "leave the part out")
-    return least or 0, most
+    return most
 
 
 def _number(reader: Reader) -> int | None:

@@ -55,7 +55,7 @@ def cut(query: str, *, where: str) -> Cut | None:
     reader.need("(")
     inside = reader.inside()
     end = reader.tokens[reader.i - 1].end
-    clause = read_clause(Reader(query, inside, where))
+    clause = read_clause(Reader(query, inside, where), given.called)
     name = f"`{given.table}`" if given.end - given.begin > len(given.table) + 1 else given.table
     if given.defined and not _aliased(reader.now):
         name = f"{name} as `{given.defined}`"

@@ -94,6 +94,8 @@ def test_every_part_of_a_clause_is_read() -> None:
         ("to last B", "to_last", ("B",)),
         ("to B", "to_last", ("B",)),
         ("to last U", "to_last", ("A", "B")),
+        ('to first "U"', "to_first", ("A", "B")),
+        ("to last `B`", "to_last", ("B",)),
     ],
 )
 def test_every_skip_is_read(text: str, skip: str, to: tuple[str, ...]) -> None:
@@ -206,6 +208,11 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (after match skip to D pattern (A B))",
          "there is no pattern variable `D`", "Known: A, B"),
         ("select * from t match_recognize (initial pattern (A))", "INITIAL is for window functions", "^ A B"),
+        ("select * from t match_recognize (seek pattern (A))", "column 34: SEEK is for window functions", "leave it out"),
+        ("select * from t match_recognize (pattern (A{0}))", "column 44: expected a most of 1 or more, got 0", "leave the part out"),
+        ("select * from t match_recognize (pattern (A B) subset U = (A), u = (B))",
+         "column 64: there is a subset `U` already", "rename one"),
+        ("select * from t match_recognize (partition by s.k pattern (A))", "PARTITION BY takes columns", "with_columns"),
         ("select * from t match_recognize (pattern (A) within interval '3' moons)",
          "WITHIN: expected a length of time, got '3 moons'", "such as"),
         ("select * from t match_recognize (pattern (A B) subset A = (B))", "`A` has the name of a variable", "rename"),
@@ -228,6 +235,8 @@ def test_measures_are_running_unless_they_say_final() -> None:
          "SUM speaks of rows of A and of B", "one variable"),
         ("select * from t match_recognize (pattern (A) define A as prev(A.x, n) > 1)",
          "expected a number of rows as the second argument of PREV, got `n`", ""),
+        ("select * from t match_recognize (pattern (A) define A as prev(A.x, 3000000000) > 1)",
+         "expected at most 2,147,483,647 rows, got `3000000000`", ""),
         ("select * from t match_recognize (pattern (A) define A as prev(A.x, 1, 2) > 1)", "expected `)` after the arguments of PREV", ""),
         ("select * from t match_recognize (pattern (A) define A as match_number(1) > 1)", "MATCH_NUMBER() has no arguments", ""),
         ("select * from t match_recognize (pattern (A) define A as classifier(D) = 'A')", "there is no pattern variable `D`", ""),
@@ -246,6 +255,18 @@ def test_names_are_checked_once_the_columns_are_known() -> None:
         clause.condition(clause.define[0][1], COLUMNS)
     with pytest.raises(OptionError, match="LAST holds no column"):
         clause.condition(clause.define[1][1], COLUMNS)
+
+
+@pytest.mark.parametrize("table", ["ticks", "ticks as t", "(select * from ticks) as t"])
+def test_columns_of_partition_and_order_may_be_of_the_table(table: str) -> None:
+    called = table.rsplit(maxsplit=1)[-1]
+    found = cut(
+        f"select * from {table} match_recognize (partition by {called}.symbol, end order by {called.upper()}.ts, end pattern (A))",
+        where="hits",
+    )
+    assert found is not None
+    assert found.clause.partition_by == ("symbol", "end")
+    assert [key.text for key in found.clause.order_by] == ["ts", "end"]
 
 
 def test_the_rest_of_the_query_keeps_its_places() -> None:
