@@ -40,7 +40,8 @@ def draw(
 
     - `headrace draw late.transcript.yaml -o late.svg`
     - `headrace draw cases.yaml --case "fires again" -o again.svg`
-    - `headrace draw fraud.yaml -o patterns.svg`: a state diagram for each `match`, and for each rule of a table
+    - `headrace draw fraud.yaml -o patterns.svg`: a state diagram for each `match`, each
+      MATCH_RECOGNIZE, and each rule of a table
     - `headrace draw fraud.yaml --rule small_then_large`
     """
     if not file.is_file():

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.failures import show_cautions
 from headrace.errors import LoadError, OptionError, did_you_mean
-from headrace.plan.nodes import Match, MatchRules
+from headrace.plan.nodes import Match, MatchRules, RowPattern
 from headrace.plan.pattern_diagram import Diagram, diagram_of
+from headrace.plan.row_pattern_diagram import row_diagram_of
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -22,12 +23,14 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
         OptionError: no step with a pattern, or no rule, has that name.
         SourceError: a table of rules can't be read.
     """
-    nodes = [node for node in graph if isinstance(node, MatchRules if rule else Match | MatchRules)]
+    nodes = [
+        node for node in graph if isinstance(node, MatchRules if rule else Match | MatchRules | RowPattern)
+    ]
     if not nodes and rule:
         raise OptionError("no step takes its patterns from a table", where="--rule", hint="leave it out")
     if not nodes:
         raise LoadError(
-            "there is nothing to draw: no step has a `match`",
+            "there is nothing to draw: no step has a `match` or a MATCH_RECOGNIZE",
             where=where,
             hint="time lines are drawn of cases, such as late.transcript.yaml",
         )
@@ -49,9 +52,11 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
     return found
 
 
-def _of_step(graph: Graph, node: Match | MatchRules, rule: str, several: bool) -> list[Diagram]:
+def _of_step(graph: Graph, node: Match | MatchRules | RowPattern, rule: str, several: bool) -> list[Diagram]:
     if isinstance(node, Match):
         return [diagram_of(node)]
+    if isinstance(node, RowPattern):
+        return [row_diagram_of(node)]
     from headrace.engine.rule_listing import rules_drawn
 
     found, wrong = rules_drawn(graph, node, rule)

@@ -39,7 +39,10 @@ steps:
     from: tx
     key_by: card
     match: {steps: [{small: amount < 1}, {large: {followed_by: amount > 500}}], within: 1 minute}
-sinks: {out: {from: hits, memory: {}}}
+  falls:
+    sql: |
+      select * from tx match_recognize (partition by card order by ts pattern (high low+) define low as amount < prev(amount))
+sinks: {out: {from: hits, memory: {}}, more: {from: falls, memory: {}}}
 """
 
 
@@ -52,12 +55,13 @@ def test_the_patterns_of_a_pipeline_are_drawn_as_state_diagrams(
     picture = Path("fraud.svg").read_text()
     assert picture.startswith("<svg ")
     assert all(f">{word}</text>" in picture for word in ("small", "amount &lt; 1", "followed by", "large"))
+    assert all(f">{word}</text>" in picture for word in ("falls", "HIGH", "LOW", "amount &lt; prev(amount)"))
 
 
 def test_a_pipeline_without_a_pattern_has_nothing_to_draw(call: Call) -> None:
     said = call("draw", "good.py")
     assert said.returncode == 2
-    assert "good.py: there is nothing to draw: no step has a `match`" in said.stderr
+    assert "good.py: there is nothing to draw: no step has a `match` or a MATCH_RECOGNIZE" in said.stderr
 
 
 def test_a_pattern_is_a_mermaid_state_diagram(call: Call, write: Callable[[str, str], Path]) -> None:
