@@ -22,7 +22,7 @@ from headrace.errors import DeliveryError, FencedError, OptionError, SourceError
 MakeRun = Callable[..., Run]
 STEPS = [
     *("database.fenced", "database.swept", "database.prepared", "database.staged", "database.begun"),
-    *("database.rows", "database.ledger", "database.committed", "database.cleared"),
+    *("database.ahead", "database.rows", "database.ledger", "database.committed", "database.cleared"),
 ]
 
 
@@ -148,7 +148,7 @@ def test_every_step_has_a_fail_point(spark: SparkSession, server: Server, table:
     reached: list[str] = []
     with failpoints.watched(reached.append):
         deliver(sink(server, table), run(), 0, rows(spark, ("a", 1)))
-    assert reached == STEPS
+    assert reached == [step for step in STEPS if server.kind == "postgres" or step != "database.ahead"]
     assert [row for row in server.sql(_tables()) if row[0].startswith("_headrace_stage")] == []
 
 

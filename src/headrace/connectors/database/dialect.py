@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from headrace.connectors.database.lines import Spelling
 from headrace.connectors.database.tables import Table
@@ -13,8 +13,8 @@ from headrace.errors import SetupError
 RUNS = "_headrace_runs"
 LEDGER = "_headrace_ledger"
 STAGING = "_headrace_stage"
-ATTEMPT, SEQUENCE = "_headrace_attempt", "_headrace_seq"
-"""Columns of a staging table beside the stream's: who loaded the row, and its place in the epoch."""
+CHUNK, SEQUENCE = "_headrace_chunk", "_headrace_seq"
+"""Columns of a staging table beside the stream's: the chunk that the row was loaded in, and its place in the epoch."""
 
 
 class Database(Protocol):
@@ -28,13 +28,13 @@ class Database(Protocol):
         """All rows of a query."""
         ...
 
-    def load(self, stage: str, columns: Mapping[str, str], attempt: int, lines: Iterable[bytes]) -> None:
-        """Load lines of text into a staging table, all or none, marked with the attempt.
+    def load(self, stage: str, columns: Mapping[str, str], chunk: int, lines: Iterable[bytes]) -> None:
+        """Load lines of text into a staging table, all or none, marked with their chunk.
 
         Args:
             stage: the table.
             columns: the columns of a line after its number, with Spark's names of their types.
-            attempt: who loads them.
+            chunk: its number, which tells the attempt of a task, too.
             lines: tabs between values, a backslash and N for null.
         """
         ...
@@ -130,15 +130,32 @@ class Dialect(Readable, Protocol):
         """
         ...
 
-    def add(self, table: Table, staged: str) -> str | None:
-        """A faster statement for rows whose keys are all new, which fails where one isn't; None if there is none.
+
+@runtime_checkable
+class Overlapping(Protocol):
+    """A dialect whose server can take chunks into the table, in a transaction that is held open, while tasks load others."""
+
+    def register(self, name: str) -> str:
+        """The statement that makes the table in which tasks tell of chunks: `chunk`, `first`, `size`, `keys`."""
+        ...
+
+    def hold(self) -> str:
+        """The statements that begin a transaction which sees what others commit, and which the server ends if we vanish."""
+        ...
+
+    def add(self, table: Table, staged: str) -> str:
+        """The statement for rows whose keys are all new, the last row of each; it fails where one isn't new.
 
         It isn't asked for rows with a null in their key, nor for retractions.
         """
         ...
 
-    def taken(self, error: Exception) -> bool:
-        """Whether the error says that a key is in the table already."""
+    def refused(self, error: Exception) -> bool:
+        """Whether the error says that a key is in the table already, or that somebody else holds it."""
+        ...
+
+    def evict(self, database: Database, prefix: str) -> None:
+        """End the sessions that still hold staging tables whose names start so."""
         ...
 
 
@@ -162,9 +179,9 @@ def body(dialect: Dialect, table: Table) -> str:
     return f"({', '.join(parts)})"
 
 
-def staged(dialect: Dialect, stage: str, attempts: Iterable[int]) -> str:
-    """The query for the rows that count of a staging table."""
-    return f"SELECT * FROM {dialect.quoted(stage)} WHERE {ATTEMPT} IN ({', '.join(map(str, attempts))})"
+def staged(dialect: Dialect, stage: str, chunks: Iterable[int]) -> str:
+    """The query for the rows of some chunks of a staging table."""
+    return f"SELECT * FROM {dialect.quoted(stage)} WHERE {CHUNK} IN ({', '.join(map(str, chunks))})"
 
 
 def append(dialect: Dialect, table: Table, rows: str) -> str:

@@ -60,34 +60,10 @@ class Novelty:
         self._passed_over = 0 if new else self._pause
 
 
-@dataclass
-class Intake:
-    """Brings staged rows into one table, epoch after epoch."""
-
-    dialect: Dialect
-    novelty: Novelty
-
-    def take(self, database: Database, table: Table, staged: str, contents: Contents) -> None:
-        """Bring the rows of a query into the table."""
-        if not table.key:
-            database.execute(append(self.dialect, table, staged))
-        elif not self._as_new(database, table, staged, contents):
-            for statement in self.dialect.fold(table, staged, null_keys=contents.null_keys > 0):
-                database.execute(statement)
-
-    def _as_new(self, database: Database, table: Table, staged: str, contents: Contents) -> bool:
-        """Whether the rows could be added as new ones. What was tried in vain is undone."""
-        statement = self.dialect.add(table, staged)
-        if statement is None or contents.null_keys or contents.retractions or not self.novelty.likely():
-            return False
-        database.execute(f"SAVEPOINT {_TRIED}")
-        try:
-            database.execute(statement)
-        except Exception as error:
-            if not self.dialect.taken(error):
-                raise
-            database.execute(f"ROLLBACK TO SAVEPOINT {_TRIED}")
-            self.novelty.seen(new=False)
-            return False
-        self.novelty.seen(new=True)
-        return True
+def take(dialect: Dialect, database: Database, table: Table, staged: str, contents: Contents) -> None:
+    """Bring the rows of a query into a table, whatever they are."""
+    if not table.key:
+        database.execute(append(dialect, table, staged))
+        return
+    for statement in dialect.fold(table, staged, null_keys=contents.null_keys > 0):
+        database.execute(statement)

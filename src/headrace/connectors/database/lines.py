@@ -36,6 +36,18 @@ class Spelling:
         paths = {name: (path, kind) for name, path, kind in flat.columns(schema)}
         return [self._value(*paths[name]) for name in names]
 
+    def hashed(self, schema: dict[str, Any], key: tuple[str, ...], retraction: str = "") -> str:
+        """The SQL expression of a whole number that equal keys share; null for a row that is more than a new row of its key.
+
+        >>> Spelling().hashed({"fields": [{"name": "n", "type": "long"}]}, ("n",))
+        'if(`n` is null, null, xxhash64(`n`))'
+        """
+        paths = {name: path for name, path, _ in flat.columns(schema)}
+        special = [f"{paths[name]} is null" for name in key]
+        if retraction:
+            special.append(f"coalesce({paths[retraction]}, false)")
+        return f"if({' or '.join(special)}, null, xxhash64({', '.join(self.values(schema, key))}))"
+
     def _value(self, path: str, kind: Any) -> str:
         if isinstance(kind, dict) or kind == "variant":
             return f"to_json({path})"
@@ -48,14 +60,14 @@ class Spelling:
         return path if kind in _NUMBERS else f"cast({path} as string)"
 
 
-def content(batch: pyarrow.RecordBatch) -> bytes:
-    r"""The bytes of a batch of lines, as they lie in memory.
+def content(batch: pyarrow.RecordBatch, place: int = 0) -> bytes:
+    r"""The bytes of one column of a batch, as they lie in memory.
 
     >>> import pyarrow
     >>> content(pyarrow.record_batch({"line": ["1\n", "2\n", "3\n"]}).slice(1))
     b'2\n3\n'
     """
-    column = batch.column(0)
+    column = batch.column(place)
     if len(column) == 0:
         return b""
     _, offsets, data = column.buffers()

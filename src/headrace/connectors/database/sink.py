@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.connectors.base import Run, Staged
+from headrace.connectors.database.ahead import Ahead, register
 from headrace.connectors.database.dialect import (
     LEDGER,
     RUNS,
     STAGING,
     Database,
     Dialect,
+    Overlapping,
     listed,
     qualified,
     staged,
 )
-from headrace.connectors.database.intake import Contents, Intake, Novelty
-from headrace.connectors.database.lines import content
-from headrace.connectors.database.patience import connected, from_task, patiently, told_by_task
+from headrace.connectors.database.intake import Contents, Novelty, take
+from headrace.connectors.database.loading import RESULT, Loader
+from headrace.connectors.database.patience import from_task, patiently
 from headrace.connectors.database.tables import RETRACTION, Table, applied
 from headrace.connectors.failpoints import reach
 from headrace.errors import DeliveryError, FencedError
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
     from pyspark.sql import DataFrame
 
 _OWNER = "pipeline = %s AND sink = %s"
@@ -37,12 +37,13 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Loaded:
-    """An epoch's rows in a staging table, and the attempts of tasks whose rows count."""
+    """An epoch's rows in a staging table, and the chunks that count: those of attempts which Spark counted."""
 
     table: Table
     stage: str
-    attempts: tuple[int, ...]
+    chunks: tuple[int, ...]
     rows: int
+    ahead: Ahead | None
 
 
 class TableWriter:
@@ -64,7 +65,8 @@ class TableWriter:
         self._number = 0
         self._database: Database | None = None
         self._known: Table | None = None
-        self._intake = Intake(dialect, Novelty())
+        self._novelty = Novelty()
+        self._ahead: Ahead | None = None
 
     def open(self, run: Run) -> int:
         self._run = run
@@ -75,28 +77,34 @@ class TableWriter:
             with _transaction(database):
                 self._number = self._take_over(database)
             reach("database.fenced")
+            if isinstance(self._dialect, Overlapping):
+                self._dialect.evict(database, f"{self._staging}_")
             for stage in self._dialect.stages(database, f"{self._staging}_"):
                 database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(stage)}")
             reach("database.swept")
             return self._committed(database)
 
     def stage(self, epoch: int, frame: DataFrame) -> Loaded:
+        self._abandon()
         frame = applied(frame, self._key)
         schema = frame.schema.jsonValue()
         table = Table.of(self._target, schema, self._key, self._dialect.declared, where=self._running.sink)
         stage = f"{self._staging}_{self._number}_{epoch}"
-        self._patiently(f"can't take epoch {epoch}", lambda database: self._prepare(database, table, stage))
+        early = self._may_overlap()
+        self._patiently(
+            f"can't take epoch {epoch}", lambda database: self._prepare(database, table, stage, early)
+        )
         reach("database.prepared")
-        names = (*table.names, RETRACTION) if table.retracts else table.names
-        lines = _packed(frame.selectExpr(*self._dialect.spelling.values(schema, names)))
-        columns = {column.name: column.kind for column in table.columns}
-        if table.retracts:
-            columns[RETRACTION] = "boolean"
-        load = _loader(self._dialect, stage, columns, self._patience)
-        with self._told(f"can't take epoch {epoch}"):
-            loaded = lines.mapInArrow(load, "attempt bigint, rows bigint").collect()
+        if early:
+            self._ahead = Ahead(self._dialect, self._connected(), table, stage, self._novelty)
+        lines = self._lines(frame, table, hashed=early and bool(table.key))
+        told_in = register(stage) if early else ""
+        load = Loader(self._dialect, stage, told_in, table.loaded, self._patience, _running_task)
+        with self._told(f"can't take epoch {epoch}"), self._ahead.beside() if self._ahead else nullcontext():
+            loaded = lines.mapInArrow(load, RESULT).collect()
         reach("database.staged")
-        return Loaded(table, stage, tuple(row.attempt for row in loaded), sum(row.rows for row in loaded))
+        rows = sum(row.rows for row in loaded)
+        return Loaded(table, stage, tuple(row.chunk for row in loaded), rows, self._ahead)
 
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, Loaded):
@@ -105,13 +113,26 @@ class TableWriter:
         reach("database.committed")
         self._patiently(
             f"can't clear epoch {epoch}",
-            lambda database: database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(staged.stage)}"),
+            lambda database: self._clear(database, staged.stage),
         )
         reach("database.cleared")
 
     def close(self) -> None:
         self._disconnect()
-        self._run = self._known = None
+        self._run = self._known = self._ahead = None
+
+    def _may_overlap(self) -> bool:
+        """Whether the next epoch's chunks are taken as they come. `complete` empties the table first, which isn't done early."""
+        may = isinstance(self._dialect, Overlapping) and self._running.mode != "complete"
+        return may and self._novelty.likely()
+
+    def _lines(self, frame: DataFrame, table: Table, *, hashed: bool) -> DataFrame:
+        """What tasks load: the values of each row, and perhaps a hash of its key."""
+        schema, spelling = frame.schema.jsonValue(), self._dialect.spelling
+        values = spelling.values(schema, tuple(table.loaded))
+        if hashed:
+            values.append(spelling.hashed(schema, table.key, RETRACTION if table.retracts else ""))
+        return _packed(frame.selectExpr(*values), keyed=hashed)
 
     def _take_over(self, database: Database) -> int:
         owner = (self._running.pipeline, self._running.sink)
@@ -119,13 +140,19 @@ class TableWriter:
             database.execute(f"INSERT INTO {RUNS} (pipeline, sink, run) VALUES (%s, %s, 1)", owner)
         return int(database.rows(f"SELECT run FROM {RUNS} WHERE {_OWNER}", owner)[0][0])
 
-    def _prepare(self, database: Database, table: Table, stage: str) -> None:
-        """The target, made or checked once a run, and an empty staging table."""
+    def _prepare(self, database: Database, table: Table, stage: str, early: bool) -> None:
+        """The target, made or checked once a run, and an empty staging table, perhaps with a register of chunks."""
         if self._known != table:
             self._ensure(database, table)
             self._known = table
-        database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(stage)}")
+        self._clear(database, stage)
         database.execute(self._dialect.create_stage(table, stage))
+        if early and isinstance(self._dialect, Overlapping):
+            database.execute(self._dialect.register(register(stage)))
+
+    def _clear(self, database: Database, stage: str) -> None:
+        tables = listed(self._dialect, (stage, register(stage)))
+        database.execute(f"DROP TABLE IF EXISTS {tables}")
 
     def _ensure(self, database: Database, table: Table) -> None:
         there = self._dialect.columns(database, table.name)
@@ -142,14 +169,20 @@ class TableWriter:
             )
 
     def _settle(self, database: Database, epoch: int, loaded: Loaded) -> None:
-        with _transaction(database):
+        if loaded.ahead is not self._ahead:
+            self._abandon()
+        ahead, self._ahead = self._ahead, None
+        begun = ahead is not None and ahead.begun and ahead.database is database
+        with _transaction(database, begun=begun):
             self._check_owner(database, epoch)
             if epoch <= self._committed(database):
+                if begun and ahead is not None:
+                    ahead.undo()
                 return
             reach("database.begun")
             if self._running.mode == "complete":
                 database.execute(f"DELETE FROM {qualified(self._dialect, loaded.table.name)}")
-            if loaded.attempts:
+            if not (ahead and ahead.finish(database, loaded.chunks)) and loaded.chunks:
                 self._take_in(database, epoch, loaded)
             reach("database.rows")
             self._enter(database, epoch)
@@ -168,7 +201,7 @@ class TableWriter:
 
     def _take_in(self, database: Database, epoch: int, loaded: Loaded) -> None:
         """Bring staged rows into the table. A server that crashed may have lost some: staging tables don't last."""
-        rows = staged(self._dialect, loaded.stage, loaded.attempts)
+        rows = staged(self._dialect, loaded.stage, loaded.chunks)
         contents = Contents.of(self._dialect, database, loaded.table, rows)
         if contents.rows != loaded.rows:
             raise self._failure(
@@ -176,7 +209,7 @@ class TableWriter:
                 f"the server restarted and kept {contents.rows} of {loaded.rows} staged rows",
                 "run again: the epoch comes again, and nothing is lost",
             )
-        self._intake.take(database, loaded.table, rows, contents)
+        take(self._dialect, database, loaded.table, rows, contents)
 
     def _committed(self, database: Database) -> int:
         run = self._running
@@ -230,6 +263,12 @@ class TableWriter:
         text = f"the table `{self._target}` at {self._dialect.place} {what}: {said}"
         return DeliveryError(text, where=self._running.sink, hint=hint)
 
+    def _abandon(self) -> None:
+        """An epoch that was staged and comes again has perhaps a transaction open."""
+        if self._ahead is not None:
+            self._ahead.abandon()
+        self._ahead = None
+
     def _connected(self) -> Database:
         if self._database is None:
             self._database = self._dialect.connect()
@@ -254,8 +293,10 @@ class TableWriter:
 
 
 @contextmanager
-def _transaction(database: Database) -> Iterator[None]:
-    database.execute("BEGIN")
+def _transaction(database: Database, *, begun: bool = False) -> Iterator[None]:
+    """A transaction for the block, which has perhaps begun already."""
+    if not begun:
+        database.execute("BEGIN")
     try:
         yield
         database.execute("COMMIT")
@@ -265,43 +306,21 @@ def _transaction(database: Database) -> Iterator[None]:
         raise
 
 
-def _packed(frame: DataFrame) -> DataFrame:
-    """The rows of a frame of whole numbers and text as lines, several in a value of the one column."""
+def _packed(frame: DataFrame, *, keyed: bool) -> DataFrame:
+    """The rows of a frame of whole numbers and text as lines, several in a value; the last column may be a hash of the key."""
     from pyspark.sql import DataFrame
 
     spark = frame.sparkSession
-    made = spark._jvm.org.apache.spark.sql.headrace.lines.Lines.packed(frame._jdf)  # type: ignore[union-attr]
-    return DataFrame(made, spark)
+    lines = spark._jvm.org.apache.spark.sql.headrace.lines.Lines  # type: ignore[union-attr]
+    return DataFrame(lines.packed(frame._jdf, keyed), spark)
 
 
-def _loader(
-    dialect: Dialect, stage: str, columns: dict[str, str], patience: float
-) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
-    """What a task does with its lines; runs on an executor."""
+def _running_task() -> tuple[int, int]:
+    """The numbers of the attempt and of the task that this process runs."""
+    from pyspark import TaskContext
 
-    def load(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-        import pyarrow
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        attempt = 0 if context is None else context.taskAttemptId()
-        rows = 0
-
-        def lines(first: RecordBatch) -> Iterator[bytes]:
-            nonlocal rows
-            for batch in chain([first], batches):
-                part = content(batch)
-                rows += part.count(b"\n")  # within values they are escaped
-                yield part
-
-        first = next((batch for batch in batches if batch.num_rows), None)
-        if first is not None:
-            # Only the connection is waited for: lines that have been taken from Spark can't be taken again.
-            with told_by_task(dialect), connected(dialect, patience) as database:
-                database.load(stage, columns, attempt, lines(first))
-            yield pyarrow.record_batch({"attempt": [attempt], "rows": [rows]})
-
-    return load
+    context = TaskContext.get()
+    return (0, 0) if context is None else (context.taskAttemptId(), context.partitionId())
 
 
 def _check(table: Table, there: dict[str, tuple[str, bool]], dialect: Dialect, where: str) -> None:

@@ -78,6 +78,12 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     @property
+    def loaded(self) -> dict[str, str]:
+        """The columns of the rows that are loaded, with Spark's names of their types."""
+        kinds = {column.name: column.kind for column in self.columns}
+        return {**kinds, RETRACTION: "boolean"} if self.retracts else kinds
+
+    @property
     def values(self) -> tuple[str, ...]:
         """The columns that aren't part of the key."""
         return tuple(name for name in self.names if name not in self.key)

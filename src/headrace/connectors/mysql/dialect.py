@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from headrace.connectors.database.dialect import (
-    ATTEMPT,
+    CHUNK,
     LEDGER,
     RUNS,
     SEQUENCE,
@@ -177,7 +177,7 @@ class MySQLDialect:
     def create_stage(self, table: Table, stage: str) -> str:
         retraction = f", {RETRACTION} boolean NULL" if table.retracts else ""
         return (
-            f"CREATE TABLE {self.quoted(stage)} ({ATTEMPT} bigint, {SEQUENCE} bigint{retraction}) ENGINE InnoDB"
+            f"CREATE TABLE {self.quoted(stage)} ({CHUNK} bigint, {SEQUENCE} bigint{retraction}) ENGINE InnoDB"
             f" SELECT {listed(self, table.names)} FROM {qualified(self, table.name)} WHERE false"
         )
 
@@ -212,12 +212,6 @@ class MySQLDialect:
         )
         return statements
 
-    def add(self, table: Table, staged: str) -> None:
-        return None  # a plain insert looks up the key just the same
-
-    def taken(self, error: Exception) -> bool:
-        return False
-
     def told(self, error: Exception) -> tuple[str, str] | None:
         if not isinstance(error, pymysql.MySQLError):
             return None
@@ -245,7 +239,7 @@ class _Session:
             cursor.execute(query, values or None)
             return list(cursor.fetchall())
 
-    def load(self, stage: str, columns: Mapping[str, str], attempt: int, lines: Iterable[bytes]) -> None:
+    def load(self, stage: str, columns: Mapping[str, str], chunk: int, lines: Iterable[bytes]) -> None:
         """By way of a file: the protocol lets the server ask for one."""
         with tempfile.NamedTemporaryFile(prefix="headrace-") as spool:
             for part in lines:
@@ -260,7 +254,7 @@ class _Session:
                 for i, (name, kind) in enumerate(columns.items())
                 if kind == "binary"
             ]
-            self._load(spool.name, stage, names, [f"{ATTEMPT} = {attempt}", *binary])
+            self._load(spool.name, stage, names, [f"{CHUNK} = {chunk}", *binary])
 
     def close(self) -> None:
         self._connection.close()

@@ -1,7 +1,7 @@
 """A table in a PostgreSQL database.
 
-*Sink*: exactly once. Executors load their rows with COPY into a staging table; one transaction brings them into the
-target together with the ledger row, fenced against older runs. *Table*: for lookups, read once when the run starts.
+*Sink*: exactly once. Executors load their rows with COPY into a staging table; one transaction, which begins while they
+load, brings them into the target together with the ledger row, fenced against older runs. *Table*: for lookups, read once when the run starts.
 *Source*: replayable; a table that only grows is followed by a column that grows with every row.
 """
 

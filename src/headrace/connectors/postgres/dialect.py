@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headrace.connectors.database.dialect import (
-    ATTEMPT,
+    CHUNK,
     LEDGER,
     RUNS,
     SEQUENCE,
@@ -63,6 +63,9 @@ _HINTS = {
     "53": "free some space on the server; the epoch comes again when the run is started again",
     "57": "the server is going down; run again when it is back",
 }
+_LONGEST_WAIT, _LONGEST_SILENCE = "1s", "30s"
+_SILENT = "25P03"
+"""A session was ended because it said nothing for too long within a transaction."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +150,11 @@ class PostgresDialect:
         retraction = f", NULL::boolean AS {RETRACTION}" if table.retracts else ""
         # Unlogged: what a crash of the server empties belongs to an epoch that comes again.
         return (
-            f"CREATE UNLOGGED TABLE {self.quoted(stage)} AS SELECT NULL::bigint AS {ATTEMPT},"
+            f"CREATE UNLOGGED TABLE {self.quoted(stage)} AS SELECT NULL::bigint AS {CHUNK},"
             f" NULL::bigint AS {SEQUENCE}, {listed(self, table.names)}{retraction}"
             f" FROM {qualified(self, table.name)} WHERE false;"
-            f" ALTER TABLE {self.quoted(stage)} ALTER {ATTEMPT}"
-            " SET DEFAULT current_setting('headrace.attempt')::bigint"
+            f" ALTER TABLE {self.quoted(stage)} ALTER {CHUNK}"
+            " SET DEFAULT current_setting('headrace.chunk')::bigint"
         )
 
     def stages(self, database: Database, prefix: str) -> list[str]:
@@ -179,13 +182,39 @@ class PostgresDialect:
         )
         return statements
 
-    def add(self, table: Table, staged: str) -> str:
-        # A third cheaper than ON CONFLICT, which looks up every key and marks every row as not quite there yet.
-        names = listed(self, table.names)
-        return f"INSERT INTO {qualified(self, table.name)} ({names}) SELECT {names} FROM ({self._last(table, staged)}) s"
+    def register(self, name: str) -> str:
+        return (
+            f"CREATE UNLOGGED TABLE {self.quoted(name)} (chunk bigint, first bigint, size bigint, keys bytea);"
+            f" ALTER TABLE {self.quoted(name)} ALTER keys SET STORAGE EXTERNAL"  # hashes don't get smaller
+        )
 
-    def taken(self, error: Exception) -> bool:
-        return isinstance(error, psycopg.errors.UniqueViolation)
+    def hold(self) -> str:
+        return (
+            "BEGIN ISOLATION LEVEL READ COMMITTED;"
+            f" SET LOCAL idle_in_transaction_session_timeout = '{_LONGEST_SILENCE}'"
+        )
+
+    def add(self, table: Table, staged: str) -> str:
+        # A third cheaper than ON CONFLICT, which looks up every key and marks every row as not quite there yet. Whoever
+        # holds one of the keys may wait for us, as another sink of the same epoch would: so we don't wait for them.
+        names = listed(self, table.names)
+        rows = f"({self._last(table, staged)}) s" if table.key else f"({staged}) s ORDER BY {SEQUENCE}"
+        return (
+            f"SET LOCAL lock_timeout = '{_LONGEST_WAIT}';"
+            f" INSERT INTO {qualified(self, table.name)} ({names}) SELECT {names} FROM {rows};"
+            " SET LOCAL lock_timeout TO DEFAULT"
+        )
+
+    def refused(self, error: Exception) -> bool:
+        return isinstance(error, psycopg.errors.UniqueViolation | psycopg.errors.LockNotAvailable)
+
+    def evict(self, database: Database, prefix: str) -> None:
+        query = """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE pid <> pg_backend_pid() AND usename = current_user AND backend_type = 'client backend' AND pid IN (
+                SELECT l.pid FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+                WHERE starts_with(c.relname, %s) AND c.relnamespace = current_schema()::regnamespace)"""
+        database.rows(query, (prefix,))
 
     def told(self, error: Exception) -> tuple[str, str] | None:
         if not isinstance(error, psycopg.Error):
@@ -198,7 +227,7 @@ class PostgresDialect:
 
     def lost(self, error: Exception) -> bool:
         if not isinstance(error, psycopg.OperationalError):
-            return False
+            return isinstance(error, psycopg.Error) and error.sqlstate == _SILENT
         # Before there is a session the client has only the server's words.
         refused = ("authentication", "does not exist", "no pg_hba", "permission denied", "not permitted")
         if error.sqlstate is None:
@@ -227,10 +256,10 @@ class _Session:
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return list(self._connection.execute(query, values or None).fetchall())
 
-    def load(self, stage: str, columns: Mapping[str, str], attempt: int, lines: Iterable[bytes]) -> None:
+    def load(self, stage: str, columns: Mapping[str, str], chunk: int, lines: Iterable[bytes]) -> None:
         names = ", ".join(map(_quoted, columns))
         with self._connection.transaction(), self._connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('headrace.attempt', %s, true)", (str(attempt),))
+            cursor.execute("SELECT set_config('headrace.chunk', %s, true)", (str(chunk),))
             with cursor.copy(f"COPY {_quoted(stage)} ({SEQUENCE}, {names}) FROM STDIN") as copy:
                 for part in lines:
                     copy.write(part)

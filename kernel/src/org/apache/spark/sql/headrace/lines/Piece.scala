@@ -29,6 +29,16 @@ private[lines] final class Piece {
     append(char.toByte)
   }
 
+  /** Eight bytes, the lowest first. */
+  def raw(number: Long): Unit = {
+    room(8)
+    var shift = 0
+    while (shift < 64) {
+      append((number >>> shift).toByte)
+      shift += 8
+    }
+  }
+
   /** A value that is null. */
   def absent(): Unit = {
     room(2)
