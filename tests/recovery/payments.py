@@ -77,7 +77,17 @@ def _comparable(row: str, work: Path) -> str:
     return row.replace(str(work), "WORK").split(',"read_at"')[0]
 
 
+def _end_spark() -> None:
+    """Wait until the JVM has ended too: it may have to write down the classes it loaded."""
+    from pyspark import SparkContext
+
+    jvm = SparkContext._gateway.proc  # type: ignore[union-attr]
+    jvm.stdin.close()
+    jvm.wait()
+
+
 if __name__ == "__main__":
     place = Path(sys.argv[1])
     with build(place).start(finish=True, checkpoint=place / "checkpoint", master="local[2]") as running:
         running.wait()
+    _end_spark()
