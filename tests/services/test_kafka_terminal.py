@@ -43,8 +43,12 @@ def test_topics_are_created_listed_and_deleted(client: Client) -> None:
     call(client, "topics", "--delete", "made-here")
     with pytest.raises(OptionError, match=r"kafka: there is no topic `made-here` at .*\n  hint: "):
         call(client, "consume", "made-here")
-    with pytest.raises(OptionError, match="--config: expected KEY=VALUE, got 'x'"):
+    with pytest.raises(
+        OptionError, match=r"--config: expected KEY=VALUE, got 'x'\n  hint: such as retention.ms=3600000"
+    ):
         call(client, "topics", "--create", "t", "--config", "x")
+    with pytest.raises(OptionError, match="kafka topics: expected --create or --delete, got both"):
+        call(client, "topics", "--create", "t", "--delete", "u")
 
 
 def test_lines_go_in_with_a_key_and_come_out_again(client: Client, topic: Topic, tmp_path: Path) -> None:
@@ -74,6 +78,25 @@ def test_lines_go_in_with_a_key_and_come_out_again(client: Client, topic: Topic,
         call(client, "produce", name, "--key", "card", given="x\n")
     with pytest.raises(OptionError, match=r"kafka produce: /not/there can't be read: No such file"):
         call(client, "produce", name, "/not/there")
+    with pytest.raises(OptionError, match=r"kafka: expected a partition of `.*`, from 0 to 2, got 7"):
+        call(client, "produce", name, "--partition", "7", given="x\n")
+    for words, got in (
+        (["--separator", ""], "an empty --separator"),
+        (["--separator", ":", "--key", "k"], "both"),
+    ):
+        with pytest.raises(OptionError, match=f"kafka produce: expected --key or --separator, got {got}"):
+            call(client, "produce", name, *words, given="x\n")
+
+
+def test_bytes_that_are_no_text_are_sent_as_they_are(client: Client, topic: Topic, tmp_path: Path) -> None:
+    name = topic()
+    (tmp_path / "in").write_bytes(b"\xff\xfe:\x80\r\nk:\n")
+    call(client, "produce", name, str(tmp_path / "in"), "--separator", ":")
+    one = member(client, "bytes", name)
+    found = [one.poll(10) for _ in range(2)]
+    one.close()
+    assert [(message.key(), message.value()) for message in found] == [(b"\xff\xfe", b"\x80"), (b"k", b"")]
+    assert call(client, "consume", name) == "\N{REPLACEMENT CHARACTER}\n\n"
 
 
 def test_a_place_is_an_end_an_offset_or_a_time(client: Client, topic: Topic) -> None:
@@ -90,10 +113,40 @@ def test_a_place_is_an_end_an_offset_or_a_time(client: Client, topic: Topic) -> 
     )
     assert (start("2000-01-01"), start("2100-01-01T00:00:00Z")) == (["a", "b", "c"], [])
     assert start("earliest", "--max", "2") == ["a", "b"]
+    for wrong in ("noon", "--5"):
+        with pytest.raises(
+            OptionError, match=f"--from: expected earliest, latest, an offset or a time, got '{wrong}'"
+        ):
+            list(client.consume(name, start=wrong))
+    assert (start("3"), start("-9")) == ([], ["a", "b", "c"])
+    behind = rf"--from: expected an offset of `{name}`, which ends at 3, got 4\n  hint: latest is its end"
+    with pytest.raises(OptionError, match=behind):
+        start("4")
+    with pytest.raises(OptionError, match=behind):
+        client.replay("nobody", name, "4")
     with pytest.raises(
-        OptionError, match="--from: expected earliest, latest, an offset or a time, got 'noon'"
+        OptionError,
+        match=rf"--from: expected earliest or latest for a group, got '1'\n  hint: .* replay new {name} --from 1 moves",
     ):
-        start("noon")
+        start("1", "--group", "new")
+
+
+def test_ctrl_c_ends_a_reader_that_nothing_comes_to(client: Client, topic: Topic) -> None:
+    name = topic("a")
+    command = [sys.executable, "-m", "headrace.cli.app", "kafka", "consume", name, "--follow"]
+    command += ["--servers", client.servers]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "a\n"
+        reader.send_signal(signal.SIGINT)
+        assert reader.wait(timeout=60) == 0
+
+
+def test_a_setting_that_there_is_not_is_told(client: Client) -> None:
+    with pytest.raises(
+        OptionError, match=r'kafka: the settings are refused: No such configuration property: "colour"'
+    ):
+        call(client, "topics", "--set", "colour=red")
 
 
 def test_members_of_a_group_share_the_partitions_and_every_group_gets_everything(
@@ -175,9 +228,11 @@ def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
 def test_records_that_are_not_written_are_told(
     client: Client, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = topic(partitions=1)
-    with pytest.raises(SourceError, match=rf"kafka: 1 of 1 records were not written to `{name}`: "):
-        client.produce(name, [("k", "v")], partition=9)
+    name = topic(**{"max.message.bytes": "200"})
+    with pytest.raises(
+        SourceError, match=rf"kafka: 1 of 1 records were not written to `{name}`: .*size too large"
+    ):
+        client.produce(name, [("k", "v" * 1000)])
     monkeypatch.setitem(sys.modules, "confluent_kafka.admin", None)
     with pytest.raises(
         SetupError,

@@ -19,7 +19,8 @@ from headrace.cli.output import say, show, show_json
 from headrace.errors import OptionError, SetupError
 
 if TYPE_CHECKING:
-    from headrace.connectors.kafka.client import Client, Lag, Record
+    from headrace.connectors.kafka.client import Client
+    from headrace.connectors.kafka.shown import Lag, Record
 
 kafka = typer.Typer(
     help="A Kafka to try things on, and topics, records and groups of any Kafka.", no_args_is_help=True
@@ -56,7 +57,8 @@ _From = Annotated[
 def up(
     *,
     port: Annotated[
-        int, typer.Option(metavar="PORT", help="The first broker's port; 0 for any free one.")
+        int,
+        typer.Option(min=0, max=65535, metavar="PORT", help="The first broker's port; 0 for any free one."),
     ] = 9092,
     brokers: Annotated[
         int, typer.Option(min=1, max=9, metavar="N", help="How many; three or more replicate.")
@@ -85,7 +87,7 @@ def up(
             say(f"its data are in {cluster.directory}")
         sys.stdout.flush()
         if detach:
-            say("headrace kafka down ends it")
+            say(f"headrace kafka down{f' --dir {directory}' if directory else ''} ends it")
             return
         say("Ctrl-C ends it")
         waiting = threading.Event()
@@ -144,10 +146,15 @@ def topics(
 
     - `headrace kafka topics --create payments --partitions 8`
     """
+    if create and delete:
+        raise OptionError("expected --create or --delete, got both", where="kafka topics")
     client = _client(servers, settings)
     if create:
         client.create(
-            create, partitions=partitions, replication=replication, settings=_pairs(config, "--config")
+            create,
+            partitions=partitions,
+            replication=replication,
+            settings=_pairs(config, "--config", "retention.ms=3600000"),
         )
         say(f"created {create}", "good")
     if delete:
@@ -169,7 +176,7 @@ def topics(
 def produce(
     topic: _Topic,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Lines to send; standard input if not said.")
+        Path | None, typer.Argument(metavar="FILE", help="Lines to send; standard input if not said.")
     ] = None,
     *,
     key: Annotated[
@@ -191,6 +198,9 @@ def produce(
     - `headrace kafka produce payments payments.jsonl --key card`
     - `echo 'a:1' | headrace kafka produce pairs --separator :`
     """
+    if separator == "" or (key and separator):
+        got = "both" if separator else "an empty --separator"
+        raise OptionError(f"expected --key or --separator, got {got}", where="kafka produce")
     client = _client(servers, settings)
     client.require(topic)
     sent = client.produce(topic, _keyed(_lines(file), key, separator), partition=partition)
@@ -228,18 +238,18 @@ def consume(
     """
     client = _client(servers, settings)
     with Interrupts() as interrupts:
-        found = client.consume(topic, start=start, group=group, follow=follow)
+        found = client.consume(
+            topic, start=start, group=group, follow=follow, ended=lambda: interrupts.count > 0
+        )
         for seen, record in enumerate(found, 1):
             _print(record, json)
-            if interrupts.count or seen == limit:
+            if seen == limit:
                 break
 
 
 @kafka.command()
 def lag(
-    group: Annotated[
-        str | None, typer.Argument(metavar="[GROUP]", help="One group; all if not said.")
-    ] = None,
+    group: Annotated[str | None, typer.Argument(metavar="GROUP", help="One group; all if not said.")] = None,
     servers: _Servers = None,
     settings: _Settings = None,
     json: AsJson = False,
@@ -278,15 +288,15 @@ def _client(servers: str | None, settings: list[str] | None) -> Client:
     if address is None:
         cluster = running_cluster()
         address = cluster.servers if cluster else "localhost:9092"
-    return Client(address, _pairs(settings, "--set"))
+    return Client(address, _pairs(settings, "--set", "security.protocol=SASL_SSL"))
 
 
-def _pairs(given: list[str] | None, where: str) -> dict[str, str]:
+def _pairs(given: list[str] | None, where: str, example: str) -> dict[str, str]:
     found = {}
     for item in given or ():
         key, equals, value = item.partition("=")
         if not equals or not key:
-            raise OptionError(f"expected KEY=VALUE, got {item!r}", where=where, hint="such as client.id=me")
+            raise OptionError(f"expected KEY=VALUE, got {item!r}", where=where, hint=f"such as {example}")
         found[key] = value
     return found
 
@@ -299,23 +309,24 @@ def _running(cluster: Any) -> dict[str, Any]:
     }
 
 
-def _lines(file: Path | None) -> Iterator[str]:
+def _lines(file: Path | None) -> Iterator[bytes]:
+    """Lines as they are: what isn't UTF-8 is sent all the same."""
     if file is None:
-        yield from (line.rstrip("\n") for line in sys.stdin)
+        yield from map(_line, sys.stdin.buffer)
         return
     try:
-        with file.open() as lines:
-            yield from (line.rstrip("\n") for line in lines)
+        with file.open("rb") as lines:
+            yield from map(_line, lines)
     except OSError as error:
         raise OptionError(f"{file} can't be read: {error.strerror}", where="kafka produce") from error
 
 
 def _keyed(
-    lines: Iterator[str], field: str | None, separator: str | None
-) -> Iterator[tuple[str | None, str]]:
+    lines: Iterator[bytes], field: str | None, separator: str | None
+) -> Iterator[tuple[str | bytes | None, bytes]]:
     for number, line in enumerate(lines, 1):
         if separator is not None:
-            key, found, value = line.partition(separator)
+            key, found, value = line.partition(separator.encode())
             yield (key, value) if found else (None, line)
         elif field is not None:
             yield _field(line, field, number), line
@@ -323,16 +334,24 @@ def _keyed(
             yield None, line
 
 
-def _field(line: str, field: str, number: int) -> str | None:
+def _field(line: bytes, field: str, number: int) -> str | None:
     try:
         value = jsons.loads(line)[field]
     except (ValueError, KeyError, TypeError):
         raise OptionError(
-            f"line {number}: expected a JSON object with the field `{field}`, got {line[:60]!r}",
+            f"line {number}: expected a JSON object with the field `{field}`, got {_start(line)!r}",
             where="kafka produce",
             hint="leave --key out to send records without a key",
         ) from None
     return None if value is None else value if isinstance(value, str) else jsons.dumps(value)
+
+
+def _line(line: bytes) -> bytes:
+    return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _start(line: bytes) -> str:
+    return line.decode(errors="replace")[:60]
 
 
 def _print(record: Record, json: bool) -> None:

@@ -14,9 +14,7 @@ def flag(*names: str, help: str, **more: Any) -> Any:  # noqa: A002 - typer's wo
 
 
 PipelineFile = Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline: a .py or .yaml file.")]
-PipelineFiles = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Pipelines: .py or .yaml files.")
-]
+PipelineFiles = Annotated[list[Path], typer.Argument(metavar="FILE", help="Pipelines: .py or .yaml files.")]
 PipelineName = Annotated[
     str | None, typer.Option("--pipeline", metavar="NAME", help="Which one, if the file builds several.")
 ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run_tests(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files of cases, or directories that hold some.")
+        list[Path], typer.Argument(metavar="FILE", help="Files of cases, or directories that hold some.")
     ],
     *,
     only: Annotated[

@@ -5,12 +5,13 @@ On `confluent-kafka`, which comes with `pip install 'headrace[kafka]'`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace.connectors.kafka.options import millis_of
+from headrace.connectors.kafka.places import ENDS, moment, offsets
+from headrace.connectors.kafka.shown import Lag, Record, Topic, record
 from headrace.errors import OptionError, SetupError, SourceError, did_you_mean
 
 _PATIENCE = 10.0
@@ -18,49 +19,12 @@ _POLL = 0.2
 END = -1
 
 
-@dataclass(frozen=True)
-class Topic:
-    """A topic: how many partitions it has, on how many brokers, and how many offsets it holds."""
-
-    name: str
-    partitions: int
-    replication: int
-    records: int
-
-
-@dataclass(frozen=True)
-class Record:
-    """A record as it is in the log; key and value as text, what isn't UTF-8 as replacement characters."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: str | None
-    key: str | None
-    value: str | None
-    headers: Mapping[str, str | None]
-
-
-@dataclass(frozen=True)
-class Lag:
-    """How far a group is in one partition."""
-
-    group: str
-    topic: str
-    partition: int
-    offset: int
-    end: int
-
-    @property
-    def lag(self) -> int:
-        return max(self.end - self.offset, 0)
-
-
 class Client:
     """A connection to a cluster.
 
     Raises:
         SetupError: `confluent-kafka` isn't installed.
+        OptionError: it doesn't take the settings.
         SourceError: no server answers.
     """
 
@@ -74,10 +38,19 @@ class Client:
                 hint="pip install 'headrace[kafka]'",
             ) from error
         self._kafka: Any = confluent_kafka
+        errors = confluent_kafka.KafkaError
+        self._refusals = (errors.TOPIC_AUTHORIZATION_FAILED, errors.GROUP_AUTHORIZATION_FAILED)
         self.servers = servers
         # Its own talk about lost connections would come in between; what counts is told by the calls.
         self._settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, **(settings or {})}
-        self._admin = confluent_kafka.admin.AdminClient(self._settings, logger=_silent())
+        try:
+            self._admin = confluent_kafka.admin.AdminClient(self._settings, logger=_silent())
+        except confluent_kafka.KafkaException as error:
+            raise OptionError(
+                f"the settings are refused: {error.args[0].str()}",
+                where="kafka",
+                hint="they are librdkafka's, such as security.protocol=SASL_SSL with sasl.mechanism=PLAIN",
+            ) from error
         self._metadata()
 
     def topics(self) -> list[Topic]:
@@ -123,8 +96,14 @@ class Client:
         """
         known = self._metadata()
         if name not in known:
-            hint = did_you_mean(name, [topic for topic in known if not topic.startswith("__")])
-            raise OptionError(f"there is no topic `{name}` at {self.servers}", where="kafka", hint=hint)
+            others = [topic for topic in known if not topic.startswith("__")]
+            raise OptionError(
+                f"there is no topic `{name}` at {self.servers}",
+                where="kafka",
+                hint=did_you_mean(name, others)
+                if others
+                else f"headrace kafka topics --create {name} makes it",
+            )
         return sorted(known[name].partitions)
 
     def produce(
@@ -140,8 +119,14 @@ class Client:
         A record waits up to `linger_ms` for others to be sent with.
 
         Raises:
+            OptionError: the topic has no such partition.
             SourceError: some were not.
         """
+        if partition is not None and partition not in (known := self.require(topic)):
+            raise OptionError(
+                f"expected a partition of `{topic}`, from 0 to {len(known) - 1}, got {partition}",
+                where="kafka",
+            )
         failed: list[str] = []
         producer = self._kafka.Producer(
             {**self._settings, "acks": "all", "enable.idempotence": True, "linger.ms": linger_ms},
@@ -179,6 +164,7 @@ class Client:
         start: str = "earliest",
         group: str | None = None,
         follow: bool = False,
+        ended: Callable[[], bool] = lambda: False,
     ) -> Iterator[Record]:
         """The records of a topic: from a place to what is its end now, or with `follow` without end.
 
@@ -186,20 +172,36 @@ class Client:
             topic: the topic.
             start: `earliest`, `latest`, an offset (`17`, or `-5` for the last five) or a time in ISO form.
             group: read as a member of this group, from where it is, and note the progress; `start` counts where the
-                group has none.
+                group has none, and is `earliest` or `latest`.
             follow: wait for more records.
+            ended: asked between records and while none come, whether that is enough.
+
+        Raises:
+            OptionError: there is no such topic, or `start` is no place in it.
+            SourceError: the servers are gone, or refuse.
         """
         partitions = self.require(topic)
-        reset = start if start in ("earliest", "latest") else "earliest"
+        if group is not None and start not in ENDS:
+            raise OptionError(
+                f"expected earliest or latest for a group, got {start!r}",
+                where="--from",
+                hint=f"headrace kafka replay {group} {topic} --from {start} moves the group there",
+            )
+        reset = start if start in ENDS else "earliest"
         consumer = self._consumer(group or "headrace-terminal", **{"auto.offset.reset": reset})
         try:
             if group is not None:
                 consumer.subscribe([topic])
-                yield from self._of_group(consumer, topic, follow)
+                found = self._of_group(consumer, topic, follow)
             else:
                 places = self._places(consumer, topic, partitions, start)
                 consumer.assign(places)
-                yield from self._from_places(consumer, topic, places, follow)
+                found = self._from_places(consumer, topic, places, follow)
+            for one in found:
+                if one is not None:
+                    yield one
+                if ended():
+                    return
         finally:
             consumer.close()
 
@@ -289,30 +291,33 @@ class Client:
 
     def _places(self, consumer: Any, topic: str, partitions: list[int], start: str) -> list[Any]:
         place = self._kafka.TopicPartition
-        if start in ("earliest", "latest"):
+        if start in ENDS:
             offset = self._kafka.OFFSET_BEGINNING if start == "earliest" else self._kafka.OFFSET_END
             return [place(topic, number, offset) for number in partitions]
-        if start.lstrip("-").isdigit():
-            number, bounds = int(start), self._bounds(topic)
-            return [
-                place(topic, p, number if number >= 0 else max(low, high + number))
-                for p, (low, high) in bounds.items()
-            ]
-        millis = millis_of(_moment(start))
+        if re.fullmatch(r"-?[0-9]+", start):
+            found = offsets(int(start), self._bounds(topic), topic)
+            return [place(topic, number, offset) for number, offset in found.items()]
+        millis = millis_of(moment(start))
         asked = [place(topic, number, millis) for number in partitions]
         return list(consumer.offsets_for_times(asked, timeout=_PATIENCE))
 
-    def _from_places(self, consumer: Any, topic: str, places: list[Any], follow: bool) -> Iterator[Record]:
-        bounds = self._bounds(topic)
+    def _from_places(
+        self, consumer: Any, topic: str, places: list[Any], follow: bool
+    ) -> Iterator[Record | None]:
+        """None where no record has come for a moment."""
+        bounds, quiet = self._bounds(topic), 0
         ends = {
             p.partition: bounds[p.partition][1]
             for p in places
             if bounds[p.partition][1] > bounds[p.partition][0]
         }
         while follow or ends:
-            message = consumer.poll(_POLL)
-            if message is not None and message.error() is None:
-                yield _record(message)
+            message = self._next(consumer)
+            yield None if message is None else record(message)
+            quiet = quiet + 1 if message is None else 0
+            if quiet * _POLL >= _PATIENCE and not follow:
+                self._metadata()  # what is there must come, unless the servers are gone
+                quiet = 0
             for place in consumer.position([self._kafka.TopicPartition(topic, number) for number in ends]):
                 # Markers of transactions take offsets too, so the position counts, not the last record's.
                 if place.offset >= ends[place.partition] or (
@@ -325,19 +330,30 @@ class Client:
         begun = next(p.offset for p in places if p.partition == place.partition)
         return begun in (self._kafka.OFFSET_END, END) or begun >= bounds[place.partition][1]
 
-    def _of_group(self, consumer: Any, topic: str, follow: bool) -> Iterator[Record]:
-        """As a member: until its share of what is there now is read, if not followed."""
+    def _of_group(self, consumer: Any, topic: str, follow: bool) -> Iterator[Record | None]:
+        """As a member: until its share of what is there now is read, if not followed; None as above."""
         quiet, bounds = 0, self._bounds(topic)
         while follow or quiet * _POLL < 5:
-            message = consumer.poll(_POLL)
-            if message is None or message.error() is not None:
+            message = self._next(consumer)
+            if message is None:
                 quiet += 1
                 if not follow and self._read_up(consumer, bounds):
                     return
+                yield None
                 continue
             quiet = 0
-            yield _record(message)
+            yield record(message)
             consumer.commit(message, asynchronous=True)
+
+    def _next(self, consumer: Any) -> Any:
+        """The next message, if one comes in a moment; what the client can't mend by itself is raised."""
+        message = consumer.poll(_POLL)
+        error = message.error() if message is not None else None
+        if error is None:
+            return message
+        if error.code() in self._refusals or error.fatal():
+            raise SourceError(f"{self.servers} refuses: {error.str()}", where="kafka")
+        return None
 
     def _read_up(self, consumer: Any, bounds: Mapping[int, tuple[int, int]]) -> bool:
         assigned = consumer.assignment()
@@ -351,36 +367,6 @@ class Client:
             futures[name].result(_PATIENCE)
         except self._kafka.KafkaException as error:
             raise OptionError(f"topic `{name}`: {error.args[0].str()}", where="kafka topics") from error
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise OptionError(
-            f"expected earliest, latest, an offset or a time, got {text!r}",
-            where="--from",
-            hint="a time is written as 2026-03-01T12:00:00Z",
-        ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _record(message: Any) -> Record:
-    kind, millis = message.timestamp()
-    at = datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds") if kind else None
-    return Record(
-        message.topic(),
-        message.partition(),
-        message.offset(),
-        at.replace("+00:00", "Z") if at else None,
-        _text(message.key()),
-        _text(message.value()),
-        {name: _text(value) for name, value in message.headers() or ()},
-    )
-
-
-def _text(content: bytes | None) -> str | None:
-    return None if content is None else content.decode(errors="replace")
 
 
 def _silent() -> Any:
