@@ -686,7 +686,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a pattern without steps",
         step("{from: tx, key_by: card, match: {steps: []}}"),
-        "p.yaml:5:46: expected a list of steps, got a list\n"
+        "p.yaml:5:46: expected a list of steps, got an empty list\n"
         "  hint: such as steps: [{small: amount < 1}, {large: {followed_by: amount > 500}}]",
     ),
     (

@@ -35,6 +35,7 @@ FIRST = "where"
 VERBS = tuple(word for word in get_args(Contiguity) if word != "first")
 FLAGS = ("one_or_more", "optional", "greedy", "consecutive", "combinations")
 QUANTIFIERS = ("times", *FLAGS, "until", "gap")
+_TIMES_HINT = "such as times: 3, times: {from: 2, to: 4} or, without an end, times: {from: 2}"
 _STEPS_HINT = "such as steps: [{small: amount < 1}, {large: {followed_by: amount > 500}}]"
 
 
@@ -54,7 +55,8 @@ def match(value: Value, keys: Named) -> Callable[[str, Ref], Match]:
 def steps(value: Value) -> tuple[Element, ...]:
     """A list of steps; the first of them says no verb."""
     if not isinstance(value, Items) or not value.items:
-        fault(value.where, f"expected a list of steps, got {value}", _STEPS_HINT)
+        got = "an empty list" if isinstance(value, Items) else value
+        fault(value.where, f"expected a list of steps, got {got}", _STEPS_HINT)
     faults = Faults()
     found = [faults.attempt(_step, item, first=place == 0) for place, item in enumerate(value.items)]
     faults.raise_any()
@@ -83,7 +85,7 @@ def _long(name: str, given: Fields, first: bool) -> Element:
         faults.add(
             given.key_at(verb), f"`{name}` follows in one way, got `{verbs[0]}` and `{verb}`", "remove one"
         )
-    if not verbs and not first:
+    if not (verbs or first or faults.problems):  # an unknown key may be the verb
         faults.add(given.where, f"nothing says how `{name}` follows", f"add one of {', '.join(VERBS)}")
     if verbs and first is (verbs[0] != FIRST):
         hint = "the first step has `where`" if first else f"add one of {', '.join(VERBS)}"
@@ -146,11 +148,13 @@ def _times(value: Value) -> Times:
             {"from": _number, "to": _number},
             "times",
             required=("from",),
-            hint="such as {from: 2, to: 4}",
+            hint=_TIMES_HINT,
         )
         least, most = read["from"], read.get("to")
     else:
         least = most = _number(value)
+        if least == 0:
+            fault(value.where, "expected 1 row or more, got 0", _TIMES_HINT)
     if most is not None and (most < least or most == 0):
         fault(
             value.where,
@@ -162,7 +166,7 @@ def _times(value: Value) -> Times:
 
 def _number(value: Value) -> int:
     if not isinstance(value, Scalar) or isinstance(value.value, bool) or not str(value.value).isdigit():
-        fault(value.where, f"expected a number of rows, got {value}")
+        fault(value.where, f"expected a number of rows, got {value}", _TIMES_HINT)
     return int(str(value.value))
 
 
@@ -181,7 +185,7 @@ def _within(value: Value) -> Within:
 def _some(value: Value) -> int:
     found = length(value)
     if found == 0:
-        fault(value.where, "expected a length longer than 0")
+        fault(value.where, f"expected a length longer than 0, got {value}", "such as 10 minutes")
     return found
 
 

@@ -66,7 +66,7 @@ def test_a_pattern_goes_to_a_document_and_back(options: dict[str, object]) -> No
 
 WRONG = {
     "{}": "4:34: `steps` of match is missing",
-    "{steps: []}": "4:42: expected a list of steps, got a list",
+    "{steps: []}": "4:42: expected a list of steps, got an empty list",
     "{steps: [{a: x, b: y}]}": "4:43: expected one step, got the keys a, b",
     "{steps: [{a: x}, {b: y}]}": "4:55: nothing says how `b` follows the step before it",
     "{steps: [{a: x}, {b: {times: 2}}]}": "nothing says how `b` follows",
@@ -74,12 +74,13 @@ WRONG = {
     "{steps: [{a: x}, {b: {where: y}}]}": "`where` can't stand here in `b`",
     "{steps: [{a: x}, {b: {next: y, followed_by: z}}]}": "`b` follows in one way, got `next` and `followed_by`",
     "{steps: [{a: {where: x, tims: 2}}]}": "unknown key `tims` in the step `a`\n  hint: did you mean `times`?",
-    "{steps: [{a: {where: x, times: many}}]}": "expected a number of rows, got `many`",
+    "{steps: [{a: {where: x, times: many}}]}": "expected a number of rows, got `many`\n  hint: such as times: 3, times: {from: 2, to: 4}",
+    "{steps: [{a: {where: x, times: 0}}]}": "expected 1 row or more, got 0\n  hint: such as times: 3",
     "{steps: [{a: {where: x, times: {from: 3, to: 2}}}]}": "expected `to` of 3 or more, got 2",
     "{steps: [{a: {where: x, times: 2, one_or_more: true}}]}": "`a` has times and one_or_more",
     "{steps: [{a: {where: x, one_or_more: true, consecutive: true, combinations: true}}]}": "`a` is consecutive and takes combinations",
     "{steps: [{a: {where: {either: [{b: x}]}}}]}": "expected two or more alternatives, got a list",
-    "{steps: [{a: x}], within: 0 seconds}": "expected a length longer than 0",
+    "{steps: [{a: x}], within: 0 seconds}": "expected a length longer than 0, got `0 seconds`",
     "{steps: [{a: x}], skip: past_lst}": "expected one of none, past_last, to_next, to_first, to_last, got `past_lst`",
     "{steps: [{a: x}], skip: {past_last: a}}": "expected to_first or to_last with a step, got past_last",
     "{steps: [{a: x}], skip: to_last}": "skip: to_last needs the name of a step",
@@ -94,3 +95,13 @@ def test_a_fault_is_told_with_its_place(match: str) -> None:
     with pytest.raises(DocumentError) as told:
         documents.from_text(text)
     assert WRONG[match] in str(told.value)
+
+
+def test_a_misspelt_verb_is_one_fault() -> None:
+    source = '{memory: {}, schema: "k string, x boolean, ts timestamp", event_time: ts}'
+    steps = "{steps: [{a: x}, {b: {folowed_by: x}}]}"
+    with pytest.raises(DocumentError) as told:
+        documents.from_text(f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, match: {steps}}}\n")
+    [problem] = told.value.problems
+    assert problem.what == "unknown key `folowed_by` in the step `b`"
+    assert problem.hint.startswith("did you mean `followed_by`?")

@@ -51,7 +51,7 @@ def test_yaml_json_lines_csv_and_rows_say_the_same() -> None:
 
 
 WRONG_RULES = {
-    "a: {steps: []}": "rules.yaml:1:12: expected a list of steps, got a list",
+    "a: {steps: []}": "rules.yaml:1:12: expected a list of steps, got an empty list",
     "a: {steps: [{x: y}], version: new}": "rules.yaml:1:31: expected a version, a whole number, got `new`",
     "a: {steps: [{x: y}], order: arrival}": "unknown key `order` in the rule `a`",
     "a: 5": "expected a rule, got `5`",
