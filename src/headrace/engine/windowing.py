@@ -105,15 +105,20 @@ class Counts:
 
     def values(self) -> dict[str, int]:
         """The counts by name."""
-        return dict(self._kernel.value())
+        return _counted(self._kernel.told())
 
     def of(self, epoch: int) -> dict[str, int]:
         """The counts of one epoch by name, once all of it has been computed."""
-        return dict(self._kernel.of(epoch))
+        return _counted(self._kernel.of(epoch))
 
     def take(self, epoch: int) -> dict[str, int]:
         """The counts of one epoch by name, once all of it has been computed; those before it are forgotten."""
-        return dict(self._kernel.take(epoch))
+        return _counted(self._kernel.take(epoch))
+
+
+def _counted(told: str) -> dict[str, int]:
+    counts: dict[str, int] = json.loads(told)
+    return counts
 
 
 def windowed(
