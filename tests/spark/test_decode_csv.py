@@ -118,14 +118,14 @@ def test_a_header_without_a_known_name_rejects_its_file(spark: SparkSession) -> 
 def test_each_file_has_its_own_header_and_a_piece_without_one_is_rejected(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from headrace.engine.decode import decoded, file_position
+    from headrace.connectors.files.source import lines
+    from headrace.engine.decode import decoded
 
     (tmp_path / "one.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "two.csv").write_text("b,a\n6,5\n")
 
     def read() -> tuple[list[tuple[int, int]], set[str]]:
-        lines = spark.read.text(str(tmp_path)).select("value", file_position(spark).alias("at"))
-        frame = lines.selectExpr("cast(value as binary) value", "at.*")
+        frame = lines(spark, spark.read, str(tmp_path))
         rows, rejects = decoded(
             spark,
             frame,

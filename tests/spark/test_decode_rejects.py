@@ -146,11 +146,11 @@ def test_decoding_stays_in_generated_code_and_unused_columns_are_pruned(spark: S
 def test_rejects_of_a_stream_are_complete_at_the_end_of_each_epoch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from headrace.engine.decode import decoded, file_position
+    from headrace.connectors.files.source import lines
+    from headrace.engine.decode import decoded
 
     (tmp_path / "in").mkdir()
-    lines = spark.readStream.text(str(tmp_path / "in")).select("value", file_position(spark).alias("at"))
-    frame = lines.selectExpr("cast(value as binary) value", "at.partition", "at.offset")
+    frame = lines(spark, spark.readStream, str(tmp_path / "in"))
     rows, rejects = decoded(
         spark, frame, format=formats.Json(), schema=Schema.of("a int"), on_error="divert", source="tx"
     )

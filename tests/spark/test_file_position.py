@@ -11,13 +11,10 @@ if TYPE_CHECKING:
 
 
 def positions(spark: SparkSession, path: Path) -> list[tuple[str, int, str]]:
-    from headrace.engine.decode import file_position
+    from headrace.connectors.files.source import lines
 
-    lines = spark.read.text(str(path)).select("value", file_position(spark).alias("at"))
-    return [
-        (r["partition"].rsplit("/", 1)[-1], r["offset"], r["value"])
-        for r in lines.select("value", "at.*").collect()
-    ]
+    found = lines(spark, spark.read, str(path)).collect()
+    return [(r["partition"].rsplit("/", 1)[-1], r["offset"], bytes(r["value"]).decode()) for r in found]
 
 
 def test_the_offset_is_the_line_number_in_each_file(spark: SparkSession, tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def test_the_names_of_aggregates_are_sparks(spark: SparkSession) -> None:
         ("pattern (A) define A as last(A.w) > 1", "there is no column `w` (line 1, column 65)"),
         ("pattern (A) define A as A.v + 1", "DEFINE of `A` at line 1, column 58: expected a condition, got int"),
         ("measures array_max(A.v) as x pattern (A)", 'Cannot resolve "array_max(A.v)"'),
+        ("pattern (A) define A as A.v < ", "Syntax error at or near end of input in `A.v <`"),
         ("measures last(nosuch(A.v)) as x pattern (A)", "Cannot resolve routine `nosuch`"),
     ],
 )  # fmt: skip

@@ -108,15 +108,6 @@ def decoded(
     return rows.select(f"{_DECODED}.*", *others, "__position"), Rejects(source, spark, collector)
 
 
-def file_position(spark: SparkSession) -> Column:
-    """Where each row of a file scan stands: `struct<partition string, offset bigint>`.
-
-    Put it in the first select above the scan. The offset is the line's number, from 0, in a file that is read in one
-    piece; in a file that is split it still rises line by line, but has gaps.
-    """
-    return Column(_kernel(spark).FilePosition.column())
-
-
 def as_source_error(error: BaseException) -> SourceError | None:
     """The error for the user, if a Spark job failed because of a record that doesn't decode."""
     text = str(error)

@@ -1,4 +1,11 @@
-"""A pipeline's directory: checkpoints, hand-over logs, ledgers of its own, kept rows. One run at a time has it."""
+"""A pipeline's directory. One run at a time has it.
+
+queries/<query>/     Spark's checkpoint of each query, its lineage, and where its rows went (balance.jsonl)
+handover/<output>/   rows on their way from one query to the next
+kept/<output>/       late rows and rejects that no sink takes
+logs/                Spark's log
+sealed               the input was finished for good; no run begins here again
+"""
 
 from __future__ import annotations
 
@@ -8,13 +15,6 @@ from pathlib import Path
 from typing import IO
 
 from headrace.errors import OptionError
-
-LAYOUT = """\
-queries/<query>/     Spark's checkpoint of each query, its lineage, and where its rows went (balance.jsonl)
-handover/<output>/   rows on their way from one query to the next
-kept/<output>/       late rows and rejects that no sink takes
-logs/                Spark's log
-"""
 
 
 class PipelineDirectory:

@@ -63,6 +63,7 @@ def start(settings: Mapping[str, str], log_directory: Path | None) -> SparkSessi
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    _quieten()
     with _environment(settings["spark.master"]):
         if SparkContext._gateway is None:
             _launch(settings, _new_log(log_directory or cache_directory() / "logs"))
@@ -117,6 +118,14 @@ def _new_log(directory: Path) -> Path:
         for part in directory.glob(f"{old.name}*"):
             part.unlink(missing_ok=True)
     return directory.absolute() / f"spark-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}.log"
+
+
+def _quieten() -> None:
+    """Have pyspark not print what it also raises: a page of JSON with Java's stack for a misspelt column."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 @contextmanager

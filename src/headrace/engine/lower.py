@@ -128,11 +128,17 @@ class Lowering:
 
     def _named(self, step: str, build: Callable[[], DataFrame]) -> DataFrame:
         """Build a frame; what Spark says against it is told with the step's name and place."""
+        where = self.graph.where(self.graph[step])
         try:
             return build()
+        except PlanError as error:
+            if not any(problem.where == f"`{step}`" for problem in error.problems):
+                raise
+            # What looks at the step alone knows its name, and no place.
+            raise PlanError([Problem(where, one.what, one.hint) for one in error.problems]) from None
         except (AnalysisException, ParseException) as error:
             what, hint = spark_says(error)
-            raise PlanError([Problem(self.graph.where(self.graph[step]), what, hint)]) from None
+            raise PlanError([Problem(where, what, hint)]) from None
 
 
 @singledispatch

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BooleanType, DataType, LongType
 
 from headrace.engine.expressions import HIDDEN
+from headrace.engine.spark_says import written_in
 from headrace.engine.windowing import Counts, Time
 from headrace.errors import PlanError, Problem, did_you_mean
 from headrace.plan.facts import plain_column
@@ -174,7 +175,7 @@ class _Formulas:
             at = _found_at(node, name)
             return Problem(where, f"there is no column `{name}`{at}", did_you_mean(name, columns))
         text = " ".join(str(error).split("SQLSTATE")[0].split())
-        said = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;")
+        said = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;") + written_in(str(error))
         return Problem(where, _VALUE.sub(lambda found: _said(self.values[int(found[1])]), said))
 
     def _refuse_values(self, results: DataFrame, node: RowPattern) -> None:

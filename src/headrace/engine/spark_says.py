@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import re
 
+_QUOTED = re.compile(r"== SQL[^=]*==\n(.*?)\n-*\^", re.DOTALL)
+
 
 def spark_says(error: Exception) -> tuple[str, str]:
     """Spark's complaint in one line, and its own suggestion as the hint.
 
-    Spark writes `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of ...? SQLSTATE`.
+    Spark writes `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of ...? SQLSTATE`, and
+    of a syntax error, after that, the text in which it is.
     """
-    text = str(getattr(error, "desc", None) or error).split("SQLSTATE")[0].split("\n\nJVM stacktrace")[0]
+    whole = str(getattr(error, "desc", None) or error)
+    text = re.split("SQLSTATE|\n\nJVM stacktrace", whole, maxsplit=1)[0]
     text = re.sub(r"^\[[A-Z_.]+\]\s*", "", " ".join(text.split())).rstrip("; ")
     text = re.sub(r"`(__\w+)`(, )?", "", text)
     what, _, suggestion = text.partition(" Did you mean ")
-    return what.rstrip("."), f"did you mean {suggestion.strip()}" if suggestion else ""
+    known = ", ".join(re.findall("`[^`]+`", suggestion)) or suggestion.rstrip("?. ")
+    return what.rstrip(".") + written_in(whole), f"did you mean {known}?" if known else ""
+
+
+def written_in(said: str) -> str:
+    r"""The text that Spark could not parse, as the end of a sentence; nothing where that is not what is wrong.
+
+    >>> written_in("Syntax error at or near end of input. (line 1, pos 8)\n\n== SQL ==\namount <\n--------^^^\n")
+    ' in `amount <`'
+    """
+    found = _QUOTED.search(said)
+    return f" in `{' '.join(found[1].split())}`" if found else ""

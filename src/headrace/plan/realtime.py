@@ -112,9 +112,9 @@ def _window(graph: Graph, node: Node) -> Said:
 
 
 def _match(graph: Graph, node: Node) -> Said:
-    for output in ("late", "timeouts"):
+    for output, rows in (("late", "late rows"), ("timeouts", "timeouts")):
         if output in node.outputs and not graph.consumers[Ref(node.name, output)]:
-            yield f"{output} that no sink takes are kept in files; write .{output} to a Kafka topic", ""
+            yield f"{rows} that no sink takes are kept in files; write .{output} to a Kafka topic", ""
     yield from _arrival(graph, node)
 
 

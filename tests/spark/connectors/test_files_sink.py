@@ -248,6 +248,16 @@ def test_disk_that_fails_while_rows_are_written_is_a_delivery_error(
         writer.stage(0, rows(spark, ("a", 1)))
 
 
+def test_rows_that_cannot_be_computed_are_no_fault_of_the_disk(
+    spark: SparkSession, run: MakeRun, tmp_path: Path
+) -> None:
+    writer = connect.files(path=tmp_path, format="json").writer()
+    writer.open(run())
+    with pytest.raises(DeliveryError, match=r"out: its rows can't be computed: Division by zero") as told:
+        writer.stage(0, spark.range(3).selectExpr("1 / (id - 1) as x"))
+    assert "disk" not in str(told.value)
+
+
 def test_ledger_forgets_old_entries(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     writer = connect.files(path=tmp_path, format="json").writer()
     writer.open(run())

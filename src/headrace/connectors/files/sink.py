@@ -35,6 +35,9 @@ _OPTIONS = {
 }
 _SUFFIX = {"text": "txt"}
 
+_OF_FILES = re.compile(r"\b(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]*Exception")
+"""What the JVM raises where a file system refuses."""
+
 
 @dataclass(frozen=True)
 class _Parts:
@@ -180,8 +183,14 @@ class FilesWriter:
         except (OSError, Py4JError, PySparkException) as error:
             if self._ledger is not None and self._overtaken():
                 raise self._fenced(None) from error
-            hint = "is the disk full, or the directory not writable by this user?"
-            raise DeliveryError(f"{what}: {_reason(error)}", where=self._running.sink, hint=hint) from error
+            if isinstance(error, OSError) or _OF_FILES.search(str(error)):
+                hint = "is the disk full, or the directory not writable by this user?"
+                raise DeliveryError(
+                    f"{what}: {_reason(error)}", where=self._running.sink, hint=hint
+                ) from error
+            # Rows are computed while they are written: a division by zero is no fault of the disk.
+            what = f"its rows can't be computed: {_reason(error)}"
+            raise DeliveryError(what, where=self._running.sink) from error
 
     def _overtaken(self) -> bool:
         try:
@@ -240,4 +249,5 @@ def _reason(error: Exception) -> str:
     """The first line of the innermost cause: what the system said, without Spark's way to it."""
     text = str(error)
     causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
-    return causes[-1] if causes else text.strip().splitlines()[0]
+    said = causes[-1] if causes else text.strip().splitlines()[0]
+    return re.sub(r"^\[[A-Z_.]+\] | SQLSTATE: \w+$", "", said)
