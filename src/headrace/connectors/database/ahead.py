@@ -2,9 +2,12 @@
 
 It is the transaction of the commit, begun early: nobody sees its rows before. It is a guess, twice. That an attempt of a
 task whose chunk is taken will count: when Spark has told which ones do, exactly their chunks must have been taken. And that keys are
-new: rows are added, not upserted. A key that comes in two chunks is found by its hash, which tasks tell with each chunk; all rows of such
+new: rows are added, not upserted. A key that comes twice is found by its hash, which tasks tell with each chunk; all rows of such
 keys are upserted at the end, where the last one of each is known. Where a guess is wrong, everything is undone, and the epoch is taken
 as if nothing had been tried (`intake.py`): all of its rows are still in the staging table.
+
+The session has the most to do of all, so it is spared what others can: tasks sort their rows by key, as neighbours in an
+index are quicker to add together.
 """
 
 from __future__ import annotations
@@ -69,7 +72,7 @@ class Ahead:
     _waiting: list[Chunk] = field(default_factory=list)
     _taken: list[Chunk] = field(default_factory=list)
     _again: set[int] = field(default_factory=set)
-    """Hashes that came in more than one statement."""
+    """Hashes that came more than once."""
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -158,9 +161,10 @@ class Ahead:
             self.begun = True
 
     def _fetch(self) -> None:
-        known = [chunk.number for chunk in (*self._taken, *self._waiting)]
-        query = f"SELECT chunk, first, size, keys FROM {self.dialect.quoted(register(self.stage))} WHERE chunk <> ALL(%s)"
-        for number, first, size, keys in self.database.rows(query, (known,)):
+        known = ", ".join(str(chunk.number) for chunk in (*self._taken, *self._waiting)) or "-1"
+        told = self.dialect.quoted(register(self.stage))
+        query = f"SELECT chunk, first, size, keys FROM {told} WHERE chunk NOT IN ({known})"
+        for number, first, size, keys in self.database.rows(query):
             self._waiting.append(Chunk(number, first, size, self._hashes(keys, size)))
         tasks = {(task_of(chunk.first), attempt_of(chunk.number)) for chunk in (*self._taken, *self._waiting)}
         if len({task for task, _ in tasks}) < len(tasks):
@@ -175,41 +179,43 @@ class Ahead:
         return pyarrow.Array.from_buffers(pyarrow.int64(), count, [None, pyarrow.py_buffer(keys)])
 
     def _take(self) -> None:
-        """Add the rows of chunks that wait, but for those whose key came before."""
+        """Add the rows of chunks that wait, but for those whose key comes more than once."""
         if not self._waiting:
             return
         if not self._tried:
             self.database.execute(f"SAVEPOINT {_TRIED}")
             self._tried = True
-        again = self._met_again()
+        again = self._come_again()
         self._again.update(again)
         if len(self._again) > _MOST_AGAIN:
             self.novelty.seen(new=False)
             raise InVain
         rows = staged(self.dialect, self.stage, [chunk.number for chunk in self._waiting])
         if again:
-            rows += f" AND {SEQUENCE} NOT IN ({_listed(self._waiting, again)})"
+            rows += f" AND {SEQUENCE} NOT IN (VALUES {_listed(self._waiting, again)})"
         self.database.execute(self._overlapping.add(self.table, rows))
         self._taken += self._waiting
         self._waiting = []
         reach("database.ahead")
 
-    def _met_again(self) -> set[int]:
-        """Hashes of rows that wait which rows that were taken have, too."""
+    def _come_again(self) -> set[int]:
+        """Hashes of rows that wait which other rows that wait or were taken have, too."""
         import pyarrow
         from pyarrow import compute
 
-        if not self._taken:
-            return set()
-        seen = pyarrow.concat_arrays([chunk.keys for chunk in self._taken])
         come = pyarrow.concat_arrays([chunk.keys for chunk in self._waiting])
-        return set(come.filter(compute.is_in(come, value_set=seen)).to_pylist())
+        values, counts = come.value_counts().flatten()
+        again = set(values.filter(compute.greater(counts, 1)).to_pylist())
+        if self._taken:
+            seen = pyarrow.concat_arrays([chunk.keys for chunk in self._taken])
+            again.update(values.filter(compute.is_in(values, value_set=seen)).to_pylist())
+        return again
 
     def _settle(self) -> None:
         """Upsert the last row of each key that came again."""
         if self._again:
             rows = staged(self.dialect, self.stage, [chunk.number for chunk in self._taken])
-            rows += f" AND {SEQUENCE} IN ({_listed(self._taken, self._again)})"
+            rows += f" AND {SEQUENCE} IN (VALUES {_listed(self._taken, self._again)})"
             for statement in self.dialect.fold(self.table, rows, null_keys=False):
                 self.database.execute(statement)
 
@@ -236,4 +242,4 @@ def _listed(chunks: list[Chunk], hashes: set[int]) -> str:
         for chunk in chunks
         for place in compute.indices_nonzero(compute.is_in(chunk.keys, value_set=wanted)).to_pylist()
     )
-    return ", ".join(map(str, numbers))
+    return ", ".join(f"({number})" for number in numbers)

@@ -144,7 +144,7 @@ class Overlapping(Protocol):
         ...
 
     def add(self, table: Table, staged: str) -> str:
-        """The statement for rows whose keys are all new, the last row of each; it fails where one isn't new.
+        """The statement for rows whose keys are all new and come once; it fails where one isn't.
 
         It isn't asked for rows with a null in their key, nor for retractions.
         """

@@ -97,7 +97,7 @@ class TableWriter:
         reach("database.prepared")
         if early:
             self._ahead = Ahead(self._dialect, self._connected(), table, stage, self._novelty)
-        lines = self._lines(frame, table, hashed=early and bool(table.key))
+        lines = self._lines(frame, table, sorted_by_key=early and bool(table.key))
         told_in = register(stage) if early else ""
         load = Loader(self._dialect, stage, told_in, table.loaded, self._patience, _running_task)
         with self._told(f"can't take epoch {epoch}"), self._ahead.beside() if self._ahead else nullcontext():
@@ -126,13 +126,17 @@ class TableWriter:
         may = isinstance(self._dialect, Overlapping) and self._running.mode != "complete"
         return may and self._novelty.likely()
 
-    def _lines(self, frame: DataFrame, table: Table, *, hashed: bool) -> DataFrame:
-        """What tasks load: the values of each row, and perhaps a hash of its key."""
+    def _lines(self, frame: DataFrame, table: Table, *, sorted_by_key: bool) -> DataFrame:
+        """What tasks load: the values of each row; if they are sorted, then rows of a key as they came, with a hash of the key."""
         schema, spelling = frame.schema.jsonValue(), self._dialect.spelling
-        values = spelling.values(schema, tuple(table.loaded))
-        if hashed:
-            values.append(spelling.hashed(schema, table.key, RETRACTION if table.retracts else ""))
-        return _packed(frame.selectExpr(*values), keyed=hashed)
+        names = tuple(table.loaded)
+        values = [f"{value} AS `{place}`" for place, value in enumerate(spelling.values(schema, names))]
+        if not sorted_by_key:
+            return _packed(frame.selectExpr(*values), keyed=False)
+        key = spelling.hashed(schema, table.key, RETRACTION if table.retracts else "")
+        marked = frame.selectExpr(*values, f"{key} AS key", "monotonically_increasing_id() AS number")
+        order = [f"`{names.index(name)}`" for name in table.key]
+        return _packed(marked.sortWithinPartitions(*order, "number").drop("number"), keyed=True)
 
     def _take_over(self, database: Database) -> int:
         owner = (self._running.pipeline, self._running.sink)

@@ -198,7 +198,7 @@ class PostgresDialect:
         # A third cheaper than ON CONFLICT, which looks up every key and marks every row as not quite there yet. Whoever
         # holds one of the keys may wait for us, as another sink of the same epoch would: so we don't wait for them.
         names = listed(self, table.names)
-        rows = f"({self._last(table, staged)}) s" if table.key else f"({staged}) s ORDER BY {SEQUENCE}"
+        rows = f"({staged}) s" if table.key else f"({staged}) s ORDER BY {SEQUENCE}"
         return (
             f"SET LOCAL lock_timeout = '{_LONGEST_WAIT}';"
             f" INSERT INTO {qualified(self, table.name)} ({names}) SELECT {names} FROM {rows};"
