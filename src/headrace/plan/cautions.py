@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from headrace.errors import Problem
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Match, Node, Ref, RowPattern, Sink, Sql, WindowAggregate
-from headrace.plan.pattern_rules import grows
+from headrace.plan.pattern_rules import grows, rowless
 from headrace.sql.pattern import endless
 from headrace.triggers import AfterWatermark, parts_of
 from headrace.windows import Session
@@ -89,6 +89,11 @@ def _growing_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield found
 
 
+def _rowless_step(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Match):
+        yield from rowless(node)
+
+
 _CAUTIONS: tuple[Caution, ...] = (
     _unread,
     _dropping_sql,
@@ -96,4 +101,5 @@ _CAUTIONS: tuple[Caution, ...] = (
     _moving_bounds,
     _late_in_order,
     _growing_pattern,
+    _rowless_step,
 )

@@ -157,15 +157,39 @@ def _references(graph: Graph, node: Match) -> Found:
         return
     known = {name.lower() for name in (*node.pattern.names, *columns)}
     for said, condition in _conditions(node):
-        bare = _TEXT.sub("''", condition)
-        arguments = {name.lower() for found in _ARGUMENT.findall(bare) for name in found if name}
-        for quoted, plain in _QUALIFIED.findall(bare):
-            name = quoted or plain
-            if name.lower() not in known | arguments:
+        for name in _spoken_of(condition):
+            if name.lower() not in known:
                 yield (
                     f"{said} speaks of `{name}`, which is no step and no column",
                     did_you_mean(name, (*node.pattern.names, *columns)),
                 )
+
+
+def _spoken_of(condition: str) -> Iterator[str]:
+    """The names before a dot, but for arguments of lambda functions."""
+    bare = _TEXT.sub("''", condition)
+    arguments = {name.lower() for found in _ARGUMENT.findall(bare) for name in found if name}
+    for quoted, plain in _QUALIFIED.findall(bare):
+        if (quoted or plain).lower() not in arguments:
+            yield quoted or plain
+
+
+def rowless(node: Match) -> Found:
+    """Where a condition or a measure speaks of a step that has no row yet, or never has one: it is always null there."""
+    absent = {step.name.lower() for step in steps_of(node.pattern.elements) if step.negated}
+    for said, condition in _conditions(node):
+        for name in dict.fromkeys(_spoken_of(condition)):
+            if name.lower() in absent:
+                yield f"{said} speaks of `{name}`, which must not come: it is always null", "leave it out"
+    for place, element in enumerate(node.pattern.elements):
+        later = {step.name.lower() for step in steps_of(node.pattern.elements[place + 1 :])} - absent
+        for said, condition in _of_elements((element,)):
+            for name in dict.fromkeys(_spoken_of(condition)):
+                if name.lower() in later:
+                    yield (
+                        f"{said} speaks of `{name}`, which comes after it: it is always null there",
+                        f"put the comparison into the condition of `{name}`",
+                    )
 
 
 def _conditions(node: Match) -> Iterator[tuple[str, str]]:

@@ -95,3 +95,23 @@ def test_rows_without_time_can_not_be_matched() -> None:
 def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: str) -> None:
     said = [caution.what for caution in cautions_of(documents.from_text(document(steps, more)).check())]
     assert (told in said[0]) if told else said == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        (
+            "[{a: v < b.v}, {b: {next: v = 'b'}}]",
+            "the condition of `a` speaks of `b`, which comes after it: it is always null there",
+        ),
+        (
+            "[{a: v = 'a'}, {b: {not_next: v = 'b'}}, {c: {next: v > b.v}}]",
+            "the condition of `c` speaks of `b`, which must not come: it is always null",
+        ),
+        ("[{a: {where: v > a.v or a.v is null, times: 2}}, {b: {next: v > a.v}}]", ""),
+        ("[{g: {where: [{a: v > b.v or b.v is null}, {b: {next: v = 'b'}}], times: 2}}]", ""),
+    ],
+)
+def test_a_step_that_can_have_no_row_yet_is_told(steps: str, told: str) -> None:
+    cautions = cautions_of(documents.from_text(document(steps, ", within: 1 minute")).check())
+    assert [caution.what for caution in cautions] == ([told] if told else [])
