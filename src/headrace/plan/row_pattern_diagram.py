@@ -63,7 +63,15 @@ def row_diagram_of(node: RowPattern) -> Diagram:
         *([Edge(START, END, _joined("no row", whole.empty))] if whole.empty is not None else ()),
     ]
     limit = f"within {text(clause.within)}" if clause.within is not None else ""
-    return Diagram(node.name, tuple(states.found), tuple(dict.fromkeys(edges)), limit)
+    return Diagram(node.name, tuple(states.found), _merged(edges), limit)
+
+
+def _merged(edges: list[Edge]) -> tuple[Edge, ...]:
+    """One edge from a state to another, with all that is said of it: a repeat inside a repeat leads there twice."""
+    labels: dict[tuple[str, str], dict[str, None]] = {}
+    for edge in edges:
+        labels.setdefault((edge.source, edge.target), {})[edge.label] = None
+    return tuple(Edge(*ends, " or ".join(filter(None, said))) for ends, said in labels.items())
 
 
 @dataclass
