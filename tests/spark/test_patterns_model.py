@@ -8,12 +8,13 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
 from patterns_model import Element as ModelElement
-from patterns_model import Group, Model, Path, Row, Step, is_run, steps_of
 
 from headrace.engine.matching import MatchDriver
 from headrace.engine.watermarks import END_OF_TIME_MS
 from headrace.patterns.building import Pattern
+from headrace.patterns.elements import Either as OneOf
 from headrace.patterns.elements import Element, Skip, Times, Where, Within
 from headrace.patterns.elements import Group as Together
 from headrace.plan.nodes import Match, Ref
@@ -33,8 +34,9 @@ def patterns(draw: st.DrawFn) -> tuple[ModelElement, ...]:
     found: list[ModelElement] = []
     for at in range(draw(st.integers(2, 4))):
         before = found[-1] if found else None
-        if draw(st.integers(0, 3)) == 0:
-            found.append(draw(groups(at, before)))
+        several = draw(st.sampled_from([None, None, None, groups, eithers]))
+        if several is not None:
+            found.append(draw(several(at, before)))
             continue
         if isinstance(before, Step) and forbids_after(before) and draw(st.integers(0, 4)) == 0:
             found.append(Step(f"not{at}", draw(st.sampled_from(["not_next", "not_followed_by"])), "x"))
@@ -49,7 +51,14 @@ def forbids_after(step: Step) -> bool:
 
 def must_come(before: ModelElement | None) -> bool:
     """Whether what follows has to come: at the beginning, after what must not, after a greedy step."""
-    return before is None or before.greedy or before.verb.startswith("not")
+    return before is None or before.verb.startswith("not") or any(step.greedy for step in ends_of(before))
+
+
+def ends_of(element: ModelElement) -> list[Step]:
+    """The steps that an element can end with."""
+    if isinstance(element, Step):
+        return [element]
+    return [element.steps[-1]] if isinstance(element, Group) else [one[-1] for one in element.alternatives]
 
 
 @st.composite
@@ -69,7 +78,14 @@ def steps(draw: st.DrawFn, name: str, before: ModelElement | None) -> Step:
         repeats,
         greedy,
         "x" if most is None and not greedy and draw(st.booleans()) else "",
+        draw(gaps(least, most, repeats)),
     )
+
+
+def gaps(least: int, most: int | None, repeats: str) -> st.SearchStrategy[int | None]:
+    """Few have a gap. Combinations forget it, as in Flink, in repeats that may be left out."""
+    forgets = repeats == "followed_by_any" and most is not None and least != most
+    return st.none() if forgets or (least, most) == (1, 1) else st.sampled_from([None, None, 2, 4])
 
 
 @st.composite
@@ -78,11 +94,47 @@ def groups(draw: st.DrawFn, at: int, before: ModelElement | None) -> Group:
     first = Step(f"g{at}0", "next", draw(st.sampled_from(["a", "b", "ab"])))
     inner = [first]
     for i in range(1, draw(st.integers(2, 3))):
-        step = draw(steps(f"g{at}{i}", first))
-        inner.append(replace(step, optional=False, least=max(step.least, 1), greedy=False))
+        inner.append(draw(inner_steps(f"g{at}{i}", first)))
     least, most = draw(st.sampled_from([(1, 1), (2, 2), (1, 2), (1, None), (0, None)]))
-    least = max(least, 1) if must_come(before) else least
-    return Group(f"g{at}", draw(VERBS) if before else "next", tuple(inner), least, most, repeats=draw(VERBS))
+    must = must_come(before)
+    return Group(
+        f"g{at}",
+        draw(VERBS) if before else "next",
+        tuple(inner),
+        max(least, 1) if must else least,
+        most,
+        not must and draw(st.integers(0, 3)) == 0,
+        draw(VERBS),
+        until="x" if most is None and draw(st.booleans()) else "",
+    )
+
+
+@st.composite
+def inner_steps(draw: st.DrawFn, name: str, before: Step) -> Step:
+    step = draw(steps(name, before))
+    return replace(step, optional=False, least=max(step.least, 1))
+
+
+@st.composite
+def eithers(draw: st.DrawFn, at: int, before: ModelElement | None) -> Either:
+    """Two alternatives, each a single row and perhaps a step after it."""
+    ways = []
+    for way in "lr":
+        first = Step(f"{way}{at}0", "next", draw(st.sampled_from(["a", "b", "bc"])))
+        more = draw(st.lists(inner_steps(f"{way}{at}1", first), max_size=1))
+        ways.append((first, *more))
+    least, most = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (1, 2), (1, None), (0, None)]))
+    must = must_come(before)
+    return Either(
+        f"e{at}",
+        draw(VERBS) if before else "next",
+        tuple(ways),
+        max(least, 1) if must else least,
+        most,
+        not must and draw(st.integers(0, 3)) == 0,
+        draw(VERBS),
+        until="x" if most is None and draw(st.booleans()) else "",
+    )
 
 
 ROWS = st.lists(
@@ -90,9 +142,9 @@ ROWS = st.lists(
 )
 
 
-def declared(pattern: tuple[ModelElement, ...], within: int | None, skip: Skip) -> Match:
-    limit = None if within is None else within * SECOND
-    return Match("m", Ref("s"), (("k", "k"),), Pattern(sequence(pattern)), Within(limit), skip)
+def declared(pattern: tuple[ModelElement, ...], limits: tuple[int | None, int | None], skip: Skip) -> Match:
+    within = Within(*(limit and limit * SECOND for limit in limits))
+    return Match("m", Ref("s"), (("k", "k"),), Pattern(sequence(pattern)), within, skip)
 
 
 def sequence(pattern: tuple[ModelElement, ...]) -> tuple[Element, ...]:
@@ -104,13 +156,22 @@ def element(one: ModelElement, *, first: bool) -> Element:
     return Element(
         one.name,
         "first" if first else one.verb,
-        Together(sequence(one.steps)) if isinstance(one, Group) else Where(among(one.letters)),
+        body(one),
         None if once else Times(one.least, one.most),
         one.optional,
         one.greedy,
         "relaxed" if once else REPEATS[one.repeats],
         among(one.until) if one.until else None,
+        one.gap * SECOND if isinstance(one, Step) and one.gap else None,
     )
+
+
+def body(one: ModelElement) -> Where | Together | OneOf:
+    if isinstance(one, Step):
+        return Where(among(one.letters))
+    if isinstance(one, Group):
+        return Together(sequence(one.steps))
+    return OneOf(tuple(map(sequence, one.alternatives)))
 
 
 def among(letters: str) -> str:
@@ -149,24 +210,24 @@ def paths(answer: dict[str, Any], places: dict[int, int], names: list[str], key:
     ROWS,
     st.randoms(use_true_random=False),
     st.integers(1, 4),
-    st.sampled_from([None, 3, 8]),
+    st.sampled_from([(None, None), (3, None), (8, None), (None, 3), (8, 2)]),
     st.data(),
 )
-def test_matches_are_those_of_the_model(spark, pattern, rows, random, cuts, within, data) -> None:
+def test_matches_are_those_of_the_model(spark, pattern, rows, random, cuts, limits, data) -> None:
     taking = [step.name for step in steps_of(pattern) if not step.verb.startswith("not")]
     kind = data.draw(st.sampled_from(["none", "none", "past_last", "to_next", "to_first", "to_last"]))
     skip = Skip(kind, data.draw(st.sampled_from(taking)) if kind in ("to_first", "to_last") else "")
     order = list(range(len(rows)))
     random.shuffle(order)
     frame = spark.createDataFrame([], "k string, at int, letter string, __ts timestamp")
-    answer = MatchDriver(frame, ["k"], declared(pattern, within, skip)).run(script(rows, order, cuts))
+    answer = MatchDriver(frame, ["k"], declared(pattern, limits, skip)).run(script(rows, order, cuts))
     for key in "kl":
         own = sorted((i for i in order if rows[i][0] == key), key=lambda i: (rows[i][1], order.index(i)))
         places = {i: place for place, i in enumerate(own)}
-        model = Model(pattern, tuple(Row(rows[i][1], rows[i][2]) for i in own), within)
+        model = Model(pattern, tuple(Row(rows[i][1], rows[i][2]) for i in own), *limits)
         came = paths(answer, places, taking, key)
         if kind == "none":
             assert Counter(came) == Counter(model.paths())
         else:
             assert is_run(model.paths(), came, kind, skip.step)
-    assert within is None or answer["keys"] == 0, "what has timed out is forgotten"
+    assert limits == (None, None) or answer["keys"] == 0, "what has timed out is forgotten"

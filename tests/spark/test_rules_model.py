@@ -21,7 +21,9 @@ from headrace.plan.nodes import Match, MatchRules, Ref
 COLUMNS = "k string, at int, letter string, __ts timestamp"
 CASES = 25
 KINDS = st.sampled_from(["none", "past_last", "to_next"])
-RULES = st.lists(st.tuples(patterns(), st.sampled_from([3, 8]), KINDS), min_size=2, max_size=5)
+RULES = st.lists(
+    st.tuples(patterns(), st.sampled_from([(3, None), (8, None), (8, 3)]), KINDS), min_size=2, max_size=5
+)
 SETTINGS = settings(
     max_examples=CASES,
     deadline=None,
@@ -86,7 +88,7 @@ def shown(kind: str, row: dict[str, Any], steps: Any) -> str:
 @SETTINGS
 @given(RULES, ROWS, st.randoms(use_true_random=False), st.integers(1, 4))
 def test_rules_together_find_what_each_finds_alone(spark, rules, rows, random, cuts) -> None:
-    matches = [declared(steps, within, Skip(kind)) for steps, within, kind in rules]
+    matches = [declared(steps, limits, Skip(kind)) for steps, limits, kind in rules]
     order = list(range(len(rows)))
     random.shuffle(order)
     batches = script(rows, order, cuts)
@@ -104,7 +106,7 @@ def test_rules_together_find_what_each_finds_alone(spark, rules, rows, random, c
 def test_a_change_touches_only_the_rules_it_changes(spark, before, after, early, late, cuts) -> None:
     """The first rule stays; those of `before` are retired, those of `after` see only rows that came after them."""
     (kept, *retired), added = (
-        [declared(steps, within, Skip(kind)) for steps, within, kind in rules] for rules in (before, after)
+        [declared(steps, limits, Skip(kind)) for steps, limits, kind in rules] for rules in (before, after)
     )
     later = [(key, ts + 13, letter) for key, ts, letter in late]
     first = script(early, list(range(len(early))), cuts)[:-2]  # rows still wait, and partial matches are open

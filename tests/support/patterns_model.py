@@ -4,9 +4,10 @@ Rows of one key are a list in order. A path is the rows taken so far, each as (s
 from the last of them: `next` to the one after it, `followed_by` to the first that will do, `followed_by_any` to any that
 will do. What must not come in between goes along as *bans*: of a `not_followed_by`, of `until` between two repeats, and after
 a greedy step of its own rows, because it would have taken them: until the next row is taken if what follows must come, else,
-as in Flink, for one row only.
+as in Flink, for one row only. What ends the rounds of a group (its `until`) is banned before all its rows, and after them where its last
+step might still go on.
 
-A group that might come once more is left, as in Flink, at each row that it passes over: what follows it looks for its own
+Of alternatives (`Either`) the first row is looked for that may begin one of them; all that it may begin are tried. A group that might come once more is left, as in Flink, at each row that it passes over: what follows it looks for its own
 rows from there on, so the same rows can be found in several ways, and each of them is a match.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 Path = tuple[tuple[str, int], ...]
 
@@ -39,6 +41,13 @@ class Step:
     repeats: str = "followed_by"
     greedy: bool = False
     until: str = ""
+    gap: int | None = None
+    """Each repeat is less than this after the row before it; so is the first, unless it may be left out."""
+
+    @property
+    def begins(self) -> str:
+        """The letters of its first row."""
+        return self.letters
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,35 @@ class Group:
     greedy: bool = False
     until: str = ""
 
+    @property
+    def begins(self) -> str:
+        return self.steps[0].letters
 
-Element = Step | Group
+
+@dataclass(frozen=True)
+class Either:
+    """Alternatives, each of one or more steps, of which one comes; the first step of each takes one row."""
+
+    name: str
+    verb: str
+    alternatives: tuple[tuple[Step, ...], ...]
+    least: int = 1
+    most: int | None = 1
+    optional: bool = False
+    repeats: str = "followed_by"
+    greedy: bool = False
+    until: str = ""
+
+    @property
+    def begins(self) -> str:
+        return "".join(steps[0].letters for steps in self.alternatives)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(step for steps in self.alternatives for step in steps)
+
+
+Element = Step | Group | Either
 
 
 @dataclass(frozen=True)
@@ -80,7 +116,7 @@ Way = tuple[Path, Bans]
 def steps_of(elements: Sequence[Element]) -> Iterator[Step]:
     """All steps, those of groups among them."""
     for element in elements:
-        yield from element.steps if isinstance(element, Group) else (element,)
+        yield from (element,) if isinstance(element, Step) else element.steps
 
 
 @dataclass(frozen=True)
@@ -90,35 +126,36 @@ class Model:
     elements: tuple[Element, ...]
     rows: tuple[Row, ...]
     within: int | None = None
+    between: int | None = None
 
     def paths(self) -> list[Path]:
         every = self._through(self.elements, ((), Bans()))
         return [path for path, bans in every if path and bans.since is None and self._in_time(path)]
 
-    def _through(self, elements: Sequence[Element], way: Way) -> Iterator[Way]:
-        """The ways through a sequence, from where a way is."""
+    def _through(self, elements: Sequence[Element], way: Way, inside: str = "") -> Iterator[Way]:
+        """The ways through a sequence, from where a way is; `inside` are letters that end the group around it."""
         if not elements:
             yield way
             return
         head, rest = elements[0], elements[1:]
-        for on in self._past(head, rest, way):
-            yield from self._through(rest, on)
+        for on in self._past(head, rest, way, inside):
+            yield from self._through(rest, on, inside)
 
-    def _past(self, element: Element, rest: Sequence[Element], way: Way) -> Iterator[Way]:
+    def _past(self, element: Element, rest: Sequence[Element], way: Way, inside: str) -> Iterator[Way]:
         """The ways past one element, which `rest` follows."""
         path, bans = way
         if element.verb == "not_followed_by":
-            yield path, bans.plus(element.letters)  # type: ignore[union-attr]
+            yield path, bans.plus(element.begins)
         elif element.verb == "not_next":
             after = _after(way)
-            banned = bans.at_once + element.letters  # type: ignore[union-attr]
+            banned = bans.at_once + element.begins
             if after < len(self.rows) and not self._has(after, banned):
                 yield path, bans
         else:
-            yield from self._repeated(element, rest, way)
+            yield from self._repeated(element, rest, (path, bans.plus(inside, inside)), inside)
 
-    def _repeated(self, element: Element, rest: Sequence[Element], way: Way) -> Iterator[Way]:
-        following = rest[0].letters if rest and rest[0].verb == "not_followed_by" else ""  # type: ignore[union-attr]
+    def _repeated(self, element: Element, rest: Sequence[Element], way: Way, inside: str) -> Iterator[Way]:
+        following = rest[0].begins if rest and rest[0].verb == "not_followed_by" else ""
         own = _own(element, rest)
         if element.optional or element.least == 0:
             yield way[0], way[1].plus(*own)
@@ -126,32 +163,46 @@ class Model:
         while taken:
             so_far, times = taken.pop()
             verb = element.verb if times == 0 else element.repeats
-            for longer, bans in self._once(element, verb, so_far):
-                if times + 1 >= element.least:
-                    yield longer, bans.plus(*own)
+            for longer, bans in self._once(element, verb, so_far, times):
                 more = element.most is None or times + 1 < element.most
+                if times + 1 >= element.least:
+                    yield longer, bans.plus(*own).plus(inside if more else "")
                 if more and times + 1 >= element.least and isinstance(element, Group):
                     yield from self._left_later(element, (longer, bans))
                 if more:
-                    taken.append(((longer, bans.plus(element.until + following)), times + 1))
+                    again = bans.plus(element.until + following + inside, inside)
+                    taken.append(((longer, again), times + 1))
 
     def _left_later(self, group: Group, way: Way) -> Iterator[Way]:
         """The ways out of a group that has passed over rows before another round that it might have begun."""
         path, bans = way
         for place in range(_after(way), len(self.rows) - 1):
-            own = group.repeats == "followed_by" and self._has(place, group.steps[0].letters)
-            if group.repeats == "next" or own:
+            own = group.repeats == "followed_by" and self._has(place, group.begins)
+            if group.repeats == "next" or own or self._has(place, group.until):
                 return
             yield path, replace(bans, since=place + 1)
 
-    def _once(self, element: Element, verb: str, way: Way) -> Iterator[Way]:
+    def _once(self, element: Element, verb: str, way: Way, times: int) -> Iterator[Way]:
+        path, bans = way
         if isinstance(element, Group):
             first, *others = element.steps
-            yield from self._through((replace(first, verb=verb), *others), way)
+            yield from self._through((replace(first, verb=verb), *others), way, element.until)
             return
-        path, bans = way
-        for place in self._places(verb, element.letters, path, bans):
-            yield (*path, (element.name, place)), Bans()
+        for place in self._places(verb, element.begins, path, bans):
+            if isinstance(element, Either):
+                yield from self._chosen(element, path, place)
+            elif self._soon(element, path, place, times):
+                yield (*path, (element.name, place)), Bans()
+
+    def _chosen(self, either: Either, path: Path, place: int) -> Iterator[Way]:
+        """The ways through the alternatives that a row begins."""
+        for first, *others in either.alternatives:
+            if self._has(place, first.letters):
+                yield from self._through(others, ((*path, (first.name, place)), Bans()), either.until)
+
+    def _soon(self, step: Step, path: Path, place: int, times: int) -> bool:
+        free = step.gap is None or not path or (times == 0 and (step.optional or step.least == 0))
+        return free or self.rows[place].time - self.rows[path[-1][1]].time < (step.gap or 0)
 
     def _places(self, verb: str, letters: str, path: Path, bans: Bans) -> list[int]:
         after = _after((path, bans))
@@ -173,8 +224,10 @@ class Model:
         return bool(letters) and self.rows[place].letter in letters
 
     def _in_time(self, path: Path) -> bool:
-        took = self.rows[path[-1][1]].time - self.rows[path[0][1]].time
-        return self.within is None or took < self.within
+        times = [self.rows[place].time for _, place in path]
+        apart = max((later - earlier for earlier, later in pairwise(times)), default=0)
+        whole = self.within is None or times[-1] - times[0] < self.within
+        return whole and (self.between is None or apart < self.between)
 
 
 def _after(way: Way) -> int:
@@ -187,7 +240,7 @@ def _after(way: Way) -> int:
 
 def _own(element: Element, rest: Sequence[Element]) -> tuple[str, str, str]:
     """What a greedy step bans after it: between, as the next row taken, and right after it."""
-    if isinstance(element, Group) or not element.greedy:
+    if not isinstance(element, Step) or not element.greedy:
         return "", "", ""
     after = next((one for one in rest if one.verb != "not_followed_by"), None)
     passing = after is not None and (after.verb == "not_next" or after.optional or after.least == 0)

@@ -45,7 +45,9 @@ def cut(query: str, *, where: str) -> Cut | None:
         return None
     if len(places) > 1:
         reader.refuse(
-            reader.tokens[places[1]], "a second MATCH_RECOGNIZE in one query", "make a step of each"
+            reader.tokens[places[1]],
+            "a second MATCH_RECOGNIZE in one query",
+            "make a step of each, and unite them in a third",
         )
     withs = definitions(reader.tokens)
     at = reader.tokens[places[0]].at

@@ -162,7 +162,7 @@ final class Compiler(spec: Spec) {
     private def choice(
         alternatives: IndexedSeq[IndexedSeq[Element]], sink: State, proceed: Option[State],
         ignore: Option[Test]): State = {
-      val firsts = alternatives.map(sequence(_, sink, Some(own), after))
+      val firsts = alternatives.map(one => sequence(one, ownSink(one, sink), Some(own), after))
       def fork(): State = {
         val made = state(Kind.Normal, -1)
         firsts.foreach(made.proceed(_, always))
@@ -181,6 +181,10 @@ final class Compiler(spec: Spec) {
       }
       made
     }
+
+    /** A greedy end of one alternative must not hold back the others, so it gets a copy of the state after them. */
+    private def ownSink(alternative: IndexedSeq[Element], sink: State): State =
+      if (sink.edges.nonEmpty && endsGreedy(alternative)) copied(sink) else sink
 
     private def looping(sink: State): State = element.body match {
       case Group(inner) =>
@@ -297,6 +301,14 @@ final class Compiler(spec: Spec) {
   private def firsts(elements: IndexedSeq[Element]): Seq[Test] = {
     val optional = elements.takeWhile(_.optional).size
     elements.take(optional + 1).filterNot(_.negated).map(beginning)
+  }
+
+  private def endsGreedy(elements: IndexedSeq[Element]): Boolean = elements.lastOption.exists { last =>
+    last.greedy || (last.body match {
+      case Group(inner) => endsGreedy(inner)
+      case Either(alternatives) => alternatives.exists(endsGreedy)
+      case _: Leaf => false
+    })
   }
 
   private def any(tests: Seq[Test]): Test = if (tests.size == 1) tests.head else AnyOf(tests)
