@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
 from headrace.connectors.kafka.client import Client
+from headrace.errors import DeliveryError
 from tests.services.test_kafka_source import wait_until
 
 Topic = Callable[..., str]
@@ -19,7 +21,7 @@ Topic = Callable[..., str]
 def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_progress_noted_when_it_does(
     client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
 ) -> None:
-    source, sink = topic('{"v": 1}', "broken"), topic()
+    source, sink = topic('{"v": 1}', "broken"), "made-when-told"
     pipeline = Pipeline("quick")
     rows = pipeline.read(
         "tx", connect.kafka(servers=client.servers, topic=source, metadata={"offset": "o"}),
@@ -32,6 +34,11 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
     def arrived() -> list[tuple[str | None, dict[str, int]]]:
         return [(record.key, json.loads(str(record.value))) for record in client.consume(sink)]
 
+    with pytest.raises(
+        DeliveryError, match=rf"out: there is no topic `{sink}`\n  hint: .*; partitions=4 creates it"
+    ):
+        pipeline.start(real_time=True, every="10 seconds", checkpoint=tmp_path)
+    client.create(sink, partitions=1)
     with pipeline.start(real_time=True, every="10 seconds", checkpoint=tmp_path) as running:
         wait_until(lambda: arrived() == [("1", {"v": 1, "o": 0, "w": 2})], running)
         client.produce(source, [(None, '{"v": 0}'), (None, '{"v": 3}')])

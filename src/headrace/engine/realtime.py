@@ -17,7 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.connectors.base import Run
 from headrace.connectors.kafka import Kafka, properties, records
+from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.durations import Duration, microseconds
 from headrace.engine.checkpoints import checkpoint_of
 from headrace.engine.directory import PipelineDirectory
@@ -154,6 +156,8 @@ class RealTimeRunning(Running):
         _begin_short(spark)
         self._progress.listen(spark, REPORTED)
         try:
+            for sink in graph.sinks:
+                KafkaWriter(_kafka(sink)).prepare(Run(graph.name, sink.name, "", "append", ""))
             for query in self._queries:
                 self._begin(query, batch)
         except BaseException:

@@ -83,6 +83,19 @@ class Servers:
             if "TopicExistsException" not in str(error):
                 raise
 
+    def ensure_topic(self, options: Kafka) -> None:
+        """See that a sink's topic is there; made, where `partitions` asks for that.
+
+        Raises:
+            MissingTopicError: it isn't there.
+        """
+        if options.topic is None:
+            return
+        if options.partitions and options.topic not in self.topics():
+            settings = dict(options.topic_settings)
+            self.create(options.topic, options.partitions, options.replication, settings)  # type: ignore[arg-type]
+        self.partitions((options.topic,))
+
     def ensure_ledger(self, replication: int | None) -> None:
         """Create the ledger's topic, if this is the first sink of the cluster."""
         if LEDGER not in self.topics():

@@ -54,6 +54,12 @@ class KafkaWriter:
             self._entry = newest(spark, self._options, key_of(*self._owner))
         return self._entry.epochs.get(run.lineage, -1)
 
+    def prepare(self, run: Run) -> None:
+        """See that the topic is there, and no more: in real time Spark's own sink writes, and would wait for it in silence."""
+        self._run = run
+        with self._told("can't be written to"):
+            self._prepare_topics(_session(), ledger=False)
+
     def stage(self, epoch: int, frame: DataFrame) -> Counted:
         fields = records.fields_of(frame.schema.jsonValue())
         made = records.expressions(self._options, fields, where=self._running.sink)
@@ -89,23 +95,12 @@ class KafkaWriter:
             self._producer.close(_session()._jvm.java.time.Duration.ofSeconds(5))  # type: ignore[union-attr]
         self._producer = self._run = None
 
-    def _prepare_topics(self, spark: SparkSession) -> None:
+    def _prepare_topics(self, spark: SparkSession, *, ledger: bool = True) -> None:
         servers = Servers(spark, self._options)
         try:
-            servers.ensure_ledger(self._options.replication)
-            if (
-                self._options.topic
-                and self._options.partitions
-                and self._options.topic not in servers.topics()
-            ):
-                servers.create(
-                    self._options.topic,
-                    self._options.partitions,
-                    self._options.replication,
-                    dict(self._options.topic_settings),  # type: ignore[arg-type]
-                )
-            if self._options.topic:
-                servers.partitions((self._options.topic,))
+            if ledger:
+                servers.ensure_ledger(self._options.replication)
+            servers.ensure_topic(self._options)
         finally:
             servers.close()
 
