@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from headrace.cli.failures import WRONG, problems_in, show_cautions, show_proble
 from headrace.cli.options import AsJson, PipelineFiles
 from headrace.cli.output import show, show_json
 from headrace.errors import HeadraceError, Problem
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import MatchRules
 
 
 def check(
@@ -70,6 +73,7 @@ def _checked(file: Path) -> _Result:
     except HeadraceError as error:
         return _Result(file, problems_in(error))
     problems = tuple(problem for pipeline in pipelines for problem in loading.check(pipeline))
+    problems += tuple(problem for pipeline in pipelines for problem in _of_rules(pipeline.graph))
     if problems:
         return _Result(file, problems)
     cautions = tuple(caution for pipeline in pipelines for caution in cautions_of(pipeline.graph))
@@ -78,6 +82,18 @@ def _checked(file: Path) -> _Result:
         for p in pipelines
     )
     return _Result(file, (), cautions, tuple(said))
+
+
+def _of_rules(graph: Graph) -> Iterator[Problem]:
+    """What is wrong with rules in files: a run would begin with that. Tables of databases aren't asked."""
+    for node in graph.of(MatchRules):
+        if isinstance(node.table, str):
+            from headrace.engine.rule_listing import rules_drawn
+
+            try:
+                yield from rules_drawn(graph, node)[1]
+            except HeadraceError as error:
+                yield from problems_in(error)
 
 
 def _count(number: int, what: str) -> str:

@@ -157,7 +157,7 @@ def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
     for promise in explanation.promises:
         weak = promise.guarantee == explanation.guarantee != "exactly_once"
         indent = 2 + name_width + 15
-        said = f"{promise.because}{' (weakest link)' if weak else ''}"
+        said = f"{promise.because}{f' (weakest link); better: {promise.better}' if weak else ''}"
         lines = textwrap.wrap(said, max(width - indent, 30))
         head = (
             (f"  {promise.sink:<{name_width}}", "name"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import get_args
 
+from headrace.connectors import registry
 from headrace.connectors.base import Guarantee
 from headrace.errors import OptionError, PlanError, Problem, did_you_mean
 from headrace.plan.graph import Graph
@@ -20,6 +22,8 @@ class Promise:
     sink: str
     guarantee: Guarantee
     because: str
+    better: str = ""
+    """What would give more; empty where nothing could."""
 
 
 def promises(graph: Graph) -> list[Promise]:
@@ -46,9 +50,9 @@ def require(graph: Graph, wanted: Guarantee | None) -> None:
         raise PlanError(
             [
                 Problem(
-                    f"`{promise.sink}`",
+                    graph.where(graph[promise.sink]),
                     f"{wanted} was asked for, and {promise.because}",
-                    f"ask for {promise.guarantee}",
+                    f"{promise.better}; or ask for {promise.guarantee}",
                 )
                 for promise in weak
             ]
@@ -62,12 +66,23 @@ def _promise(graph: Graph, sink: Sink) -> Promise:
             because = (
                 f"the source `{source.name}` ({source.connector.kind}) can't be read again after a crash"
             )
-            return Promise(sink.name, "at_most_once", because)
+            return Promise(
+                sink.name, "at_most_once", because, "bring its rows into Kafka or files, and read those"
+            )
         if isinstance(source, FrameSource):
             because = f"`{source.name}` is a DataFrame whose sources are unknown"
-            return Promise(sink.name, "at_least_once", because)
+            return Promise(sink.name, "at_least_once", because, "read them with a connector instead")
     best = sink.connector.delivers
     because = f"the sink's connector ({sink.connector.kind}) delivers {best.replace('_', ' ')}"
     assumed = [source.connector.assumes for source in sources if isinstance(source, Source)]
     because += "".join(f", provided that {assumption}" for assumption in dict.fromkeys(assumed) if assumption)
-    return Promise(sink.name, best, because)
+    better = "" if best == "exactly_once" else f"write to {_exact()}, which deliver exactly once"
+    return Promise(sink.name, best, because, better)
+
+
+@cache
+def _exact() -> str:
+    """The sinks of Headrace's own that deliver exactly once and outlive the process."""
+    found = [kind for kind in registry.ours() if registry.connector(kind).delivers == "exactly_once"]
+    *most, last = sorted(kind for kind in found if kind != "memory")
+    return f"{', '.join(most)} or {last}"

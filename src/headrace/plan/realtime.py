@@ -111,7 +111,8 @@ def _window(graph: Graph, node: Node) -> Said:
         yield from _arrival(graph, node)
 
 
-def _match(graph: Graph, node: Node) -> Said:
+def _kept(graph: Graph, node: Node) -> Said:
+    """A step in the order of arrival, whose other outputs would have nowhere to go."""
     for output, rows in (("late", "late rows"), ("timeouts", "timeouts")):
         if output in node.outputs and not graph.consumers[Ref(node.name, output)]:
             yield f"{rows} that no sink takes are kept in files; write .{output} to a Kafka topic", ""
@@ -120,7 +121,7 @@ def _match(graph: Graph, node: Node) -> Said:
 
 def _match_rules(graph: Graph, node: Node) -> Said:
     yield "rules are read where a micro-batch begins, and a real-time batch has no end", ""
-    yield from _match(graph, node)
+    yield from _kept(graph, node)
 
 
 def _arrival(graph: Graph, node: Node) -> Said:
@@ -188,10 +189,10 @@ _SAID: dict[type[Node], Callable[[Graph, Node], Said]] = {
     EventTime: _event_time,
     ClockTime: _clock_time,
     WindowAggregate: _window,
-    Distinct: _arrival,
-    Match: _match,
+    Distinct: _kept,
+    Match: _kept,
     MatchRules: _match_rules,
-    RowPattern: _match,
+    RowPattern: _kept,
     Aggregate: _nothing,
     Sql: _sql,
     Sink: _sink,

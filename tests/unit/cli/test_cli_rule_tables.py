@@ -152,3 +152,14 @@ def test_a_rule_is_found_in_whichever_table_has_it(call: Call, write: Callable[[
     assert call("draw", "both.yaml", "--rule", "rise").returncode == 0
     assert ">alerts: rise, version 4<" in Path("both.svg").read_text()
     assert "others.yaml has no rule `ris`" in call("draw", "both.yaml", "--rule", "ris").stderr
+
+
+def test_check_tells_what_is_wrong_with_rules_in_a_file(
+    call: Call, write: Callable[[str, str], Path]
+) -> None:
+    done = call("check", "fraud.yaml")
+    assert done.returncode == 2
+    assert ENDLESS in done.stderr
+    assert "rule `typo`: unknown key `witin`" in done.stderr
+    write("rules.yaml", "rise: {steps: [{small: amount < 1}], within: 1 minute}")
+    assert call("check", "fraud.yaml").returncode == 0

@@ -55,6 +55,15 @@ def test_rejects_and_late_rows_need_a_place_in_kafka() -> None:
     assert "late rows that no sink takes are kept in files; write .late to a Kafka topic" in said
 
 
+def test_late_rows_of_a_step_that_removes_duplicates_are_not_dropped_in_silence() -> None:
+    pipeline, rows = stream(kafka(), on_error="skip")
+    once = rows.event_time("ts").distinct("once", on=["k"], within="1 minute")
+    once.write("out", kafka("out"))
+    assert "`once`: real-time mode can't take it: late rows that no sink takes are kept in files" in refusals(
+        pipeline
+    )
+
+
 def test_a_step_after_one_with_state_and_exactly_once_are_refused() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     totals = (

@@ -115,7 +115,8 @@ Delivery   at least once from end to end
   totals_table  exactly once   the sink's connector (log) delivers exactly once
   late_rows     exactly once   the sink's connector (log) delivers exactly once
   bad           exactly once   the sink's connector (log) delivers exactly once
-  alerts        at least once  the sink's connector (screen) delivers at least once (weakest link)
+  alerts        at least once  the sink's connector (screen) delivers at least once (weakest link); better:
+                               write to files, kafka, mysql, postgres or sqlite, which deliver exactly once
   abroad        exactly once   the sink's connector (log) delivers exactly once
 
 Real time   what blocks it

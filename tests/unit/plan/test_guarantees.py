@@ -1,0 +1,27 @@
+"""What a pipeline can promise, why it isn't more, and what would be."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace import Pipeline, connect
+from headrace.errors import PlanError
+from headrace.plan.guarantees import promises, require
+
+
+def test_more_than_can_be_had_is_refused_with_the_place_and_what_would_do() -> None:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("tx", connect.files(path="in/"), format="json", schema="v int")
+    rows.write("shown", connect.console())
+    rows.write("kept", connect.files(path="out/", format="json"))
+    graph = pipeline.check()
+    with pytest.raises(PlanError) as told:
+        require(graph, "exactly_once")
+    [problem] = told.value.problems
+    assert problem.where.startswith("test_guarantees.py:")
+    assert "`shown`" in problem.where
+    assert problem.what.endswith("(console) delivers at least once")
+    assert problem.hint == (
+        "write to files, kafka, mysql, postgres or sqlite, which deliver exactly once; or ask for at_least_once"
+    )
+    assert [promise.better for promise in promises(graph)][1] == ""
