@@ -23,7 +23,8 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"OffsetOutOfRange|Some data may have been lost|offsets? .{0,80}(?:changed|out of range|has been aged out)",
         "records of Kafka at {servers} were gone before they were read",
-        'retention removed them, or the topic was made anew; on_data_loss="continue" goes on with those that are there',
+        "retention removed them, the topic was made anew, or `start` names an offset that it doesn't have; "
+        'on_data_loss="continue" goes on with those that are there',
     ),
     (
         r"UnknownTopicOrPartitionException: ?(.*)",
