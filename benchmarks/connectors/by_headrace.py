@@ -38,17 +38,22 @@ def to_kafka(given: Setting) -> Outcome:
 
 def to_postgres(given: Setting) -> Outcome:
     """Every event upserted by key, exactly once."""
+    return _to_postgres(given, key=("k", "ts"))
+
+
+def to_postgres_appended(given: Setting) -> Outcome:
+    """Every event appended to a table without a key, exactly once."""
+    return _to_postgres(given, key=())
+
+
+def _to_postgres(given: Setting, key: tuple[str, ...]) -> Outcome:
     import psycopg
 
     with psycopg.connect(given.database, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS by_headrace")
     pipeline, events = _read(given)
-    return _run(
-        given,
-        pipeline,
-        events,
-        connect.postgres(url=given.database, table="by_headrace", key=["k", "ts"]),
-    )
+    sink = connect.postgres(url=given.database, table="by_headrace", key=key)
+    return _run(given, pipeline, events, sink)
 
 
 def _tumbling(given: Setting, late_rows: Literal["divert", "count"]) -> Outcome:

@@ -59,6 +59,7 @@ CASES = (
             Side("Spark's JDBC, append, no key", by_hand.by_jdbc),
             Side("Spark's JDBC, append, key indexed", by_hand.by_jdbc_indexed, aim=2.0),
             Side(HEADRACE, by_headrace.to_postgres),
+            Side("Headrace, no key", by_headrace.to_postgres_appended),
         ),
         database=True,
     ),

@@ -57,9 +57,9 @@ def test_both_ways_from_kafka_to_kafka_write_the_same_records(spark, given, brok
 
 
 def test_upserts_reach_postgres_one_by_one_and_by_headrace(spark, given, servers):
-    _, sides = sides_on_spark("postgres")
+    case, _ = sides_on_spark("postgres")
     server = servers("postgres")
-    for side in (sides[0], sides[-1]):
+    for side in (case.side("row by row"), case.side("Headrace")):
         connectors.measure(replace(side, share=1), replace(given, database=server.url))
     tables = [
         server.sql(f"SELECT k, v, ts, note FROM {name} ORDER BY k, ts")

@@ -30,6 +30,7 @@ _LEAST = 10_000
 _SHARE = 4
 """A statement reads all of the staging table: it waits for a quarter of what was taken, so that there are few of them."""
 _MOST_AGAIN = 10_000
+"""More rows of keys that come more than once aren't worth telling apart."""
 _TRIED = "_headrace_tried"
 
 
@@ -110,10 +111,8 @@ class Ahead:
             if sum(chunk.size for chunk in self._waiting) >= max(least, held // _SHARE):
                 self._begin()
                 self._take()
-        except InVain:
-            self.abandon()
         except Exception as error:
-            if self.dialect.told(error) is None:
+            if not isinstance(error, InVain) and self.dialect.told(error) is None:
                 raise
             self.novelty.seen(new=False)
             self.abandon()
@@ -133,12 +132,10 @@ class Ahead:
                 if self._taken:
                     self.novelty.seen(new=True)
                 return True
-        except InVain:
-            pass
         except Exception as error:
-            if not self._overlapping.refused(error):
+            if not isinstance(error, InVain) and not self._overlapping.refused(error):
                 raise
-            self.novelty.seen(new=False)
+        self.novelty.seen(new=False)
         self.undo()
         return False
 
@@ -187,9 +184,6 @@ class Ahead:
             self._tried = True
         again = self._come_again()
         self._again.update(again)
-        if len(self._again) > _MOST_AGAIN:
-            self.novelty.seen(new=False)
-            raise InVain
         rows = staged(self.dialect, self.stage, [chunk.number for chunk in self._waiting])
         if again:
             rows += f" AND {SEQUENCE} NOT IN (VALUES {_listed(self._waiting, again)})"
@@ -232,14 +226,20 @@ def register(stage: str) -> str:
 
 
 def _listed(chunks: list[Chunk], hashes: set[int]) -> str:
-    """The numbers of the rows whose key has one of these hashes."""
+    """The numbers of the rows whose key has one of these hashes.
+
+    Raises:
+        InVain: they are many.
+    """
     import pyarrow
     from pyarrow import compute
 
     wanted = pyarrow.array(hashes, pyarrow.int64())
-    numbers = (
+    numbers = [
         chunk.first + place
         for chunk in chunks
         for place in compute.indices_nonzero(compute.is_in(chunk.keys, value_set=wanted)).to_pylist()
-    )
+    ]
+    if len(numbers) > _MOST_AGAIN:
+        raise InVain
     return ", ".join(f"({number})" for number in numbers)

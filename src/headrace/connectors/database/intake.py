@@ -1,7 +1,7 @@
 """How the staged rows of an epoch come into the table, inside the transaction that commits them.
 
-A server adds rows of new keys faster than it looks up each key first. Most streams bring new keys epoch after epoch
-(events, windows that fire once) or old ones (running totals), so the faster way is tried where it worked the last time.
+This way takes any rows. Those whose keys are new are added faster, and earlier (`ahead.py`): most streams bring new keys epoch
+after epoch (events, windows that fire once) or old ones (running totals), so that is tried where it worked the last time.
 """
 
 from __future__ import annotations
@@ -9,32 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.connectors.database.dialect import Database, Dialect, append, some_null
-from headrace.connectors.database.tables import RETRACTION, Table
+from headrace.connectors.database.tables import Table
 
 _LONGEST_PAUSE = 64
-_TRIED = "_headrace_tried"
 
 
 @dataclass(frozen=True)
 class Contents:
-    """How many rows are staged, and how many of them need more than an insert."""
+    """How many rows are staged, and how many of them have a null in their key."""
 
     rows: int
     null_keys: int
-    retractions: int
 
     @classmethod
     def of(cls, dialect: Dialect, database: Database, table: Table, staged: str) -> Contents:
         """Count the rows of a query."""
         nulls = some_null(dialect, table.key) or "false"
-        retraction = f"s.{RETRACTION}" if table.retracts else "false"
-        counted = ", ".join(f"count(CASE WHEN {this} THEN 1 END)" for this in ("true", nulls, retraction))
+        counted = ", ".join(f"count(CASE WHEN {this} THEN 1 END)" for this in ("true", nulls))
         return cls(*map(int, database.rows(f"SELECT {counted} FROM ({staged}) s")[0]))
 
 
 @dataclass
 class Novelty:
-    """Whether the keys of the next epoch are likely to be new: a wrong guess costs the server the sort of an epoch.
+    """Whether the keys of the next epoch are likely to be new: a wrong guess costs the server what it has added by then.
 
     After each guess in a row that was wrong twice as many epochs pass before the next one.
 
