@@ -104,10 +104,11 @@ class Servers:
     def commit(self, group: str, position: Mapping[str, Mapping[str, int]]) -> None:
         """Note a group's offsets, without waiting: they are for people to look at."""
         offsets = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
+        # Once for all partitions: py4j looks for each part of a name in all jars.
+        place, noted = self._java.common.TopicPartition, self._java.clients.consumer.OffsetAndMetadata
         for topic, parts in position.items():
             for partition, offset in parts.items():
-                place = self._java.common.TopicPartition(topic, int(partition))
-                offsets[place] = self._java.clients.consumer.OffsetAndMetadata(int(offset))
+                offsets[place(topic, int(partition))] = noted(int(offset))
         if len(offsets):
             self._pending = self._admin.alterConsumerGroupOffsets(group, offsets).all()
 
