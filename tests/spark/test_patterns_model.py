@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ REPEATS = {"next": "consecutive", "followed_by": "relaxed", "followed_by_any": "
 
 TIMES = [(1, 1), (1, 1), (2, 2), (1, 3), (0, 2), (1, None), (2, None)]
 VERBS = st.sampled_from(["next", "followed_by", "followed_by_any"])
+Whole = TypeVar("Whole", Group, Either)
 
 
 @st.composite
@@ -89,24 +91,38 @@ def gaps(least: int, most: int | None, repeats: str) -> st.SearchStrategy[int | 
 
 
 @st.composite
-def groups(draw: st.DrawFn, at: int, before: ModelElement | None) -> Group:
-    """A single row and one or two steps after it, as one."""
-    first = Step(f"g{at}0", "next", draw(st.sampled_from(["a", "b", "ab"])))
-    inner = [first]
-    for i in range(1, draw(st.integers(2, 3))):
-        inner.append(draw(inner_steps(f"g{at}{i}", first)))
-    least, most = draw(st.sampled_from([(1, 1), (2, 2), (1, 2), (1, None), (0, None)]))
+def repeated(
+    draw: st.DrawFn,
+    kind: Callable[..., Whole],
+    name: str,
+    parts: tuple[Any, ...],
+    before: ModelElement | None,
+    sizes: list[tuple[int, int | None]],
+) -> Whole:
+    """Several steps as one, which may come more than once or be left out."""
+    least, most = draw(st.sampled_from(sizes))
     must = must_come(before)
-    return Group(
-        f"g{at}",
+    return kind(
+        name,
         draw(VERBS) if before else "next",
-        tuple(inner),
+        parts,
         max(least, 1) if must else least,
         most,
         not must and draw(st.integers(0, 3)) == 0,
         draw(VERBS),
         until="x" if most is None and draw(st.booleans()) else "",
     )
+
+
+@st.composite
+def groups(draw: st.DrawFn, at: int, before: ModelElement | None) -> Group:
+    """A single row and one or two steps after it, as one."""
+    first = Step(f"g{at}0", "next", draw(st.sampled_from(["a", "b", "ab"])))
+    inner = [first]
+    for i in range(1, draw(st.integers(2, 3))):
+        inner.append(draw(inner_steps(f"g{at}{i}", first)))
+    sizes = [(1, 1), (2, 2), (1, 2), (1, None), (0, None)]
+    return draw(repeated(Group, f"g{at}", tuple(inner), before, sizes))
 
 
 @st.composite
@@ -123,18 +139,8 @@ def eithers(draw: st.DrawFn, at: int, before: ModelElement | None) -> Either:
         first = Step(f"{way}{at}0", "next", draw(st.sampled_from(["a", "b", "bc"])))
         more = draw(st.lists(inner_steps(f"{way}{at}1", first), max_size=1))
         ways.append((first, *more))
-    least, most = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (1, 2), (1, None), (0, None)]))
-    must = must_come(before)
-    return Either(
-        f"e{at}",
-        draw(VERBS) if before else "next",
-        tuple(ways),
-        max(least, 1) if must else least,
-        most,
-        not must and draw(st.integers(0, 3)) == 0,
-        draw(VERBS),
-        until="x" if most is None and draw(st.booleans()) else "",
-    )
+    sizes = [(1, 1), (1, 1), (2, 2), (1, 2), (1, None), (0, None)]
+    return draw(repeated(Either, f"e{at}", tuple(ways), before, sizes))
 
 
 ROWS = st.lists(
