@@ -21,6 +21,7 @@ An error says where, then what was expected and what came, then the next thing t
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -121,6 +122,16 @@ class FencedError(DeliveryError):
 
 class TranscriptError(HeadraceError):
     """A test script can't be run."""
+
+
+def without_passwords(text: str) -> str:
+    """A text that may hold an address, without the password in it.
+
+    >>> without_passwords("postgresql://ada:secret@db/shop"), without_passwords("host=db password='a b'")
+    ('postgresql://ada:***@db/shop', 'host=db password=***')
+    """
+    hidden = re.sub(r"(://[^:/@\s]*):[^@/\s]+@", r"\1:***@", text)
+    return re.sub(r"(password\s*=\s*)('[^']*'|[^\s&']+)", r"\1***", hidden)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

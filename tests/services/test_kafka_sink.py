@@ -49,6 +49,8 @@ def test_records_are_json_keyed_by_their_columns_and_every_key_has_one_partition
     assert set(json.loads(first.value or "")) == {"card", "amount", "at"}  # a header isn't in the value too
     assert first.headers == {"trace": "t1"}
     assert all(len({r.partition for r in records if r.key == key}) == 1 for key in {r.key for r in records})
+    client.produce(name, [(f"c{n}", "typed") for n in range(4)])  # from a terminal to the same partition
+    assert len({(record.key, record.partition) for record in client.consume(name)}) == 4
     two = connect.kafka(servers=client.servers, topic=name, key=["card", "amount"], value="amount")
     deliver(two, run("keyed"), 1, frame.limit(1).selectExpr("'x' as card", "1 as amount"))
     assert [r.value for r in client.consume(name) if r.key == '{"card":"x","amount":1}'] == ['{"amount":1}']
@@ -73,6 +75,48 @@ def test_without_a_key_partitions_take_turns_also_over_epochs_and_a_column_can_n
     ]
 
 
+def test_values_are_spelled_as_the_format_says_and_lose_nothing(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    name = topic()
+    frame = spark.sql(
+        "select 'a;\"b' s, timestamp_ntz '1900-01-01 00:00:00.000001' t, cast(null as string) n,"
+        " named_struct('start', timestamp '2026-01-01', 'end', timestamp '1969-01-01 00:00:00.000001') window"
+    )
+    lines = {"csv": {"delimiter": ";", "null_text": "-"}}
+    deliver(connect.kafka(servers=client.servers, topic=name, format=lines), run("csv"), 0, frame)
+    deliver(connect.kafka(servers=client.servers, topic=name, key="t"), run("json"), 0, frame.drop("window"))
+    first, second = client.consume(name)
+    assert first.value == (
+        '"a;""b";1900-01-01T00:00:00.000001;-;2026-01-01T00:00:00.000000Z;1969-01-01T00:00:00.000001Z'
+    )
+    assert second.value == '{"s":"a;\\"b","t":"1900-01-01T00:00:00.000001","n":null}'
+    assert second.key == "1900-01-01T00:00:00.000001"
+
+
+def test_rows_that_kafka_does_not_take_are_told(spark: SparkSession, client: Client, topic: Topic) -> None:
+    name = topic()
+
+    def refused(frame: DataFrame, **options: Any) -> str:
+        with pytest.raises(DeliveryError) as caught:
+            deliver(connect.kafka(servers=client.servers, timeout="1 second", **options), run("no"), 0, frame)
+        return str(caught.value)
+
+    large = refused(spark.sql("select repeat('x', 2000000) v"), topic=name)
+    assert large.startswith(f"no: a row is too large for Kafka at {client.servers}: The message is 2000")
+    assert "hint: settings={'max.request.size': ...}" in large
+    far = refused(spark.sql("select 7 p"), topic=name, partition_column="p")
+    assert f"tells of no such topic or partition: Partition 7 of topic {name} with partition count 1" in far
+    assert "can't take epoch 0: Topic cannot be null" in refused(
+        spark.sql("select cast(null as string) t, 1 v"), topic_column="t"
+    )
+    assert "Invalid topics: [7 8]" in refused(spark.sql("select '7 8' t, 1 v"), topic_column="t")
+    wrong = refused(spark.sql("select 1 v"), topic=name, settings={"linger.ms": "soon"})
+    assert wrong.startswith(
+        "no: Kafka's client refuses its settings: Invalid value soon for configuration linger.ms"
+    )
+
+
 @pytest.fixture
 def far(spark: SparkSession, client: Client) -> Iterator[Callable[[DataFrame, str], int]]:
     """Sends a frame as on a cluster, where tasks have no way to the driver's producer; it returns how many it sent."""
@@ -85,7 +129,7 @@ def far(spark: SparkSession, client: Client) -> Iterator[Callable[[DataFrame, st
         writer.open(run(name))
         fields = records.fields_of(frame.schema.jsonValue())
         made = records.expressions(
-            connect.kafka(servers="s", topic=name, key="k", headers=["h"]), fields, where="far"
+            connect.kafka(servers="s:1", topic=name, key="k", headers=["h"]), fields, where="far"
         )
         writer._producer.beginTransaction()
         outlet = spark._jvm.org.apache.spark.sql.headrace.kafka.Outlet  # type: ignore[union-attr]

@@ -65,6 +65,11 @@ def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
 
     assert read(spark, source(topics=[one, two])) == [("many-1-0", 0, "a"), ("many-2-0", 0, "b")]
     assert values(spark, source(pattern="many-.*")) == ["a", "b"]
+    assert values(spark, source(pattern="many-.", start={"offsets": {two: {0: 1}}})) == ["a"]
+    with pytest.raises(
+        OptionError, match="kafka: pattern: expected an expression of Java's, got an error: Unclosed"
+    ):
+        source(pattern="many-(").reader().stream(spark, CONTEXT)
     assert values(spark, source(assign={parted: [0, 2]})) == ["p0", "p2"]
     given = {"offsets": {0: 1}}  # the others are filled in
     assert values(spark, source(topic=parted, start=given)) == ["p1", "p2"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -33,14 +33,17 @@ def new(
         Path,
         typer.Argument(metavar="NAME", help="The project's directory; its last part names the pipeline."),
     ],
-    template: Annotated[Template, typer.Option(help="What to begin with.")] = "word_count",
+    template: Annotated[
+        Template | None,
+        typer.Option(help="What to begin with; the one that NAME names, or word_count, if not said."),
+    ] = None,
 ) -> None:
     """Make a project from a template: a pipeline in Python and in YAML, data, a test, a README. All of it runs.
 
     For example:
 
     - `headrace new fraud --template card_fraud && cd fraud && headrace run pipeline.py --finish`
-    - `headrace new my-sink --template connector`: a sink of your own, and the tests that kill it
+    - `headrace new connector`: a sink of your own, and the tests that kill it
     """
     if not _NAME.fullmatch(name.name):
         raise OptionError(
@@ -50,7 +53,8 @@ def new(
         )
     if name.exists() and (not name.is_dir() or any(name.iterdir())):
         raise OptionError("it exists and is not empty", where=str(name), hint="choose another name")
-    _copy(TEMPLATES / template, name)
+    namesake = name.name if name.name in get_args(Template) else "word_count"
+    _copy(TEMPLATES / (template or namesake), name)
     _tell(name)
 
 

@@ -45,7 +45,7 @@ def _names(given: Any) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Sequence) else (None,)
     if not all(isinstance(name, str) and name for name in names):
         raise ValueError("expected a list of column names")
-    return names
+    return tuple(dict.fromkeys(names))
 
 
 def _rows(given: Any) -> tuple[Mapping[str, Any], ...]:

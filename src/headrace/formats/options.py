@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from headrace.errors import Problem, did_you_mean
+from headrace.errors import Problem, did_you_mean, without_passwords
 
 
 def option_problems(
@@ -30,7 +30,11 @@ def _problem(model: type[BaseModel], fault: dict[str, Any], where: str) -> Probl
     message = fault["msg"].removeprefix("Value error, ")
     if not option:  # options that don't go together: to print all of them would bury it, and show passwords
         return Problem(where, _lower(message))
-    return Problem(f"{where}: {option}", f"{_lower(message)}, got {got!r}", _described(model, option))
+    return Problem(
+        f"{where}: {option}",
+        f"{_lower(message)}, got {without_passwords(repr(got))}",
+        _described(model, option),
+    )
 
 
 def _described(model: type[BaseModel], option: str) -> str:

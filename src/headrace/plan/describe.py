@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from headrace.connectors.base import Connector
 from headrace.durations import text
+from headrace.errors import without_passwords
 from headrace.formats import Format
 from headrace.formats.schemas import Schema
 from headrace.plan.graph import Graph
@@ -40,7 +41,6 @@ from headrace.plan.phrases import emission_phrases, window_phrase
 
 _CLOCKS = {"ingestion": "the batch that read the row", "processing": "the step that uses it"}
 _SECRET = re.compile(r"password|passwd|secret|token|credential|api_?key", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(://[^:/@\s]*):[^@/\s]+@")
 
 
 def facts_of(graph: Graph, node: Node) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def _masked(name: str, value: object) -> str:
         return "***"
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
-    return _CREDENTIALS.sub(r"\1:***@", str(value))
+    return without_passwords(str(value))
 
 
 def _kept(graph: Graph, node: Node) -> list[str]:

@@ -59,7 +59,8 @@ def test_values_of_every_type(spark: SparkSession, server: Server, table: str, r
     frame = spark.sql(
         r"select 'tab\t line\n\r back\\ quote\' \\N ö 😀' s, '' e, bigint('-9223372036854775808') l, tinyint(-20) b, true t, 1.5D d,"
         " 12.50BD n, binary('raw') r, date '2026-01-02' day, timestamp '2026-01-02 03:04:05.000006' ts,"
-        " array(1, null) a, named_struct('f', 'g\"\\\\') st, interval '1' day i, cast(null as string) nothing"
+        " array(1, null) a, named_struct('f', 'g\"\\\\', 'at', timestamp '1969-01-02 03:04:05.000006', 'no', null) st,"
+        " interval '1' day i, cast(null as string) nothing"
     )
     deliver(sink(server, table), run(), 0, frame)
     [row] = content(server, table)
@@ -70,7 +71,8 @@ def test_values_of_every_type(spark: SparkSession, server: Server, table: str, r
         *("tab\t line\n\r back\\ quote' \\N ö 😀", "", -(2**63), -20, True, 1.5, Decimal("12.50"), b"raw"),
         *(date(2026, 1, 2), moment),
     ]
-    assert told[10:] == [[1, None], {"f": 'g"\\'}, "INTERVAL '1' DAY", None]
+    struct = {"f": 'g"\\', "at": "1969-01-02T03:04:05.000006Z", "no": None}
+    assert told[10:] == [[1, None], struct, "INTERVAL '1' DAY", None]
 
 
 @pytest.mark.parametrize("mode", ["append", "update"])

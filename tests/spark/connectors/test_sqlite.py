@@ -49,18 +49,44 @@ def test_rows_are_appended_once(spark: SparkSession, run: MakeRun, tmp_path: Pat
 def test_values_of_every_type(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     frame = spark.sql(
         "select 'x' s, 1L l, cast(2 as tinyint) b, true t, 1.5D d, 12.50BD n, binary('raw') r, date '2026-01-02' day,"
-        " timestamp '2026-01-02 03:04:05.000006' ts, array(1, null) a, map('k', 1) m, named_struct('f', 'g') st,"
-        " interval '1' day i, cast(null as string) nothing"
+        " timestamp '2026-01-02 03:04:05.000006' ts, timestamp_ntz '1900-01-02 03:04:05.000006' local, array(1, null) a,"
+        " map('k', 1) m, named_struct('f', timestamp '2026-01-02 03:04:05.000006', 'g', null) st, interval '1' day i,"
+        " cast(null as string) nothing"
     )
     deliver(connect.sqlite(path=tmp_path / "x.db", table="t"), run(), 0, frame)
     [row] = query(tmp_path / "x.db", "SELECT * FROM t")
     assert row == (
         *("x", 1, 2, 1, 1.5, 12.5, b"raw", "2026-01-02", "2026-01-02T03:04:05.000006Z"),
-        *("[1,null]", '{"k":1}', '{"f":"g"}', "INTERVAL '1' DAY", None),
+        *(
+            "1900-01-02T03:04:05.000006",
+            "[1,null]",
+            '{"k":1}',
+            '{"f":"2026-01-02T03:04:05.000006Z","g":null}',
+        ),
+        *("INTERVAL '1' DAY", None),
     )
     declared = query(tmp_path / "x.db", "SELECT name, type FROM pragma_table_info('t')")
     assert dict(declared)["n"] == "NUMERIC"
     assert dict(declared)["ts"] == "TEXT"
+
+
+def test_decimal_that_would_be_rounded_is_refused(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
+    out = connect.sqlite(path=tmp_path / "x.db", table="t")
+    kept = "values (12345678901234567.00BD), (0.10BD), (-1234567.12345678BD), (null) as t(n)"
+    deliver(out, run(), 0, spark.sql(f"select cast(n as decimal(38, 10)) n from {kept}").coalesce(1))
+    assert query(tmp_path / "x.db", "SELECT n FROM t") == [
+        (12345678901234567,),
+        (0.1,),
+        (-1234567.12345678,),
+        (None,),
+    ]
+    with pytest.raises(
+        DeliveryError,
+        match=r"out: SQLite would round 1234567890\.1234567890 in `n`: it keeps 15 digits of a fraction\n"
+        r"  hint: in a select, cast\(n as string\) keeps all digits",
+    ):
+        deliver(out, run(), 1, spark.sql("select cast(1234567890.123456789BD as decimal(38, 10)) n"))
+    assert len(query(tmp_path / "x.db", "SELECT n FROM t")) == 4
 
 
 @pytest.mark.parametrize("mode", ["append", "update"])

@@ -51,5 +51,12 @@ def test_a_name_that_no_pipeline_can_have_is_refused(call: Call) -> None:
     assert "expected a name of letters, digits, _ and -, got '9lives'" in done.stderr
 
 
+def test_a_name_that_is_a_templates_takes_that_template(call: Call, here: Path) -> None:
+    assert call("new", "connector").stdout.startswith("made connector/\n  connector.py   the connector\n")
+    assert here.joinpath("connector", "connector.py").exists()
+    assert call("new", "at/connector", "--template", "blank").returncode == 0
+    assert not here.joinpath("at", "connector", "connector.py").exists()
+
+
 def test_every_template_can_be_chosen() -> None:
     assert sorted(get_args(Template)) == sorted(path.name for path in TEMPLATES.iterdir())

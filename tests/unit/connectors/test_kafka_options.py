@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,6 +55,7 @@ def kafka(**options: Any) -> connect.kafka:
         ({"settings": "a=b"}, "kafka: settings: expected names with values, such as {client.id: fraud}"),
         ({"format": "parquet"}, "kafka: format: parquet is a format of files: take json, csv, text or raw"),
         ({"retractions": "tombstones"}, "kafka: a record without value says nothing without a key: say key"),
+        ({"servers": "h:9092,g"}, "kafka: servers: expected host:port, several with commas, got 'h:9092,g'"),
     ],
 )
 def test_wrong_options_are_told(options: dict[str, Any], said: str) -> None:
@@ -109,7 +111,10 @@ def test_reading_is_for_throughput_and_of_committed_records_if_nothing_else_is_s
     assert quick["kafka.retry.backoff.ms"] == "10"
     assert (quick["failOnDataLoss"], quick["kafka.isolation.level"]) == ("false", "read_uncommitted")
     assert properties.subscription(kafka(topic=None, assign={"a": [1, 0]})) == {"assign": '{"a": [0, 1]}'}
-    assert properties.subscription(kafka(topic=None, topics=["a", "b"])) == {"subscribe": "a,b"}
+    assert properties.subscription(kafka(topic=None, topics=["a", "b", "a"])) == {"subscribe": "a,b"}
+    every = properties.subscription(kafka(topic=None, pattern=".*"))["subscribePattern"]
+    names = ("a", "_headrace_ledger", "_headrace_ledgers")
+    assert [name for name in names if re.fullmatch(every, name)] == ["a", "_headrace_ledgers"]
 
 
 def test_tls_and_login_reach_the_client_and_no_one_else(tmp_path: Path) -> None:
@@ -168,6 +173,15 @@ def test_a_sink_that_cannot_be_written_is_refused_before_anything_runs(
         pipeline.check()
 
 
+def test_a_source_names_what_it_reads() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", kafka(topic=None, topic_column="to"), format="text").write("out", connect.memory())
+    with pytest.raises(
+        PlanError, match=r"topic_column is for sinks\n  hint: name what is read: topic, topics"
+    ):
+        pipeline.check()
+
+
 def test_a_topic_takes_no_complete_results() -> None:
     assert kafka().refuses("complete").startswith("a topic can't be replaced as a whole: take mode update")
     assert kafka().refuses("append") == kafka().refuses("update") == ""
@@ -178,7 +192,7 @@ def test_columns_become_bytes_by_their_type() -> None:
     fields = fields_of({"fields": [{"name": name, "type": kind} for name, kind in kinds]})
     made = expressions(kafka(key="at", headers=["b"]), fields, where="out")
     assert made[0] == "'t'"
-    assert made[2].startswith('cast(date_format(`at`, "')
+    assert made[2].startswith("cast(date_format(`at`, 'yyyy")
     assert made[4] == "array(struct('b' as key, `b` as value))"
     with pytest.raises(DeliveryError) as caught:
         expressions(kafka(format="raw"), fields, where="out")
@@ -199,8 +213,8 @@ def test_the_ledger_remembers_the_last_epoch_of_the_newest_checkpoints() -> None
     ("failure", "said"),
     [
         (
-            "org.apache.kafka.common.errors.TimeoutException: Topic t not present",
-            "no Kafka server answers at h:1: Topic t",
+            "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment",
+            "no Kafka server answers at h:1: Timed out",
         ),
         ("kafka ... SaslAuthenticationException: bad", "Kafka at h:1 refuses the login: bad"),
         (

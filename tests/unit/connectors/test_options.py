@@ -13,6 +13,7 @@ import pytest
 from headrace import connect, formats
 from headrace.connectors.registry import connector, kinds
 from headrace.errors import OptionError
+from headrace.plan.describe import connector_phrase
 
 
 @dataclasses.dataclass
@@ -279,3 +280,12 @@ def test_sinks_and_sources_refuse_the_other_half() -> None:
         connect.console().reader()
     with pytest.raises(OptionError, match="socket: socket can't be written to"):
         connect.socket(port=1).writer()
+
+
+def test_an_address_is_told_without_its_password() -> None:
+    with pytest.raises(OptionError, match=r"url: expected postgresql://.*, got 'mysql://ada:\*\*\*@db/shop'"):
+        connect.postgres(url="mysql://ada:secret@db/shop", table="t")
+    with pytest.raises(OptionError, match=r"url: expected postgresql://"):
+        connect.postgres(url="postgres//db/shop", table="t")
+    other = connect.postgres(url="host=db password=secret dbname=shop", table="t")
+    assert connector_phrase(other) == "postgres url=host=db password=*** dbname=shop table=t"

@@ -275,7 +275,7 @@ def plans(draw: st.DrawFn) -> Pipeline:
     pipeline = Pipeline("p")
     streams: list[Any] = [
         pipeline.read("tx", feed(), schema=SCHEMA, on_error=draw(st.sampled_from(["divert", "skip"]))),
-        pipeline.read("log", connector("kafka")(servers="s", topic="t"), format={"csv": {"delimiter": ";"}}, schema="a int"),
+        pipeline.read("log", connector("kafka")(servers="s:1", topic="t"), format={"csv": {"delimiter": ";"}}, schema="a int"),
     ]  # fmt: skip
     if draw(st.booleans()):
         streams.append(streams[0].event_time("ts", out_of_order="1 minute"))

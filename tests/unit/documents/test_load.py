@@ -73,7 +73,7 @@ def test_a_source_reference_means_its_timed_stream() -> None:
 
 def test_rejects_are_an_output_of_the_source() -> None:
     found = graph("""\
-        sources: {tx: {kafka: {servers: s, topic: t}, format: text}}
+        sources: {tx: {kafka: {servers: s:1, topic: t}, format: text}}
         sinks: {bad: {from: tx.rejects, feed: {}}}
     """)
     assert found["bad"].inputs == (Ref("tx", "rejects"),)
@@ -171,9 +171,11 @@ def test_numbers_and_booleans_serve_as_expressions() -> None:
 
 
 def test_numbers_serve_as_text_options() -> None:
-    found = graph("sources: {tx: {kafka: {servers: 9092, topic: 7, partitions: '3'}, format: text}}")
+    found = graph(
+        "sources: {tx: {kafka: {servers: s:1, group: 9092, topic: 7, partitions: '3'}, format: text}}"
+    )
     given = found["tx"].connector.model_dump(exclude_defaults=True)  # type: ignore[attr-defined]
-    assert given == {"servers": "9092", "topic": "7", "partitions": 3}
+    assert given == {"servers": "s:1", "group": "9092", "topic": "7", "partitions": 3}
 
 
 @pytest.mark.parametrize(("written", "window"), WINDOWS)

@@ -17,8 +17,8 @@ def settings_of(
     monkeypatch: pytest.MonkeyPatch, conf: dict[str, str], running: bool = False, tools: str = ""
 ) -> dict[str, str]:
     pipeline = Pipeline("p")
-    rows = pipeline.read("tx", connect.kafka(servers="s", topic="t"), format="json", schema="k string")
-    rows.write("out", connect.kafka(servers="s", topic="u"))
+    rows = pipeline.read("tx", connect.kafka(servers="s:1", topic="t"), format="json", schema="k string")
+    rows.write("out", connect.kafka(servers="s:1", topic="u"))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", tools)
     monkeypatch.setattr(realtime, "active_session", lambda: object() if running else None)
     return realtime._settings(pipeline.check(), conf)

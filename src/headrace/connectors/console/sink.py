@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from headrace.connectors.console import Console
 
-_JSON = {"ignoreNullFields": "false", "timestampFormat": flat.TIME}
-
 
 @dataclass(frozen=True)
 class _Collected:
@@ -58,7 +56,7 @@ class ConsoleWriter:
     def _lines(self, frame: DataFrame) -> _Collected:
         from pyspark.sql import functions as f
 
-        table = frame.select(f.to_json(f.struct("*"), _JSON).alias("line")).toArrow()
+        table = frame.select(f.to_json(f.struct("*"), flat.JSON).alias("line")).toArrow()
         return _Collected(table.num_rows, ("line",), [(line,) for line in table.column(0).to_pylist()])
 
     def _cells(self, frame: DataFrame) -> _Collected:

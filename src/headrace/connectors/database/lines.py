@@ -50,7 +50,7 @@ class Spelling:
 
     def _value(self, path: str, kind: Any) -> str:
         if isinstance(kind, dict) or kind == "variant":
-            return f"to_json({path})"
+            return flat.json_text(path)
         if kind in ("timestamp", "timestamp_ntz"):
             return f"concat(date_format({path}, {_TIME}), '{self.zone if kind == 'timestamp' else ''}')"
         if kind == "boolean" and self.true_is_one:

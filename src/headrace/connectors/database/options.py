@@ -116,7 +116,7 @@ class ServerAddress(Connector):
     @classmethod
     def _known_scheme(cls, url: str) -> str:
         parts = urlsplit(url)
-        if url and "://" not in url and cls.other_addresses:
+        if url and "//" not in url and cls.other_addresses:
             return url
         if parts.scheme not in cls.schemes or not parts.path.strip("/"):
             raise ValueError(f"expected {cls.schemes[0]}://user:password@host:port/database")

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 
     from headrace.connectors.files import Files
 
-_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
-_OPTIONS = {
-    "json": {"ignoreNullFields": "false", "timestampFormat": _TIME},
-    "csv": {"timestampFormat": _TIME, "escape": '"'},
-}
 _SUFFIX = {"text": "txt"}
 
 _OF_FILES = re.compile(r"\b(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]*Exception")
@@ -160,17 +155,7 @@ class FilesWriter:
         return frame
 
     def _encoding(self) -> dict[str, str]:
-        options = dict(_OPTIONS.get(self._format, {}))
-        chosen = self._options.encoding
-        for name, key in (
-            ("delimiter", "sep"),
-            ("quote", "quote"),
-            ("header", "header"),
-            ("null_text", "nullValue"),
-        ):
-            if hasattr(chosen, name):
-                options[key] = str(getattr(chosen, name))
-        return options
+        return flat.encoding(self._options.encoding, self._format)
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:

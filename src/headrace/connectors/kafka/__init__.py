@@ -158,6 +158,15 @@ class Kafka(Connector):
         default={}, description="Any other setting of Kafka's clients, such as `{client.id: fraud}`"
     )
 
+    @field_validator("servers")
+    @classmethod
+    def _addresses(cls, servers: str) -> str:
+        for address in servers.split(","):
+            host, colon, port = address.strip().rpartition(":")
+            if not (host and colon and port.isdigit()):
+                raise ValueError("expected host:port, several with commas")
+        return servers
+
     @field_validator("format")
     @classmethod
     def _of_records(cls, chosen: Format | None) -> Format | None:
@@ -190,6 +199,11 @@ class Kafka(Connector):
     def encoding(self) -> str:
         """The format that a sink writes."""
         return self.format.name if isinstance(self.format, Format) else "json"
+
+    def unreadable(self) -> tuple[str, str] | None:
+        if any(getattr(self, name) for name in _READS):
+            return None
+        return "topic_column is for sinks", f"name what is read: {', '.join(_READS)}"
 
     def refuses(self, mode: WriteMode) -> str:
         if self.topic is None and self.topic_column is None:

@@ -17,6 +17,8 @@ from headrace.errors import OptionError, SetupError, SourceError, did_you_mean
 _PATIENCE = 10.0
 _POLL = 0.2
 END = -1
+_PARTITIONER = "murmur2_random"
+"""As Java's clients, and so pipelines, choose the partition of a key; librdkafka's own way is another."""
 
 
 class Client:
@@ -129,7 +131,13 @@ class Client:
             )
         failed: list[str] = []
         producer = self._kafka.Producer(
-            {**self._settings, "acks": "all", "enable.idempotence": True, "linger.ms": linger_ms},
+            {
+                "partitioner": _PARTITIONER,
+                **self._settings,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": linger_ms,
+            },
             logger=_silent(),
         )
         sent = 0

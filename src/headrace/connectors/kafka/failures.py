@@ -32,6 +32,21 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         "was it deleted? headrace kafka topics lists them",
     ),
     (
+        r"RecordTooLargeException: ?(.*)",
+        "a row is too large for Kafka at {servers}: {said}",
+        "settings={{'max.request.size': ...}} and, where the topic says so, its max.message.bytes; or leave columns out: value=[...]",
+    ),
+    (
+        r"TimeoutException: (.*not present in metadata.*)",
+        "Kafka at {servers} tells of no such topic or partition: {said}",
+        "is it there (headrace kafka topics), and do its brokers run? The next run goes on where this one stopped",
+    ),
+    (
+        r"ConfigException: ?(.*)",
+        "Kafka's client refuses its settings: {said}",
+        "check servers, which are host:port, and settings",
+    ),
+    (
         r"kafka[\w.$]*\.TimeoutException: ?(.*)|TimeoutException: ?(.*(?:topic|node assignment|offset|producer).*)"
         r"|java\.util\.concurrent\.TimeoutException(.*)|No resolvable bootstrap urls(.*)|Call\(callName.*(?:timed out|aborted)(.*)",
         "no Kafka server answers at {servers}: {said}",
@@ -54,6 +69,19 @@ def told(failure: str, servers: str) -> Problem | None:
             said = next((group.strip() for group in found.groups() if group), "no answer")
             return Problem("kafka", what.format(servers=servers, said=said), hint.format())
     return None
+
+
+def reason(failure: str) -> str:
+    r"""The innermost cause: what Kafka's client said, without the way to it.
+
+    >>> reason("An error occurred while calling o1.check.\n: a.b.BadException: so bad\n\tat a.b.C")
+    'so bad'
+    """
+    lines = [line.strip() for line in failure.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+    said = next(iter(causes[-1:] or thrown[:1] or lines), "no word")
+    return re.sub(r"^[\w.$]+(?:Exception|Error): (?=.)", "", said)
 
 
 def is_fence(failure: str) -> bool:

@@ -14,6 +14,9 @@ from headrace.errors import OptionError
 if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
 
+LEDGER = "_headrace_ledger"
+"""The topic in which sinks note their epochs; compacted, one for all pipelines of a cluster."""
+
 _FETCH = {
     "max.poll.records": "50000",
     "fetch.max.bytes": "104857600",
@@ -102,7 +105,7 @@ def reading(options: Kafka, *, quick: bool = False) -> dict[str, str]:
 def subscription(options: Kafka) -> dict[str, str]:
     """Which topics, in Spark's words."""
     if options.pattern:
-        return {"subscribePattern": options.pattern}
+        return {"subscribePattern": f"(?!{LEDGER}$)(?:{options.pattern})"}  # `.*` doesn't mean our own notes
     if options.assign:
         return {"assign": json.dumps(options.assign)}
     return {"subscribe": ",".join(named_topics(options))}

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.flat import TIME, quoted
+from headrace.connectors import flat
+from headrace.connectors.flat import quoted
 from headrace.errors import DeliveryError, did_you_mean
+from headrace.formats import Format
 
 if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 COLUMNS = ("topic", "partition", "key", "value", "headers")
 """What a record is made of, in the order of the kernel's `Record` and by the names of Spark's own Kafka sink."""
 
-_OPTIONS = f"map('timestampFormat', \"{TIME}\", 'ignoreNullFields', 'false')"
 _SINGLE = {"text": "string", "raw": "binary"}
 
 
@@ -49,7 +50,7 @@ def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
     _check(options, fields, where)
     topic, partition = options.topic_column, options.partition_column
     return [
-        fields[topic].path if topic else f"'{_escaped(options.topic or '')}'",
+        f"cast({fields[topic].path} as string)" if topic else flat.literal(options.topic or ""),
         f"cast({fields[partition].path if partition else 'null'} as int)",
         _key(options.key, fields),
         _value(options, fields, where),
@@ -74,20 +75,21 @@ def _key(names: Iterable[str], fields: Fields) -> str:
 
 
 def _headers(names: Iterable[str], fields: Fields) -> str:
-    each = [f"struct('{_escaped(name)}' as key, {_bytes(fields[name])} as value)" for name in names]
+    each = [f"struct({flat.literal(name)} as key, {_bytes(fields[name])} as value)" for name in names]
     return f"array({', '.join(each)})" if each else "cast(null as array<struct<key string, value binary>>)"
 
 
 def _value(options: Kafka, fields: Fields, where: str) -> str:
     apart = {options.topic_column, options.partition_column, *options.headers}
     names = list(options.value) or [name for name in fields if name not in apart]
-    made = f"cast({_text(options.encoding, {n: fields[n] for n in names}, where)} as binary)"
+    made = f"cast({_text(options, {n: fields[n] for n in names}, where)} as binary)"
     if options.retractions == "tombstones" and "pane" in fields:
         return f"if({fields['pane'].path}.`retraction`, cast(null as binary), {made})"
     return made
 
 
-def _text(encoding: str, fields: Fields, where: str) -> str:
+def _text(options: Kafka, fields: Fields, where: str) -> str:
+    encoding = options.encoding
     if encoding in _SINGLE:
         if [field.kind for field in fields.values()] != [_SINGLE[encoding]]:
             listed = ", ".join(f"{name} {_word(field.kind)}" for name, field in fields.items())
@@ -98,12 +100,19 @@ def _text(encoding: str, fields: Fields, where: str) -> str:
             )
         return next(iter(fields.values())).path
     if encoding == "csv":
-        return f"to_csv({_struct(fields)}, map('timestampFormat', \"{TIME}\"))"
+        chosen = options.format if isinstance(options.format, Format) else None
+        return f"to_csv({_flat(fields)}, {flat.sql_map(flat.encoding(chosen, encoding))})"
     return _object(fields)
 
 
 def _object(fields: Fields) -> str:
-    return f"to_json({_struct(fields)}, {_OPTIONS})"
+    return flat.json_text(_struct(fields))
+
+
+def _flat(fields: Fields) -> str:
+    """A struct of plain values, as a line of CSV has them."""
+    each = (part for name, field in fields.items() for part in flat.spread(name, field.path, field.kind))
+    return f"struct({', '.join(f'{flat.plain(path, kind, text=False)} as {quoted(n)}' for n, path, kind in each)})"
 
 
 def _struct(fields: Fields) -> str:
@@ -115,15 +124,11 @@ def _bytes(field: Field) -> str:
     if field.kind == "binary":
         return field.path
     if not isinstance(field.kind, str) or field.kind == "variant":
-        return f"cast(to_json({field.path}, {_OPTIONS}) as binary)"
+        return f"cast({flat.json_text(field.path)} as binary)"
     if field.kind.startswith("timestamp"):
-        return f'cast(date_format({field.path}, "{TIME}") as binary)'
+        return f"cast({flat.time_text(field.path, field.kind)} as binary)"
     return f"cast(cast({field.path} as string) as binary)"
 
 
 def _word(kind: Any) -> str:
     return kind if isinstance(kind, str) else str(kind["type"])
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")

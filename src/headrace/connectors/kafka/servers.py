@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.kafka import properties
+from headrace.connectors.kafka.failures import reason
 from headrace.durations import microseconds
-from headrace.errors import SetupError, did_you_mean
+from headrace.errors import OptionError, SetupError, did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.connectors.kafka import Kafka
 
-LEDGER = "_headrace_ledger"
-"""The topic in which sinks note their epochs; compacted, one for all pipelines of a cluster."""
+LEDGER = properties.LEDGER
 
 _LEDGER_SETTINGS = {
     "cleanup.policy": "compact",
@@ -65,6 +65,21 @@ class Servers:
     def topics(self) -> set[str]:
         """The names of all topics."""
         return {str(name) for name in self._got(self._admin.listTopics().names())}
+
+    def matching(self, pattern: str) -> tuple[str, ...]:
+        """The topics whose whole name a Java expression matches.
+
+        Raises:
+            OptionError: it is none.
+        """
+        try:
+            compiled = self._spark._jvm.java.util.regex.Pattern.compile(pattern)  # type: ignore[union-attr]
+        except Exception as error:
+            raise OptionError(
+                f"expected an expression of Java's, got an error: {reason(str(error))}",
+                where="kafka: pattern",
+            ) from error
+        return tuple(sorted(name for name in self.topics() if compiled.matcher(name).matches()))
 
     def create(
         self, topic: str, partitions: int | None, replication: int | None, settings: Mapping[str, str]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.base import Counted, Run, Staged
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties, records
-from headrace.connectors.kafka.failures import is_fence, told
+from headrace.connectors.kafka.failures import is_fence, reason, told
 from headrace.connectors.kafka.ledger import Entry, key_of, newest
 from headrace.connectors.kafka.servers import LEDGER, MissingTopicError, Servers, java_map, kafka_java
 from headrace.errors import DeliveryError, FencedError
@@ -142,7 +142,7 @@ class KafkaWriter:
             if is_fence(str(error)):
                 raise self._fenced(what) from error
             problem = told(str(error), servers)
-            said, hint = (problem.what, problem.hint) if problem else (_reason(error), "")
+            said, hint = (problem.what, problem.hint) if problem else (reason(str(error)), "")
             text = said if problem else f"Kafka at {servers} {what}: {said}"
             raise DeliveryError(text, where=self._running.sink, hint=hint) from error
 
@@ -178,10 +178,3 @@ def _session() -> SparkSession:
 
 def _kernel(spark: SparkSession) -> Any:
     return spark._jvm.org.apache.spark.sql.headrace.kafka  # type: ignore[union-attr]
-
-
-def _reason(error: Exception) -> str:
-    """The innermost cause: what Kafka's client said, without Spark's way to it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by: ")]
-    return causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), type(error).__name__)

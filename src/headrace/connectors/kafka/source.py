@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.kafka import properties
-from headrace.connectors.kafka.failures import told
+from headrace.connectors.kafka.failures import reason, told
 from headrace.connectors.kafka.servers import MissingTopicError, Servers
 from headrace.errors import HeadraceError, SourceError
 
@@ -68,13 +68,19 @@ class KafkaReader:
     def _partitions(self, spark: SparkSession) -> dict[str, list[int]]:
         """What is read, where that is known: also finds out early whether the servers answer and the topics exist."""
         self._servers = self._servers or Servers(spark, self._options)
-        found = self._servers.partitions(properties.named_topics(self._options))
+        found = self._servers.partitions(self._named(self._servers))
         for topic, numbers in self._options.assign.items():
             if missing := sorted(set(numbers) - set(found[topic])):
                 raise SourceError(
                     f"`{topic}` has no partition {missing[0]}", hint=f"it has {sorted(found[topic])}"
                 )
         return {topic: sorted(self._options.assign.get(topic, found[topic])) for topic in found}
+
+    def _named(self, servers: Servers) -> tuple[str, ...]:
+        """The topics: those that match a pattern now, where there is one; others may come."""
+        if self._options.pattern is None:
+            return properties.named_topics(self._options)
+        return servers.matching(properties.subscription(self._options)["subscribePattern"])
 
     def _shaped(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as f
@@ -108,9 +114,8 @@ class KafkaReader:
             raise SourceError(str(error), where=context.source, hint=error.hint) from None
         except (Py4JError, PySparkException) as error:
             problem = told(str(error), self._options.servers)
-            if problem is None:
-                raise
-            raise SourceError(problem.what, where=context.source, hint=problem.hint) from error
+            what = problem.what if problem else f"Kafka can't be read: {reason(str(error))}"
+            raise SourceError(what, where=context.source, hint=problem.hint if problem else "") from error
         except HeadraceError as error:
             raise type(error)(error.what, where=error.where or context.source, hint=error.hint) from None
 

@@ -21,7 +21,7 @@ from headrace.connectors import flat
 from headrace.connectors.base import Run, Staged
 from headrace.connectors.database.tables import RETRACTION, applied
 from headrace.connectors.failpoints import reach
-from headrace.connectors.sqlite.tables import SQLiteTable, declared, quoted
+from headrace.connectors.sqlite.tables import SQLiteTable, declared, exact, quoted
 from headrace.errors import DeliveryError, FencedError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class SQLiteWriter:
             staged.table.ensure(database, where=self._running.sink)
             if self._running.mode == "complete":
                 database.execute(f"DELETE FROM {quoted(staged.table.name)}")
-            _write(database, staged)
+            _write(database, staged, self._running.sink)
             reach("sqlite.rows")
             self._enter(database, epoch)
             reach("sqlite.ledger")
@@ -173,16 +173,24 @@ class SQLiteWriter:
         return self._run
 
 
-def _write(database: sqlite3.Connection, staged: Collected) -> None:
+def _write(database: sqlite3.Connection, staged: Collected, where: str) -> None:
     table = staged.table
     for batch in staged.content.select([c.name for c in table.columns] + _retraction(staged)).to_batches(
         _CHUNK
     ):
-        rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        rows = list(zip(*_values(table, batch, where), strict=True))
         if table.key:
             _apply(database, table, rows, retractions=bool(_retraction(staged)))
         else:
             database.executemany(table.insert, rows)
+
+
+def _values(table: SQLiteTable, batch: pyarrow.RecordBatch, where: str) -> Iterator[list[Any]]:
+    kinds = {column.name: column.kind for column in table.columns}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        values = column.to_pylist()
+        wide = kinds.get(name, "").startswith("decimal")
+        yield [exact(value, name, where=where) for value in values] if wide else values
 
 
 def _apply(

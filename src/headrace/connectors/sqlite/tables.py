@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from decimal import Context, Decimal
 from typing import Any
 
 from headrace.connectors.database.tables import Column, Table
 from headrace.errors import DeliveryError
 
 _TYPES = {"double": "REAL", "float": "REAL", "binary": "BLOB"}
+_DIGITS, _PAST_INTEGERS = 15, 2**63
+_ALL_DIGITS = Context(prec=38)
 _INTEGERS = ("bigint", "int", "smallint", "tinyint", "boolean")
 
 
@@ -18,6 +21,29 @@ def declared(kind: str, in_key: bool) -> str:
     if kind in _INTEGERS:
         return "INTEGER"
     return "NUMERIC" if kind.startswith("decimal") else _TYPES.get(kind, "TEXT")
+
+
+def exact(text: str | None, column: str, *, where: str) -> int | str | None:
+    """A decimal as SQLite keeps it: a whole number, or a float, which is exact up to 15 digits.
+
+    >>> exact("12345678901234567.00", "n", where="out"), exact("0.10", "n", where="out")
+    (12345678901234567, '0.10')
+
+    Raises:
+        DeliveryError: it would be rounded.
+    """
+    if text is None:
+        return None
+    value = Decimal(text)
+    if value == value.to_integral_value() and abs(value) < _PAST_INTEGERS:
+        return int(value)
+    if len(value.normalize(_ALL_DIGITS).as_tuple().digits) <= _DIGITS:
+        return text
+    raise DeliveryError(
+        f"SQLite would round {text} in `{column}`: it keeps {_DIGITS} digits of a fraction",
+        where=where,
+        hint=f"in a select, cast({column} as string) keeps all digits, cast({column} as double) rounds",
+    )
 
 
 class SQLiteTable(Table):
