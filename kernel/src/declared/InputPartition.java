@@ -1,7 +1,7 @@
 /*
  * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
  */
-// As in Consumer.java, of Spark's Kafka source: declared for the compiler, no classes are made of it.
+// As in Clients.java, of Spark's Kafka source: declared for the compiler, no classes are made of it.
 package org.apache.spark.sql.kafka010;
 
 import java.util.Map;

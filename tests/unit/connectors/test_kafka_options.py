@@ -99,7 +99,6 @@ def test_spark_is_told_of_every_partition_where_it_starts() -> None:
 def test_reading_is_for_throughput_and_of_committed_records_if_nothing_else_is_said() -> None:
     plain = properties.reading(kafka(max_per_batch=10, metadata="headers", settings={"client.id": "me"}))
     assert plain["kafka.max.poll.records"] == "50000"
-    assert properties.reading(kafka(), quick=True)["kafka.max.poll.records"] == "1000"
     assert plain["kafka.isolation.level"] == "read_committed"
     assert (plain["maxOffsetsPerTrigger"], plain["includeHeaders"], plain["kafka.client.id"]) == (
         "10",

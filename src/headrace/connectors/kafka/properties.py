@@ -24,9 +24,6 @@ _FETCH = {
 }
 """Measured with small JSON records: a sixth more rows a second than with Kafka's own sizes."""
 
-_QUICK = _FETCH | {"max.poll.records": "1000"}
-"""The kernel's reader asks often at little cost, and of so many the bytes are still in the processor's cache when decoded."""
-
 _SOON = {"retry.backoff.ms": "10"}
 """For latency: a consumer that has just been given its place looks again after this time, where Kafka's 100 ms would be felt."""
 
@@ -87,9 +84,9 @@ def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
     )
 
 
-def reading(options: Kafka, *, quick: bool = False) -> dict[str, str]:
-    """The options of Spark's reader or of the kernel's, the quick one, but for where it starts."""
-    fetch = (_QUICK if quick else _FETCH) if options.fetch == "throughput" else _SOON
+def reading(options: Kafka) -> dict[str, str]:
+    """The options of Spark's reader and of the kernel's, but for where it starts."""
+    fetch = _FETCH if options.fetch == "throughput" else _SOON
     ours = {"isolation.level": f"read_{options.isolation}"}
     given = {
         "includeHeaders": str("headers" in options.metadata).lower(),

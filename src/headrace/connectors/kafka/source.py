@@ -38,7 +38,7 @@ class KafkaReader:
             start = properties.starting(self._options, self._partitions(spark))
             quick = not context.real_time and not self._options.metadata
             reader = spark.readStream.format(_LIVE if context.real_time else _RECORDS if quick else "kafka")
-            frame = reader.options(**properties.reading(self._options, quick=quick), **start).load()
+            frame = reader.options(**properties.reading(self._options), **start).load()
             return self._without_tombstones(frame) if quick else self._shaped(frame)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:

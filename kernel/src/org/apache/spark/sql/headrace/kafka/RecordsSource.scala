@@ -16,6 +16,7 @@ import org.apache.spark.sql.internal.connector.SimpleTableProvider
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
  * Spark's Kafka source, with its options, its offsets and its checkpoints, and a reader of our own.
@@ -48,7 +49,7 @@ private class RecordsTable(kafka: SupportsRead) extends Table with SupportsRead 
         case stream: RecordsStream.Kafka => new RecordsStream(stream)
       }
 
-    override def columnarSupportMode(): Scan.ColumnarSupportMode = Scan.ColumnarSupportMode.UNSUPPORTED
+    override def columnarSupportMode(): Scan.ColumnarSupportMode = Scan.ColumnarSupportMode.SUPPORTED
   }
 }
 
@@ -80,6 +81,11 @@ private object RecordsStream {
 }
 
 private class RecordsReaderFactory(kafka: PartitionReaderFactory) extends PartitionReaderFactory {
+  override def supportColumnarReads(partition: InputPartition): Boolean = true
+
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    throw new UnsupportedOperationException("records come as columns")
+
+  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
     new RecordsReader(partition.asInstanceOf[KafkaBatchInputPartition], kafka)
 }

@@ -1,0 +1,15 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+// As in Clients.java: declared for the compiler, no classes are made of it.
+package org.apache.kafka.common.errors;
+
+import org.apache.kafka.common.KafkaException;
+
+public class DisconnectException extends KafkaException {
+  public DisconnectException(String message) {}
+}
+
+public class TimeoutException extends KafkaException {
+  public TimeoutException(String message) {}
+}

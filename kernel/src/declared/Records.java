@@ -1,0 +1,41 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+// As in Clients.java: declared for the compiler, no classes are made of it.
+package org.apache.kafka.common.record;
+
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import org.apache.kafka.common.utils.BufferSupplier;
+
+public enum ControlRecordType {
+  ABORT;
+  public static ControlRecordType parse(ByteBuffer key) { return null; }
+}
+
+public interface Record {
+  ByteBuffer key();
+}
+
+public interface Records {}
+
+public class MemoryRecords implements Records {
+  public Iterable<MutableRecordBatch> batches() { return null; }
+}
+
+public interface RecordBatch extends Iterable<Record> {
+  long lastOffset();
+  long nextOffset();
+  long producerId();
+  boolean isControlBatch();
+  boolean isTransactional();
+}
+
+public interface MutableRecordBatch extends RecordBatch {}
+
+public abstract class DefaultRecordBatch implements MutableRecordBatch {
+  public long baseOffset() { return 0; }
+  public Integer countOrNull() { return null; }
+  public void ensureValid() {}
+  public InputStream recordInputStream(BufferSupplier buffers) { return null; }
+}

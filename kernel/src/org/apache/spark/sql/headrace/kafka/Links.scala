@@ -1,0 +1,47 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.kafka
+
+import java.util.{Map => JMap}
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
+
+import org.apache.kafka.common.TopicPartition
+
+import org.apache.spark.util.ThreadUtils
+
+/** The links of this JVM to Kafka, kept from one micro-batch to the next: what they have fetched ahead is used then. */
+private object Links {
+  private val IdleMinutes = 2
+  private val idle = new ConcurrentHashMap[(JMap[String, Object], TopicPartition), Fetched]
+
+  ThreadUtils.newDaemonSingleThreadScheduledExecutor("headrace-kafka-links")
+    .scheduleWithFixedDelay(() => closeOld(), IdleMinutes, 1, TimeUnit.MINUTES)
+
+  /** The records of a partition from an offset on. */
+  def take(params: JMap[String, Object], partition: TopicPartition, from: Long, timeoutMs: Long): Fetched = {
+    val kept = idle.remove((params, partition))
+    val fetched = if (kept == null) new Fetched(params, partition, timeoutMs) else kept
+    if (fetched.position != from) fetched.seek(from)
+    fetched
+  }
+
+  /** Back from a task, for the next one; closed where the link is of no more use. */
+  def give(fetched: Fetched): Unit = {
+    val surplus = if (fetched.usable) idle.put((fetched.params, fetched.partition), fetched) else fetched
+    fetched.idleSince = System.nanoTime()
+    if (surplus != null) surplus.close()
+  }
+
+  /** How many links to a topic wait for their next task. Called from Python. */
+  def kept(topic: String): Int = {
+    var count = 0
+    idle.forEach((key, _) => if (key._2.topic == topic) count += 1)
+    count
+  }
+
+  private def closeOld(): Unit = {
+    val limit = System.nanoTime() - TimeUnit.MINUTES.toNanos(IdleMinutes)
+    idle.forEach((key, fetched) => if (fetched.idleSince < limit && idle.remove(key, fetched)) fetched.close())
+  }
+}

@@ -1,0 +1,96 @@
+"""The kernel's reader of Kafka gives the records that Spark's own gives, whoever packed them and however one has to log in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import connect
+from headrace.connectors.kafka import properties
+from headrace.connectors.kafka.client import Client
+from headrace.engine import kafka_server
+
+Topic = Callable[..., str]
+Record = tuple[int, bytes | None]
+
+
+def read(spark: SparkSession, source: connect.kafka, checkpoint: Path) -> list[Record]:
+    """What the kernel's reader gives, up to the topic's end: offsets and values, in their order."""
+    provider = "org.apache.spark.sql.headrace.kafka.RecordsProvider"
+    stream = spark.readStream.format(provider).options(
+        **properties.reading(source), startingOffsets="earliest"
+    )
+    epochs: list[list[Any]] = []
+    query = stream.load().writeStream.foreachBatch(lambda frame, _: epochs.append(frame.collect()))
+    query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+    topic = source.topic
+    assert {row["partition"] for epoch in epochs for row in epoch} <= {f"{topic}-0"}
+    return [(row["offset"], row["value"]) for epoch in epochs for row in epoch]
+
+
+def links(spark: SparkSession, topic: str) -> int:
+    """How many links to Kafka are kept: none where Spark's reader had to take over."""
+    return int(spark._jvm.org.apache.spark.sql.headrace.kafka.Links.kept(topic))  # type: ignore[union-attr]
+
+
+def test_records_of_every_compression_are_read_whole_wherever_an_epoch_ends(
+    spark: SparkSession, client: Client, topic: Topic, tmp_path: Path
+) -> None:
+    name = topic()
+    values: list[bytes | None] = []
+    for number, compression in enumerate(("none", "gzip", "snappy", "lz4", "zstd")):
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": client.servers, "compression.type": compression, "linger.ms": 100}
+        )
+        some = [b"%d " % number * size for size in range(20)] + [None, b"x" * 200_000]
+        for value in some:
+            key = b"k" * len(values) if len(values) % 3 else None
+            producer.produce(name, value, key, partition=0, headers=[("h", b"v"), ("empty", None)])
+            values.append(value)
+        producer.flush(30)
+    found = read(spark, connect.kafka(servers=client.servers, topic=name, max_per_batch=35), tmp_path)
+    assert found == list(enumerate(values))
+    assert links(spark, name) == 1
+
+
+@pytest.mark.parametrize(("isolation", "seen"), [("committed", (0, 1, 3, 4)), ("uncommitted", range(5))])
+def test_what_a_transaction_wrote_that_was_aborted_is_for_those_who_asked_for_it(
+    isolation: str, seen: Any, spark: SparkSession, client: Client, topic: Topic, tmp_path: Path
+) -> None:
+    name = topic()
+    plain, *others = (
+        confluent_kafka.Producer({"bootstrap.servers": client.servers} | more)
+        for more in ({}, {"transactional.id": f"{name}-1"}, {"transactional.id": f"{name}-2"})
+    )
+    kept, given_up = others
+    for producer in others:
+        producer.init_transactions(30)
+        producer.begin_transaction()
+    for number, producer in enumerate((kept, plain, given_up, kept, plain)):  # one batch each, mixed
+        producer.produce(name, b"%d" % number, partition=0)
+        producer.flush(30)
+    given_up.abort_transaction(30)
+    kept.commit_transaction(30)
+    source = connect.kafka(servers=client.servers, topic=name, isolation=isolation)
+    assert read(spark, source, tmp_path) == [(number, b"%d" % number) for number in seen]
+    assert links(spark, name) == 1
+
+
+def test_the_reader_logs_in_and_talks_tls(
+    spark: SparkSession, client: Client, broker: kafka_server.Cluster, topic: Topic, tmp_path: Path
+) -> None:
+    server = broker.brokers[0]
+    ways: list[tuple[int, dict[str, Any]]] = [
+        (server.login_port, {"sasl": {"user": "reader", "password": "right"}}),
+        (server.tls_port, {"tls": {"ca": str(broker.directory / "ca.pem")}}),
+    ]
+    for port, options in ways:
+        name = topic("a", "b")
+        source = connect.kafka(servers=f"127.0.0.1:{port}", topic=name, **options)
+        assert read(spark, source, tmp_path / name) == [(0, b"a"), (1, b"b")]
+        assert links(spark, name) == 1
