@@ -9,7 +9,7 @@ How an epoch is delivered, and why every sink shares these four verbs, is told i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -95,6 +95,15 @@ class Connector(BaseModel):
     def followed(self) -> bool:
         """Whether its rows come to Spark through Python."""
         return False
+
+    @property
+    def counted_in(self) -> tuple[str, ...]:
+        """What the positions of a source are positions in, such as a table and its column: elsewhere they mean nothing."""
+        return (self.kind,)
+
+    def lost(self, counted_in: Sequence[str]) -> list[str]:
+        """Of what positions of a checkpoint were counted in, what a source with these options no longer has."""
+        return [one for one in counted_in if one not in self.counted_in]
 
     @property
     def several_readers(self) -> bool:

@@ -20,6 +20,7 @@ from headrace.engine.expressions import POSITION
 from headrace.engine.handover import HandoverLog
 from headrace.engine.lower import Inputs, Lowering
 from headrace.engine.rule_book import RuleBook
+from headrace.engine.source_record import refuse_moved
 from headrace.engine.step_record import STATELESS, Record, changed, keep, kept, record_of
 from headrace.errors import PlanError
 from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed, lives_by_clock
@@ -76,8 +77,9 @@ class Assembly:
         """All queries of the plan.
 
         Raises:
-            PlanError: a checkpoint holds the state of a step that was declared differently.
+            PlanError: a checkpoint holds the state of a step that was declared differently, or a place in another source.
         """
+        refuse_moved(self.graph, self.directory)
         built = [self._assemble(query) for query in queries_of(self.graph)]
         refuse_changed(self.graph, built, self.directory)
         for one in built:

@@ -4,6 +4,7 @@ queries/<query>/     Spark's checkpoint of each query, its lineage, and where it
 handover/<output>/   rows on their way from one query to the next
 kept/<output>/       late rows and rejects that no sink takes
 logs/                Spark's log
+pipeline             whose it is: sinks know epochs by that name
 sealed               the input was finished for good; no run begins here again
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from headrace.errors import OptionError
 
@@ -29,7 +30,7 @@ class PipelineDirectory:
         """Make and lock the directory.
 
         Raises:
-            OptionError: another run has it, or the pipeline was finished in it.
+            OptionError: another run has it, it is another pipeline's, or the pipeline was finished in it.
         """
         place = Path(path) if path is not None else Path(".headrace") / pipeline
         try:
@@ -53,7 +54,7 @@ class PipelineDirectory:
                 hint="stop that one, or choose another --checkpoint",
             ) from None
         directory = cls(place, lock)
-        directory._enter()
+        directory._enter(pipeline)
         return directory
 
     def seal(self) -> None:
@@ -64,13 +65,20 @@ class PipelineDirectory:
         """Let another run have it."""
         self._lock.close()
 
-    def _enter(self) -> None:
+    def _refuse(self, what: str, hint: str) -> NoReturn:
+        self.release()
+        raise OptionError(what, where=str(self.path), hint=hint)
+
+    def _enter(self, pipeline: str) -> None:
+        owner = self.path / "pipeline"
+        if not owner.exists():
+            owner.write_text(pipeline)
+        if (name := owner.read_text()) not in (pipeline, ""):  # a crash may have left it empty
+            self._refuse(f"it is the checkpoint of another pipeline, `{name}`", "choose another --checkpoint")
         if (self.path / "sealed").exists():
-            self.release()
-            raise OptionError(
+            self._refuse(
                 "the pipeline was finished here: its input ended for good and every window is closed",
-                where=str(self.path),
-                hint="remove the directory to start anew, or choose another --checkpoint",
+                "remove the directory to start anew, or choose another --checkpoint",
             )
         self._lock.seek(0)
         self._lock.truncate()

@@ -31,6 +31,7 @@ from headrace.engine.lower import Lowering, hidden_key
 from headrace.engine.progress_log import ProgressLog, Status
 from headrace.engine.run import Running, told
 from headrace.engine.session import open_session
+from headrace.engine.source_record import refuse_moved
 from headrace.engine.watermarks import Heartbeats
 from headrace.errors import HeadraceError, OptionError, PlanError, Problem
 from headrace.plan.explain import explain
@@ -146,6 +147,7 @@ class RealTimeRunning(Running):
         self.graph = graph
         self.directory = directory
         self._queries = queries_of(graph)
+        refuse_moved(graph, directory.path)
         self._failure: HeadraceError | None = None
         self._ended = threading.Event()
         self._stopping = False

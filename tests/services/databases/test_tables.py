@@ -236,6 +236,14 @@ def test_refused_login_is_told(run: MakeRun, server: Server, table: str) -> None
     assert "wrong" not in str(caught.value)
 
 
+def test_database_that_is_not_there_is_told(run: MakeRun, server: Server, table: str) -> None:
+    url = server.url.replace("/streams", "/nowhere")
+    with pytest.raises(
+        DeliveryError, match=r"hint: (create the database|grant the user rights on the database)"
+    ):
+        getattr(connect, server.kind)(url=url, table=table).writer().open(run())
+
+
 def test_server_that_is_away_at_the_start_is_told(run: MakeRun, server: Server, table: str) -> None:
     url = server.url.replace(f":{server.port}/", ":1/")
     with pytest.raises(

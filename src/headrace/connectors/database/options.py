@@ -68,6 +68,10 @@ class DatabaseTable(Connector):
         return self.growing is not None
 
     @property
+    def counted_in(self) -> tuple[str, ...]:
+        return (self.kind, f"table `{self.table}`", f"column `{self.growing}`")
+
+    @property
     def followed(self) -> bool:
         return True
 

@@ -16,12 +16,13 @@ Jars (10 MB) come from Maven Central when a pipeline that uses Kafka starts for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from headrace.connectors.base import Connector, Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.kafka import places
 from headrace.connectors.kafka.failures import told
 from headrace.connectors.kafka.options import (
     METADATA,
@@ -194,6 +195,14 @@ class Kafka(Connector):
     @property
     def adds(self) -> tuple[str, ...]:
         return tuple(dict(self.metadata).values()) if isinstance(self.metadata, Mapping) else ()
+
+    @property
+    def counted_in(self) -> tuple[str, ...]:
+        return (self.kind, *places.counted(self))
+
+    def lost(self, counted_in: Sequence[str]) -> list[str]:
+        kept = self.on_data_loss == "continue"
+        return [one for one in counted_in if one != self.kind and not (kept or places.reads(self, one))]
 
     @property
     def encoding(self) -> str:

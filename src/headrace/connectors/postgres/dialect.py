@@ -57,6 +57,7 @@ _HINTS = {
     "08": "is the server running, and is the address right?",
     "28": "check user and password, and the server's pg_hba.conf",
     "3D": "create the database, or name another in the URL",
+    "3F": "create the schema, or name another before the table's name",
     "42501": "grant the user the right to create tables in its schema and to write to the table",
     "22": "the value doesn't fit the column; cast it in a select or change the column",
     "23": "a rule of the table refuses the row; mend the data or the rule, then run again: the epoch comes again",
@@ -219,7 +220,11 @@ class PostgresDialect:
     def told(self, error: Exception) -> tuple[str, str] | None:
         if not isinstance(error, psycopg.Error):
             return None
-        state = error.sqlstate or ("28" if "authentication failed" in str(error) else "08")
+        # Before there is a session the client has only the server's words.
+        words = {"authentication failed": "28", "no pg_hba": "28", "database": "3D"}
+        state = error.sqlstate or next(
+            (code for word, code in words.items() if word in _refusal(error)), "08"
+        )
         hint = next((hint for code, hint in _HINTS.items() if state.startswith(code)), "")
         said = (error.diag.message_primary or str(error)).strip().splitlines()[0]
         detail = error.diag.message_detail
@@ -228,7 +233,6 @@ class PostgresDialect:
     def lost(self, error: Exception) -> bool:
         if not isinstance(error, psycopg.OperationalError):
             return isinstance(error, psycopg.Error) and error.sqlstate == _SILENT
-        # Before there is a session the client has only the server's words.
         refused = ("authentication", "does not exist", "no pg_hba", "permission denied", "not permitted")
         if error.sqlstate is None:
             return not any(word in str(error) for word in refused)
@@ -266,6 +270,11 @@ class _Session:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _refusal(error: Exception) -> str:
+    """What the server said when it refused a connection; empty where it said nothing."""
+    return str(error).partition("FATAL:")[2]
 
 
 def _quoted(name: str) -> str:
