@@ -15,7 +15,7 @@ from sinks import rows
 
 from headrace import connect
 from headrace.connectors.base import Connector, Run
-from headrace.connectors.database import ahead
+from headrace.connectors.database import chunks
 from headrace.errors import FencedError
 
 MakeRun = Callable[..., Run]
@@ -50,7 +50,7 @@ def loaded(writer: Any, staged: Any, task: int, *values: tuple[str, int], attemp
     keys = b"".join(zlib.crc32(k.encode()).to_bytes(8, "little") for k, _ in values)
     with closing(writer._dialect.connect()) as database:
         database.load(staged.stage, {"k": "string", "v": "int"}, number, lines)
-        tell = f'INSERT INTO "{ahead.register(staged.stage)}" VALUES (%s, %s, %s, %s)'
+        tell = f'INSERT INTO "{chunks.register(staged.stage)}" VALUES (%s, %s, %s, %s)'
         database.execute(tell, (number, first, len(values), keys))
     return number
 
@@ -128,7 +128,7 @@ def test_of_a_key_in_two_chunks_the_last_row_stays_whichever_chunk_comes_first(
 def test_keys_that_come_often_are_upserted_at_the_commit(
     spark: SparkSession, server: Server, table: str, writer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "_MOST_AGAIN", 3)
+    monkeypatch.setattr(chunks, "MOST_AGAIN", 3)
     staged = writer.stage(0, rows(spark, *[(key, value) for value in range(5) for key in "ab"]).coalesce(1))
     staged.ahead.look(least=1)
     assert not staged.ahead.begun

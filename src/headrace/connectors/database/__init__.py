@@ -5,8 +5,8 @@
     commit    one transaction: no newer run? epoch not there yet? then staged rows -> table, and the ledger row
     (after)   the staging table is dropped
 
-PostgreSQL begins the transaction of the commit while tasks still load: they stage in chunks, and a chunk is taken as
-soon as it is there. Nobody sees its rows before the commit, which has the same checks (`ahead.py`).
+PostgreSQL begins the transaction of the commit while tasks still load: they stage in chunks, each sorted by key, and a chunk
+is taken as soon as it is there. Nobody sees its rows before the commit, which has the same checks (`ahead.py`).
 
 A task that Spark runs twice loads its rows twice; each attempt marks its own, and `commit` takes only those of the
 attempts that Spark counted. A crash before the commit leaves a staging table that the next `open` drops; a crash after

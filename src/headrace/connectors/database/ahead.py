@@ -6,21 +6,22 @@ new: rows are added, not upserted. A key that comes twice is found by its hash, 
 keys are upserted at the end, where the last one of each is known. Where a guess is wrong, everything is undone, and the epoch is taken
 as if nothing had been tried (`intake.py`): all of its rows are still in the staging table.
 
-The session has the most to do of all, so it is spared what others can: tasks sort their rows by key, as neighbours in an
-index are quicker to add together.
+The session has the most to do of all, so it is spared what others can. Tasks sort their rows by key, as neighbours in an
+index are quicker to add together: in runs, the first one a short one, each a chunk (`Run.scala`). And while the session adds rows,
+chunks that come are found, and their keys compared, on a thread and a connection of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from threading import Event, Thread
-from typing import Any
 
+from headrace.connectors.database.chunks import Chunk, InVain, Register, listed
 from headrace.connectors.database.dialect import SEQUENCE, Database, Dialect, Overlapping, staged
 from headrace.connectors.database.intake import Novelty
-from headrace.connectors.database.loading import attempt_of, task_of
 from headrace.connectors.database.tables import Table
 from headrace.connectors.failpoints import reach
 
@@ -29,24 +30,7 @@ _LEAST = 10_000
 """Fewer rows aren't worth a transaction that is held open."""
 _SHARE = 4
 """A statement reads all of the staging table: it waits for a quarter of what was taken, so that there are few of them."""
-_MOST_AGAIN = 10_000
-"""More rows of keys that come more than once aren't worth telling apart."""
 _TRIED = "_headrace_tried"
-
-
-class InVain(Exception):  # noqa: N818 - not an error: how an attempt ends that isn't worth more
-    """The rows have to be taken the other way."""
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Rows that a task has loaded: their numbers are consecutive."""
-
-    number: int
-    first: int
-    size: int
-    keys: Any
-    """Hashes of the rows' keys, in their order (a pyarrow array)."""
 
 
 @dataclass
@@ -70,22 +54,36 @@ class Ahead:
     """Whether the transaction has begun before the commit."""
     _over: bool = False
     _tried: bool = False
+    _watching: bool = False
+    """Whether there is a thread that looks for chunks."""
+    _found: SimpleQueue[Chunk | Exception] = field(default_factory=SimpleQueue)
+    """By that thread."""
     _waiting: list[Chunk] = field(default_factory=list)
     _taken: list[Chunk] = field(default_factory=list)
     _again: set[int] = field(default_factory=set)
     """Hashes that came more than once."""
 
+    def __post_init__(self) -> None:
+        self._register = Register(self.dialect, self.stage, bool(self.table.key))
+
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Take chunks as they come, on a thread of its own, for as long as the block lasts."""
+        """Take chunks as they come, on threads of its own, for as long as the block lasts."""
         ended, failures = Event(), list[BaseException]()
 
         def work() -> None:
+            watcher = Thread(target=self._watch, args=(ended,), name=f"{thread.name}-watch", daemon=True)
             try:
                 while not ended.wait(_PAUSE):
                     self.look()
+                    if self.begun and not self._watching:
+                        self._watching = True
+                        watcher.start()
             except BaseException as failure:  # told where somebody listens
                 failures.append(failure)
+            if self._watching:
+                watcher.join()
+                self._watching = False
 
         thread = Thread(target=work, name=f"headrace-{self.stage}", daemon=True)
         thread.start()
@@ -157,23 +155,24 @@ class Ahead:
             self.database.execute(self._overlapping.hold())
             self.begun = True
 
+    def _watch(self, ended: Event) -> None:
+        """Find chunks while the session adds others; nobody but its own thread speaks to it."""
+        try:
+            with closing(self.dialect.connect()) as database:
+                while not (self._over or ended.wait(_PAUSE)):
+                    for chunk in self._register.fetch(database):
+                        self._found.put(chunk)
+        except Exception as error:
+            self._found.put(error if self.dialect.told(error) is None else InVain())
+
     def _fetch(self) -> None:
-        known = ", ".join(str(chunk.number) for chunk in (*self._taken, *self._waiting)) or "-1"
-        told = self.dialect.quoted(register(self.stage))
-        query = f"SELECT chunk, first, size, keys FROM {told} WHERE chunk NOT IN ({known})"
-        for number, first, size, keys in self.database.rows(query):
-            self._waiting.append(Chunk(number, first, size, self._hashes(keys, size)))
-        tasks = {(task_of(chunk.first), attempt_of(chunk.number)) for chunk in (*self._taken, *self._waiting)}
-        if len({task for task, _ in tasks}) < len(tasks):
-            raise InVain  # two attempts of one task: only Spark knows which will count
-
-    def _hashes(self, keys: bytes, size: int) -> Any:
-        import pyarrow
-
-        count = len(keys) // 8
-        if self.table.key and count != size:
-            raise InVain  # retractions, or nulls in keys
-        return pyarrow.Array.from_buffers(pyarrow.int64(), count, [None, pyarrow.py_buffer(keys)])
+        while not self._found.empty():
+            found = self._found.get()
+            if isinstance(found, Exception):
+                raise found
+            self._waiting.append(found)
+        if not self._watching:
+            self._waiting += self._register.fetch(self.database)
 
     def _take(self) -> None:
         """Add the rows of chunks that wait, but for those whose key comes more than once."""
@@ -182,34 +181,21 @@ class Ahead:
         if not self._tried:
             self.database.execute(f"SAVEPOINT {_TRIED}")
             self._tried = True
-        again = self._come_again()
-        self._again.update(again)
+        again = set[int]().union(*(chunk.again for chunk in self._waiting))
+        self._again |= again
         rows = staged(self.dialect, self.stage, [chunk.number for chunk in self._waiting])
         if again:
-            rows += f" AND {SEQUENCE} NOT IN (VALUES {_listed(self._waiting, again)})"
+            rows += f" AND {SEQUENCE} NOT IN (VALUES {listed(self._waiting, again)})"
         self.database.execute(self._overlapping.add(self.table, rows))
         self._taken += self._waiting
         self._waiting = []
         reach("database.ahead")
 
-    def _come_again(self) -> set[int]:
-        """Hashes of rows that wait which other rows that wait or were taken have, too."""
-        import pyarrow
-        from pyarrow import compute
-
-        come = pyarrow.concat_arrays([chunk.keys for chunk in self._waiting])
-        values, counts = come.value_counts().flatten()
-        again = set(values.filter(compute.greater(counts, 1)).to_pylist())
-        if self._taken:
-            seen = pyarrow.concat_arrays([chunk.keys for chunk in self._taken])
-            again.update(values.filter(compute.is_in(values, value_set=seen)).to_pylist())
-        return again
-
     def _settle(self) -> None:
         """Upsert the last row of each key that came again."""
         if self._again:
             rows = staged(self.dialect, self.stage, [chunk.number for chunk in self._taken])
-            rows += f" AND {SEQUENCE} IN (VALUES {_listed(self._taken, self._again)})"
+            rows += f" AND {SEQUENCE} IN (VALUES {listed(self._taken, self._again)})"
             for statement in self.dialect.fold(self.table, rows, null_keys=False):
                 self.database.execute(statement)
 
@@ -218,28 +204,3 @@ class Ahead:
         if not isinstance(self.dialect, Overlapping):
             raise TypeError(f"{self.dialect.kind} takes rows at the commit alone")
         return self.dialect
-
-
-def register(stage: str) -> str:
-    """The table in which tasks tell of the chunks in a staging table."""
-    return f"{stage}_chunks"
-
-
-def _listed(chunks: list[Chunk], hashes: set[int]) -> str:
-    """The numbers of the rows whose key has one of these hashes.
-
-    Raises:
-        InVain: they are many.
-    """
-    import pyarrow
-    from pyarrow import compute
-
-    wanted = pyarrow.array(hashes, pyarrow.int64())
-    numbers = [
-        chunk.first + place
-        for chunk in chunks
-        for place in compute.indices_nonzero(compute.is_in(chunk.keys, value_set=wanted)).to_pylist()
-    ]
-    if len(numbers) > _MOST_AGAIN:
-        raise InVain
-    return ", ".join(f"({number})" for number in numbers)

@@ -1,8 +1,8 @@
-"""What a task does with its rows: loads them, as lines, into the staging table, in one chunk or in several."""
+"""What a task does with its rows: loads them, as lines, into the staging table, in one chunk or one for each batch of Arrow's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -14,8 +14,6 @@ from headrace.connectors.database.patience import connected, told_by_task
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-CHUNK_BYTES = 2 << 20
-"""A chunk has at least so many, and ends where Spark hands over the next batch."""
 RESULT = "chunk bigint, rows bigint"
 _CHUNKS, _ROWS = 20, 33
 """The bits of a chunk's number that count the chunks of an attempt, and those of a row's that count the rows of a task."""
@@ -64,35 +62,30 @@ class Loader:
         with told_by_task(self.dialect), connected(self.dialect, self.patience) as database:
             while first is not None:
                 chunk = attempt << _CHUNKS | len(sizes)
-                lines = _Lines(chain([first], batches), CHUNK_BYTES if self.register else None)
+                lines = _Lines([first] if self.register else chain([first], batches))
                 database.load(self.stage, self.columns, chunk, lines)
                 if self.register:
                     tell = f"INSERT INTO {self.dialect.quoted(self.register)} VALUES (%s, %s, %s, %s)"
-                    database.execute(tell, (chunk, row, lines.rows, bytes(lines.keys)))
+                    database.execute(tell, (chunk, row, lines.rows, lines.keys))
                 sizes[chunk], row = lines.rows, row + lines.rows
                 first = _with_rows(batches)
         yield pyarrow.record_batch({"chunk": list(sizes), "rows": list(sizes.values())})
 
 
 class _Lines:
-    """The lines of a chunk, taken from batches up to a size; what was taken is counted."""
+    """The lines of some batches; what was taken is counted."""
 
-    def __init__(self, batches: Iterator[RecordBatch], size: int | None) -> None:
+    def __init__(self, batches: Iterable[RecordBatch]) -> None:
         self._batches = batches
-        self._size = size
         self.rows = 0
-        self.keys = bytearray()
+        self.keys = b""
 
     def __iter__(self) -> Iterator[bytes]:
-        taken = 0
         for batch in self._batches:
             part = content(batch)
             self.rows += part.count(b"\n")  # within values they are escaped
             self.keys += content(batch, 1)
             yield part
-            taken += len(part)
-            if self._size is not None and taken >= self._size:
-                return
 
 
 def _with_rows(batches: Iterator[RecordBatch]) -> RecordBatch | None:

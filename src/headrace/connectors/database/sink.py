@@ -9,7 +9,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.connectors.base import Run, Staged
-from headrace.connectors.database.ahead import Ahead, register
+from headrace.connectors.database.ahead import Ahead
+from headrace.connectors.database.chunks import register
 from headrace.connectors.database.dialect import (
     LEDGER,
     RUNS,
@@ -97,7 +98,7 @@ class TableWriter:
         reach("database.prepared")
         if early:
             self._ahead = Ahead(self._dialect, self._connected(), table, stage, self._novelty)
-        lines = self._lines(frame, table, sorted_by_key=early and bool(table.key))
+        lines = self._lines(frame, table, sorted_by=table.key if early else ())
         told_in = register(stage) if early else ""
         load = Loader(self._dialect, stage, told_in, table.loaded, self._patience, _running_task)
         with self._told(f"can't take epoch {epoch}"), self._ahead.beside() if self._ahead else nullcontext():
@@ -126,17 +127,14 @@ class TableWriter:
         may = isinstance(self._dialect, Overlapping) and self._running.mode != "complete"
         return may and self._novelty.likely()
 
-    def _lines(self, frame: DataFrame, table: Table, *, sorted_by_key: bool) -> DataFrame:
-        """What tasks load: the values of each row; if they are sorted, then rows of a key as they came, with a hash of the key."""
+    def _lines(self, frame: DataFrame, table: Table, *, sorted_by: tuple[str, ...]) -> DataFrame:
+        """What tasks load: the values of each row; if they are sorted, then with a hash of the key."""
         schema, spelling = frame.schema.jsonValue(), self._dialect.spelling
         names = tuple(table.loaded)
         values = [f"{value} AS `{place}`" for place, value in enumerate(spelling.values(schema, names))]
-        if not sorted_by_key:
-            return _packed(frame.selectExpr(*values), keyed=False)
-        key = spelling.hashed(schema, table.key, RETRACTION if table.retracts else "")
-        marked = frame.selectExpr(*values, f"{key} AS key", "monotonically_increasing_id() AS number")
-        order = [f"`{names.index(name)}`" for name in table.key]
-        return _packed(marked.sortWithinPartitions(*order, "number").drop("number"), keyed=True)
+        if sorted_by:
+            values.append(spelling.hashed(schema, sorted_by, RETRACTION if table.retracts else ""))
+        return _packed(frame.selectExpr(*values), [names.index(name) for name in sorted_by])
 
     def _take_over(self, database: Database) -> int:
         owner = (self._running.pipeline, self._running.sink)
@@ -310,13 +308,13 @@ def _transaction(database: Database, *, begun: bool = False) -> Iterator[None]:
         raise
 
 
-def _packed(frame: DataFrame, *, keyed: bool) -> DataFrame:
-    """The rows of a frame of whole numbers and text as lines, several in a value; the last column may be a hash of the key."""
+def _packed(frame: DataFrame, key: list[int]) -> DataFrame:
+    """The rows of a frame of whole numbers and text as lines, several in a value, sorted by a key that is told by its places."""
     from pyspark.sql import DataFrame
 
     spark = frame.sparkSession
     lines = spark._jvm.org.apache.spark.sql.headrace.lines.Lines  # type: ignore[union-attr]
-    return DataFrame(lines.packed(frame._jdf, keyed), spark)
+    return DataFrame(lines.packed(frame._jdf, key), spark)
 
 
 def _running_task() -> tuple[int, int]:

@@ -151,7 +151,7 @@ class PostgresDialect:
         retraction = f", NULL::boolean AS {RETRACTION}" if table.retracts else ""
         # Unlogged: what a crash of the server empties belongs to an epoch that comes again.
         return (
-            f"CREATE UNLOGGED TABLE {self.quoted(stage)} AS SELECT NULL::bigint AS {CHUNK},"
+            f"CREATE UNLOGGED TABLE {self.quoted(stage)} WITH (autovacuum_enabled = false) AS SELECT NULL::bigint AS {CHUNK},"
             f" NULL::bigint AS {SEQUENCE}, {listed(self, table.names)}{retraction}"
             f" FROM {qualified(self, table.name)} WHERE false;"
             f" ALTER TABLE {self.quoted(stage)} ALTER {CHUNK}"
@@ -185,7 +185,8 @@ class PostgresDialect:
 
     def register(self, name: str) -> str:
         return (
-            f"CREATE UNLOGGED TABLE {self.quoted(name)} (chunk bigint, first bigint, size bigint, keys bytea);"
+            f"CREATE UNLOGGED TABLE {self.quoted(name)} (chunk bigint, first bigint, size bigint, keys bytea)"
+            " WITH (autovacuum_enabled = false);"
             f" ALTER TABLE {self.quoted(name)} ALTER keys SET STORAGE EXTERNAL"  # hashes don't get smaller
         )
 

@@ -3,6 +3,10 @@
  */
 package org.apache.spark.sql.headrace.lines
 
+import java.util.{List => JList}
+
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.{classic, DataFrame}
@@ -23,50 +27,66 @@ object Lines {
   private val schema = StructType(Seq(StructField("lines", BinaryType), StructField("keys", BinaryType)))
 
   /**
-   * `frame` has whole numbers and text. The result has two columns of bytes: lines, and their keys where `keyed` says that the
-   * last column isn't part of the line but a hash of the row's key, eight bytes a row. A row whose hash is null adds none.
-   * Called from Python.
+   * `frame` has whole numbers and text. The result has two columns of bytes: lines, and hashes of keys. Called from Python.
+   *
+   * With `key`, the places of a key's columns, lines come in runs that are sorted by it (`Run`), each run in a batch of Arrow's own.
+   * The last column is then not part of the line but a hash of the row's key: eight bytes a row, in the order of the rows'
+   * numbers within the run. A row whose hash is null adds none.
    */
-  def packed(frame: DataFrame, keyed: Boolean): DataFrame = {
+  def packed(frame: DataFrame, key: JList[Integer]): DataFrame = {
+    val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val kinds = frame.schema.map(_.dataType).toArray
-    val lines: RDD[InternalRow] = frame.queryExecution.toRdd.mapPartitions(new Pieces(_, kinds, keyed))
-    frame.sparkSession.asInstanceOf[classic.SparkSession].internalCreateDataFrame(lines, schema)
+    val places = key.asScala.map(_.intValue).toArray
+    val batch = session.sessionState.conf.arrowMaxRecordsPerBatch
+    val lines: RDD[InternalRow] = frame.queryExecution.toRdd.mapPartitions { rows =>
+      if (places.isEmpty) new Pieces(rows, new Line(kinds)) else new Runs(rows, kinds, places, batch).flatten
+    }
+    session.internalCreateDataFrame(lines, schema)
   }
 
-  private final class Pieces(rows: Iterator[InternalRow], kinds: Array[DataType], keyed: Boolean)
-      extends Iterator[InternalRow] {
-    private val width = if (keyed) kinds.length - 1 else kinds.length
-    private val piece = new Piece
-    private val keys = new Piece
-    private var number = TaskContext.getPartitionId().toLong << 33 // as monotonically_increasing_id has it
+  private[lines] def value(lines: Piece, hashes: Piece): InternalRow =
+    new GenericInternalRow(Array[Any](lines.take(), hashes.take()))
+
+  /** Rows as they come. */
+  private final class Pieces(rows: Iterator[InternalRow], line: Line) extends Iterator[InternalRow] {
+    private val piece, none = new Piece
 
     override def hasNext: Boolean = rows.hasNext
 
     override def next(): InternalRow = {
-      line(rows.next())
-      while (piece.size < PieceBytes && rows.hasNext) line(rows.next())
-      new GenericInternalRow(Array[Any](piece.take(), keys.take()))
+      line.put(rows.next(), piece)
+      while (piece.size < PieceBytes && rows.hasNext) line.put(rows.next(), piece)
+      value(piece, none)
     }
+  }
+}
 
-    private def line(row: InternalRow): Unit = {
-      piece.digits(number)
-      number += 1
-      var i = 0
-      while (i < width) {
-        piece.put('\t')
-        if (row.isNullAt(i)) piece.absent() else value(row, i)
-        i += 1
-      }
-      piece.put('\n')
-      if (keyed && !row.isNullAt(width)) keys.raw(row.getLong(width))
-    }
+/** Puts rows, the first columns of which have these types, as lines; they are numbered as `monotonically_increasing_id` does it. */
+private[lines] final class Line(kinds: Array[DataType]) {
+  private var number = TaskContext.getPartitionId().toLong << 33
 
-    private def value(row: InternalRow, i: Int): Unit = kinds(i) match {
-      case LongType => piece.digits(row.getLong(i))
-      case IntegerType => piece.digits(row.getInt(i))
-      case ShortType => piece.digits(row.getShort(i))
-      case ByteType => piece.digits(row.getByte(i))
-      case _ => piece.text(row.getUTF8String(i))
+  def put(row: InternalRow, to: Piece): Unit = {
+    to.digits(number)
+    number += 1
+    var i = 0
+    while (i < kinds.length) {
+      to.put('\t')
+      if (row.isNullAt(i)) to.absent()
+      else if (Line.whole(kinds(i))) to.digits(Line.number(row, i, kinds(i)))
+      else to.text(row.getUTF8String(i))
+      i += 1
     }
+    to.put('\n')
+  }
+}
+
+private[lines] object Line {
+  def whole(kind: DataType): Boolean = kind.isInstanceOf[IntegralType]
+
+  def number(row: InternalRow, i: Int, kind: DataType): Long = kind match {
+    case LongType => row.getLong(i)
+    case IntegerType => row.getInt(i)
+    case ShortType => row.getShort(i)
+    case ByteType => row.getByte(i)
   }
 }

@@ -8,7 +8,7 @@ import java.util.{Arrays => JArrays}
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Text that grows at its end, made of values in the form that `COPY` and `LOAD DATA` read. */
+/** Text that grows at its end, mostly made of values in the form that `COPY` and `LOAD DATA` read. */
 private[lines] final class Piece {
   import Piece._
 
@@ -17,16 +17,27 @@ private[lines] final class Piece {
 
   def size: Int = end
 
+  def apply(place: Int): Byte = bytes(place)
+
   /** What has been put since the last time. */
   def take(): Array[Byte] = {
     val taken = JArrays.copyOf(bytes, end)
-    end = 0
+    clear()
     taken
   }
 
-  def put(char: Char): Unit = {
+  def clear(): Unit = end = 0
+
+  /** A part of another one, as it is. */
+  def part(of: Piece, from: Int, until: Int): Unit = {
+    room(until - from)
+    System.arraycopy(of.bytes, from, bytes, end, until - from)
+    end += until - from
+  }
+
+  def put(byte: Int): Unit = {
     room(1)
-    append(char.toByte)
+    append(byte.toByte)
   }
 
   /** Eight bytes, the lowest first. */
@@ -37,6 +48,12 @@ private[lines] final class Piece {
       append((number >>> shift).toByte)
       shift += 8
     }
+  }
+
+  /** Text as it is. */
+  def raw(value: UTF8String): Unit = {
+    room(value.numBytes)
+    copy(value)
   }
 
   /** A value that is null. */
@@ -63,12 +80,9 @@ private[lines] final class Piece {
     }
 
   def text(value: UTF8String): Unit = {
-    val length = value.numBytes
-    room(2 * length)
-    val begin = end
-    Platform.copyMemory(value.getBaseObject, value.getBaseOffset, bytes, Platform.BYTE_ARRAY_OFFSET + begin, length)
-    end += length
-    var i = begin
+    room(2 * value.numBytes)
+    var i = end
+    copy(value)
     while (i < end && !special(bytes(i))) i += 1
     if (i < end) escape(JArrays.copyOfRange(bytes, i, end), i)
   }
@@ -80,6 +94,11 @@ private[lines] final class Piece {
       if (special(byte)) append(Backslash)
       append(if (byte == Tab) 't'.toByte else if (byte == Feed) 'n'.toByte else if (byte == Return) 'r'.toByte else byte)
     }
+  }
+
+  private def copy(value: UTF8String): Unit = {
+    value.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET + end)
+    end += value.numBytes
   }
 
   private def special(byte: Byte): Boolean = byte == Backslash || byte == Tab || byte == Feed || byte == Return

@@ -1,0 +1,167 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.lines
+
+import java.util.{Arrays => JArrays}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.types.DataType
+import org.apache.spark.unsafe.array.LongArray
+import org.apache.spark.unsafe.memory.MemoryBlock
+import org.apache.spark.util.collection.unsafe.sort.RadixSort
+
+/**
+ * The rows of a task in runs, each sorted by key: neighbours in an index are quicker to add together.
+ *
+ * The first run is short, so that the database can begin early; each one is twice as long as the one before, up to a limit, so
+ * that there are few. Spark's own sort would hold back all of the task's rows, copy each one and compare keys. It also asks Spark
+ * for memory, and spills, which so little doesn't need: a task holds one run, bounded in bytes, as it holds a batch of Arrow's.
+ */
+private[lines] final class Runs(rows: Iterator[InternalRow], kinds: Array[DataType], key: Array[Int], batch: Int)
+    extends Iterator[Iterator[InternalRow]] {
+  private val run = new Run(kinds, key)
+  private val most = if (batch > 0) batch else Runs.Values
+  private var bytes = Runs.Shortest
+
+  override def hasNext: Boolean = rows.hasNext
+
+  /**
+   * A run as values: with more to come just as many as make a batch, empty ones among them, since Arrow waits for that many. Should
+   * Arrow's limit in bytes cut it short, then a chunk's hashes aren't as many as its rows, and the database isn't ahead of the commit.
+   */
+  override def next(): Iterator[InternalRow] = {
+    run.clear()
+    while (run.size < bytes && rows.hasNext) run.add(rows.next())
+    bytes = Math.min(2 * bytes, Runs.Longest)
+    run.sorted(if (rows.hasNext) most else Math.min(run.rows, most))
+  }
+}
+
+private object Runs {
+  val Shortest: Int = 4 << 20
+  val Longest: Int = 16 << 20
+  val Values = 10000
+}
+
+/** Rows as lines, with what their order is decided by. */
+private[lines] final class Run(kinds: Array[DataType], key: Array[Int]) {
+  import Run._
+
+  private val hash = kinds.length - 1
+  private val line = new Line(kinds.take(hash))
+  private val lines, keys, hashes, piece = new Piece
+  private var ends = new Array[Long](1 << 14) // of a row's line, and of its key in the lower half
+  private var count = 0
+
+  def rows: Int = count
+
+  /** In bytes, with what sorting takes. */
+  def size: Int = lines.size + keys.size + 48 * count
+
+  def clear(): Unit = {
+    Seq(lines, keys, hashes).foreach(_.clear())
+    count = 0
+  }
+
+  def add(row: InternalRow): Unit = {
+    line.put(row, lines)
+    var i = 0
+    while (i < key.length) {
+      put(row, key(i))
+      i += 1
+    }
+    if (!row.isNullAt(hash)) hashes.raw(row.getLong(hash))
+    if (count == ends.length) ends = JArrays.copyOf(ends, 2 * count)
+    ends(count) = lines.size.toLong << 32 | keys.size
+    count += 1
+  }
+
+  /** Bytes in whose order keys are: text has an end that is before any other byte, numbers begin with their sign and length. */
+  private def put(row: InternalRow, i: Int): Unit =
+    if (row.isNullAt(i)) keys.put(0)
+    else if (Line.whole(kinds(i))) {
+      val number = Line.number(row, i, kinds(i))
+      var left = java.lang.Long.BYTES - java.lang.Long.numberOfLeadingZeros(number ^ (number >> 63)) / 8
+      keys.put(if (number < 0) 127 - left else 128 + left)
+      while (left > 0) {
+        left -= 1
+        keys.put((number >>> (8 * left)).toInt)
+      }
+    } else {
+      keys.raw(row.getUTF8String(i))
+      keys.put(0)
+    }
+
+  /** The lines, in order, spread evenly over so many values. */
+  def sorted(values: Int): Iterator[InternalRow] = {
+    val order = Array.range(0, count)
+    sort(order, 0, count)
+    Iterator.range(0, values).map { i =>
+      var place = (i.toLong * count / values).toInt
+      val end = ((i + 1L) * count / values).toInt
+      while (place < end) {
+        piece.part(lines, lineEnd(order(place) - 1), lineEnd(order(place)))
+        place += 1
+      }
+      Lines.value(piece, hashes)
+    }
+  }
+
+  /** By eight places of the keys, then each lot of many that have these alike by others. Rows of a key stay as they came. */
+  private def sort(order: Array[Int], from: Int, until: Int): Unit = {
+    val places = telling(order, from, until)
+    if (places.nonEmpty) {
+      val rows = until - from
+      val pairs = new LongArray(MemoryBlock.fromLongArray(new Array[Long](4 * rows))) // half of it to sort in
+      for (i <- 0 until rows) {
+        pairs.set(2 * i, order(from + i))
+        pairs.set(2 * i + 1, prefix(order(from + i), places))
+      }
+      val first = RadixSort.sortKeyPrefixArray(pairs, 0, rows, 0, 7, false, false)
+      var lot = 0
+      for (i <- 0 until rows) {
+        order(from + i) = pairs.get(first + 2 * i).toInt
+        val last = i + 1 == rows || pairs.get(first + 2 * i + 1) != pairs.get(first + 2 * i + 3)
+        if (last && i - lot >= Few) sort(order, from + lot, from + i + 1)
+        if (last) lot = i + 1
+      }
+    }
+  }
+
+  private def prefix(row: Int, places: Array[Int]): Long = {
+    var bytes = 0L
+    var i = 0
+    while (i < places.length) {
+      bytes = bytes << 8 | at(row, places(i))
+      i += 1
+    }
+    bytes
+  }
+
+  /** The first eight places in which keys differ, in a sample of them: what all begin with tells nothing. */
+  private def telling(order: Array[Int], from: Int, until: Int): Array[Int] = {
+    val differ = new Array[Boolean](Deepest)
+    val one = order(from)
+    for (i <- from until until by Math.max(1, (until - from) / Sample)) {
+      val row = order(i)
+      for (place <- 0 until Math.min(Deepest, Math.max(length(one), length(row))))
+        if (at(row, place) != at(one, place)) differ(place) = true
+    }
+    differ.indices.filter(differ).take(java.lang.Long.BYTES).toArray
+  }
+
+  private def at(row: Int, place: Int): Int = if (place < length(row)) keys(keyEnd(row - 1) + place) & 0xff else 0
+
+  private def length(row: Int): Int = keyEnd(row) - keyEnd(row - 1)
+
+  private def keyEnd(row: Int): Int = if (row < 0) 0 else ends(row).toInt
+
+  private def lineEnd(row: Int): Int = if (row < 0) 0 else (ends(row) >>> 32).toInt
+}
+
+private object Run {
+  val Sample = 4096
+  val Deepest = 256
+  val Few = 64
+}
