@@ -6,6 +6,7 @@ Records of one schema go through Spark together, a table a job, because a job co
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -324,3 +325,19 @@ def test_text_is_validated_and_raw_is_not(spark: SparkSession) -> None:
     rows, rejects = decode(spark, records, "body binary", "raw")
     assert [row["body"] for row in rows] == records
     assert rejects == []
+
+
+def test_the_quick_way_reads_eight_bytes_at_once_wherever_a_text_or_a_number_ends(
+    spark: SparkSession,
+) -> None:
+    # a task that meets too many records which aren't plain gives the quick way up: they come last
+    odd = ["", "ä", "€", "😀", "\x7f", '"', "\\", "\n", "\x1f"]
+    texts = ["b" * before + one + "c" * after for one in odd for before in range(10) for after in (0, 1, 9)]
+    numbers = [int("123456789012345678"[:digits]) * sign for digits in range(1, 19) for sign in (1, -1)]
+    wanted = [{"text_of_a_record": "", "n": number} for number in numbers]
+    wanted += [{"text_of_a_record": text, "n": n} for text in texts for n in (0, 12_345_678)]
+    records = [json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() for row in wanted]
+    raw = [b'{"text_of_a_record":"1234567' + bytes([byte]) + b'"}' for byte in (*range(0x20), 0x80, 0xFF)]
+    good, bad = decode(spark, [*raw, *records], "text_of_a_record string, n bigint")
+    assert [{"text_of_a_record": row["text_of_a_record"], "n": row["n"]} for row in good] == wanted
+    assert [reject["position"] for reject in bad] == list(range(len(raw)))

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.headrace.decode
 
-import java.nio.charset.StandardCharsets.UTF_8
-
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -110,7 +108,7 @@ private[decode] final class QuickObject(schema: StructType) extends QuickReader 
   private val readers = schema.fields.map(field => JsonQuick.reader(field.dataType))
   private val required = schema.fields.indices.filterNot(schema(_).nullable).toArray
   private val plain = schema.fieldNames.map(UTF8String.fromString)
-  private val quoted = schema.fieldNames.map(name => s"\"$name\"".getBytes(UTF_8))
+  private val quoted = schema.fieldNames.map(new QuotedName(_))
   private val index = new java.util.HashMap[UTF8String, Integer]
   plain.zipWithIndex.foreach { case (name, i) => index.put(name, i) }
 
@@ -132,7 +130,11 @@ private[decode] final class QuickObject(schema: StructType) extends QuickReader 
       } while (scanner.accept(','))
       scanner.expect('}')
     }
-    required.foreach(i => if (row.isNullAt(i)) throw Unusual)
+    var needed = 0
+    while (needed < required.length) {
+      if (row.isNullAt(required(needed))) throw Unusual
+      needed += 1
+    }
     row
   }
 

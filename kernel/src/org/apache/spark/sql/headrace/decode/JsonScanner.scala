@@ -1,5 +1,7 @@
 package org.apache.spark.sql.headrace.decode
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 import scala.util.control.NoStackTrace
 
 import org.apache.spark.unsafe.types.UTF8String
@@ -35,12 +37,11 @@ final class JsonScanner(val bytes: Array[Byte]) {
 
   def expect(b: Char): Unit = if (!accept(b)) throw Unusual
 
-  /** Takes the field name (given with its quotes) if it comes next. */
-  def acceptName(quoted: Array[Byte]): Boolean = {
+  /** Takes a field's name if it comes next. */
+  def acceptName(name: QuotedName): Boolean = {
     peek()
-    val end = at + quoted.length
-    val found = end <= bytes.length && java.util.Arrays.equals(bytes, at, end, quoted, 0, quoted.length)
-    if (found) at = end
+    val found = name.standsAt(bytes, at)
+    if (found) at += name.size
     found
   }
 
@@ -62,15 +63,14 @@ final class JsonScanner(val bytes: Array[Byte]) {
   def span(): Long = {
     val from = quotedStart()
     var ascii = true
-    var b = next()
-    while (b != '"') {
-      if (b < ' ') {
-        if (b >= 0) throw Unusual
-        ascii = false
-      } else if (b == '\\') throw Unusual
-      b = next()
+    var end = plainUntil(from)
+    while (end < bytes.length && bytes(end) < 0) {
+      ascii = false
+      end = plainUntil(end + 1)
     }
-    val length = at - 1 - from
+    if (end == bytes.length || bytes(end) != '"') throw Unusual
+    at = end + 1
+    val length = end - from
     if (!ascii && !UTF8String.fromBytes(bytes, from, length).isValid) throw Unusual
     from.toLong << 32 | length
   }
@@ -152,11 +152,36 @@ final class JsonScanner(val bytes: Array[Byte]) {
 
   private def run(start: Long): Long = {
     var value = start
-    while (at < bytes.length && bytes(at) >= '0' && bytes(at) <= '9') {
-      value = value * 10 + (bytes(at) - '0')
-      at += 1
+    var place = at
+    if (place + EightBytes.Size <= bytes.length) {
+      val eight = EightBytes.at(bytes, place)
+      if (EightBytes.areDigits(eight)) {
+        value = value * 100000000 + EightBytes.digits(eight)
+        place += EightBytes.Size
+      }
     }
+    while (place < bytes.length && bytes(place) >= '0' && bytes(place) <= '9') {
+      value = value * 10 + (bytes(place) - '0')
+      place += 1
+    }
+    at = place
     value
+  }
+
+  /** Where the first byte from `from` on stands that isn't plain text; the record's end if there is none. */
+  private def plainUntil(from: Int): Int = {
+    var place = from
+    var more = true
+    while (more && place + EightBytes.Size <= bytes.length) {
+      val plain = EightBytes.plain(EightBytes.at(bytes, place))
+      place += plain
+      more = plain == EightBytes.Size
+    }
+    while (more && place < bytes.length) {
+      val b = bytes(place)
+      if (b >= ' ' && b != '"' && b != '\\') place += 1 else more = false
+    }
+    place
   }
 
   private def quotedStart(): Int = {
@@ -182,4 +207,18 @@ final class JsonScanner(val bytes: Array[Byte]) {
 
 object JsonScanner {
   val MaxDepth = 100
+}
+
+/** The name of a field with its quotes; short ones, the most, are compared in one step. */
+private[decode] final class QuotedName(name: String) {
+  private val quoted = s"\"$name\"".getBytes(UTF_8)
+  private val mask = -1L >>> math.max(64 - 8 * quoted.length, 0)
+  private val word = EightBytes.at(quoted.padTo(EightBytes.Size, 0.toByte), 0) & mask
+  private val short = quoted.length <= EightBytes.Size
+
+  val size: Int = quoted.length
+
+  def standsAt(bytes: Array[Byte], at: Int): Boolean =
+    if (short && at + EightBytes.Size <= bytes.length) (EightBytes.at(bytes, at) & mask) == word
+    else at + size <= bytes.length && java.util.Arrays.equals(bytes, at, at + size, quoted, 0, size)
 }

@@ -1,0 +1,45 @@
+/*
+ * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
+ */
+package org.apache.spark.sql.headrace.decode
+
+import java.lang.Long.{numberOfTrailingZeros, reverseBytes}
+import java.nio.ByteOrder
+
+import org.apache.spark.unsafe.Platform
+
+/** Eight bytes of a record at once, as a number whose lowest byte is the first of them. */
+private[decode] object EightBytes {
+  final val Size = 8
+  private final val Highest = 0x8080808080808080L
+  private final val Lowest = 0x0101010101010101L
+  private val inOrder = ByteOrder.nativeOrder == ByteOrder.LITTLE_ENDIAN
+
+  def at(bytes: Array[Byte], place: Int): Long = {
+    val raw = Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET + place)
+    if (inOrder) raw else reverseBytes(raw)
+  }
+
+  /**
+   * How many bytes, up to eight, stand before the first that isn't plain text of JSON: a quote, a backslash, a control
+   * character, or part of a character beyond ASCII. Each difference goes below zero, and so has its byte's highest bit, where
+   * the byte is one of these. It also takes one from the byte above, but only the first counts.
+   */
+  def plain(eight: Long): Int = {
+    val control = eight - Lowest * ' '
+    val quote = (eight ^ Lowest * '"') - Lowest
+    val backslash = (eight ^ Lowest * '\\') - Lowest
+    numberOfTrailingZeros((control | quote | backslash | eight) & Highest) >> 3
+  }
+
+  /** Whether all are digits: 3 in the upper half of each byte, also when 6 is added to the lower. */
+  def areDigits(eight: Long): Boolean =
+    (eight & Lowest * 0xF0) == Lowest * '0' && (eight + Lowest * 6 & Lowest * 0xF0) == Lowest * '0'
+
+  /** The number that eight digits write: neighbours are put together, then pairs, then fours. */
+  def digits(eight: Long): Long = {
+    val pairs = (eight & Lowest * 0x0F) * (1 + (10 << 8)) >>> 8
+    val fours = (pairs & 0x00FF00FF00FF00FFL) * (1 + (100 << 16)) >>> 16
+    (fours & 0x0000FFFF0000FFFFL) * (1 + (10000L << 32)) >>> 32
+  }
+}
