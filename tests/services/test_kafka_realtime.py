@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
 from headrace.connectors.kafka.client import Client
-from headrace.errors import DeliveryError
+from headrace.engine.step_record import keep
+from headrace.errors import DeliveryError, PlanError
 from tests.services.test_kafka_source import wait_until
 
 Topic = Callable[..., str]
@@ -50,3 +51,8 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
         running.drain()
     assert [one.lag for one in client.lag("quick.tx")] == [0, 0]
     assert running.status().rows_in == 5
+    keep(tmp_path / "queries" / "tx", {"step": "window"})  # as if it had been another step
+    with pytest.raises(
+        PlanError, match="holds the state of another declaration: step was `window`, is `stateless`"
+    ):
+        pipeline.start(real_time=True, every="10 seconds", checkpoint=tmp_path)

@@ -45,7 +45,8 @@ class Summary:
         status = self.status
         yield ("read", f"{status.rows_in:,} rows", per_second(status.rate) if status.rows_in else "")
         sinks = ", ".join(f"{name} {rows:,}" for name, rows in status.sinks.items())
-        yield ("written", f"{status.rows_out:,} rows", sinks)
+        if status.counted:
+            yield ("written", f"{status.rows_out:,} rows", sinks)
         for name, balance in status.steps.items():
             off = "" if balance.balanced else "these don't add up: please report it"
             yield (name, str(balance), off)

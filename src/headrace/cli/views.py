@@ -123,13 +123,13 @@ def status_text(status: Status, seconds: float) -> str:
     parts = [
         _clock(seconds),
         f"in {status.rows_in:,} ({per_second(status.rate)})",
-        f"out {status.rows_out:,}",
+        f"out {status.rows_out:,}" if status.counted else "",
         f"latency {status.latency_ms:,.0f} ms" if status.latency_ms is not None else "",
         f"watermark {moment(status.watermark)}" if status.watermark else "",
         f"open {status.open:,}" if status.steps else "",
-        f"late {status.late:,}",
+        f"late {status.late:,}" if status.counted else "",
         f"lost {status.lost:,}" if status.lost else "",
-        f"rejects {status.rejects:,}",
+        f"rejects {status.rejects:,}" if status.counted else "",
     ]
     return " · ".join(part for part in parts if part)
 

@@ -103,19 +103,12 @@ class Assembly:
         if tip.name in trunk.rules:
             delivery.rules = RuleBook(trunk.rules[tip.name], inputs.rules(tip), checkpoint)  # type: ignore[arg-type]
         mode = self._output_mode(query)
-        record = self._record(tip, trunk)
+        record = declared(self.graph, tip, trunk)
         built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks, record)
         delivery.rejects = {name: inputs.rejects[name] for name in query.speaks_for if name in inputs.rejects}
         delivery.outlets = [*self._logs_out(query, built), *self._sinks_out(query, built)]
         self._remember_schemas(query, frame, built)
         return built
-
-    def _record(self, tip: Node, trunk: Lowering) -> Record:
-        if not tip.stateful:
-            return dict(STATELESS)
-        fields = [column for ref in tip.inputs for column in trunk.frame(ref).schema]
-        types = {column.name: column.dataType.simpleString() for column in fields}
-        return record_of(tip, types, by_clock=any(by_clock(self.graph, ref) for ref in tip.inputs))
 
     def _branches(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
         """Make the frames after the tip from a micro-batch."""
@@ -181,6 +174,15 @@ class Assembly:
             if ref.output == FAULTS and built.delivery.rules is not None:
                 lowering = lowering.with_frames({ref: built.delivery.rules.fault_rows(self.spark)})
             self._schemas[ref] = lowering.frame(ref).schema
+
+
+def declared(graph: Graph, tip: Node, trunk: Lowering) -> Record:
+    """What the state of a query's step depends on."""
+    if not tip.stateful:
+        return dict(STATELESS)
+    fields = [column for ref in tip.inputs for column in trunk.frame(ref).schema]
+    types = {column.name: column.dataType.simpleString() for column in fields}
+    return record_of(tip, types, by_clock=any(by_clock(graph, ref) for ref in tip.inputs))
 
 
 def refuse_changed(graph: Graph, built: list[Assembled], directory: Path) -> None:

@@ -65,6 +65,8 @@ class Status:
     """Where the rows of each stateful step in the kernel went."""
     rules: dict[str, RulesStatus] = field(default_factory=dict)
     """Of each step that takes its patterns from a table."""
+    counted: bool = True
+    """Whether rows are counted on their way out, late ones and rejects too; in real time they are not."""
 
     @property
     def open(self) -> int:

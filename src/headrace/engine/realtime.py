@@ -21,6 +21,7 @@ from headrace.connectors.base import Run
 from headrace.connectors.kafka import Kafka, properties, records
 from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.durations import Duration, microseconds
+from headrace.engine.assembly import declared
 from headrace.engine.checkpoints import checkpoint_of
 from headrace.engine.directory import PipelineDirectory
 from headrace.engine.expressions import HIDDEN, OUTPUT
@@ -32,6 +33,7 @@ from headrace.engine.progress_log import ProgressLog, Status
 from headrace.engine.run import Running, told
 from headrace.engine.session import open_session
 from headrace.engine.source_record import refuse_moved
+from headrace.engine.step_record import changed, keep, kept
 from headrace.engine.watermarks import Heartbeats
 from headrace.errors import HeadraceError, OptionError, PlanError, Problem
 from headrace.plan.explain import explain
@@ -147,7 +149,7 @@ class RealTimeRunning(Running):
         self.graph = graph
         self.directory = directory
         self._queries = queries_of(graph)
-        refuse_moved(graph, directory.path)
+        refuse_moved(graph, directory.path, real_time=True)
         self._failure: HeadraceError | None = None
         self._ended = threading.Event()
         self._stopping = False
@@ -173,8 +175,9 @@ class RealTimeRunning(Running):
         return self._queries
 
     def status(self) -> Status:
-        """How far the run is: as of the last batch that ended."""
-        return self._progress.status({}, active=not self._ended.is_set())
+        """How far the run is: as of the last batch that ended. How long that took says nothing of how long a row takes."""
+        known = self._progress.status({}, active=not self._ended.is_set())
+        return replace(known, counted=False, latency_ms=None)
 
     def drain(self) -> None:
         """End the run when the batch under way has ended, so that the next run has little to write again."""
@@ -205,9 +208,14 @@ class RealTimeRunning(Running):
         sinks = [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
         tip = self.graph[query.tip.step]
         frame = self._records(lowering, tip, sinks)
+        checkpoint = checkpoint_of(self.directory.path, query)
+        record = declared(self.graph, tip, lowering)
+        if problem := changed(self.graph.where(tip), kept(checkpoint), record):
+            raise PlanError([problem])
+        keep(checkpoint, record)
         writer = frame.writeStream.format("kafka").outputMode("update").options(**_writing(sinks))
         writer = writer.queryName(f"{self.graph.name}.{query.name}")
-        writer = writer.option("checkpointLocation", str(checkpoint_of(self.directory.path, query) / "spark"))
+        writer = writer.option("checkpointLocation", str(checkpoint / "spark"))
         started = writer.trigger(realTime=f"{batch // 1000} milliseconds").start()  # type: ignore[call-overload]
         self._running.append(started)
         self._progress.follow(started, query.name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engine.checkpoints import begun, checkpoint_of
 from headrace.errors import PlanError, Problem
-from headrace.plan.nodes import Source
+from headrace.plan.nodes import ClockTime, EventTime, Source
 from headrace.plan.queries import Query, queries_of
 
 if TYPE_CHECKING:
@@ -22,35 +22,47 @@ if TYPE_CHECKING:
 NAME = "sources.json"
 _ANEW = "start anew with another --checkpoint DIR"
 
+_PACE = "(pace)"
+
 Record = dict[str, list[str]]
-"""The sources of a query in Spark's order, and what each counts in."""
+"""The sources of a query in Spark's order, what each counts in, and how its rows are taken."""
 
 
-def record_of(graph: Graph, query: Query) -> Record:
+def record_of(graph: Graph, query: Query, *, real_time: bool = False) -> Record:
     """The sources of a query as they are declared now."""
     logs = {str(ref): ["rows of another query"] for ref in query.reads}
-    return {name: _counted_in(graph, name) for name in query.sources} | logs
+    sources = {name: _counted_in(graph, name) for name in query.sources} | logs
+    # Where there is time, micro-batches have heartbeats beside the rows, and state that knows of them.
+    timed = any(isinstance(node, EventTime | ClockTime) for node in graph.upstream(graph[query.tip.step]))
+    return {_PACE: ["real time" if real_time else "micro-batches"] if timed else [], **sources}
 
 
-def refuse_moved(graph: Graph, directory: Path) -> None:
+def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> None:
     """Compare the sources of every query with those that its checkpoint was made with, and note them.
 
     Raises:
         PlanError: with each source whose position means nothing now.
     """
+    records = {query: record_of(graph, query, real_time=real_time) for query in queries_of(graph)}
     problems: list[Problem] = []
-    for query in queries_of(graph):
-        checkpoint, now = checkpoint_of(directory, query), record_of(graph, query)
-        was = _kept(checkpoint)
+    for query, now in records.items():
+        was = _kept(checkpoint_of(directory, query))
         problems += [] if was is None else _changes(graph, query, was, now)
     if problems:
         raise PlanError(problems)
-    for query in queries_of(graph):
-        _keep(checkpoint_of(directory, query), record_of(graph, query))
+    for query, now in records.items():
+        _keep(checkpoint_of(directory, query), now)
 
 
 def _changes(graph: Graph, query: Query, was: Record, now: Record) -> list[Problem]:
     where = graph.where(graph[query.tip.step])
+    was, now = dict(was), dict(now)
+    pace = was.pop(_PACE, []), now.pop(_PACE)
+    if all(pace) and pace[0] != pace[1]:
+        what = (
+            f"its checkpoint was made by a run in {pace[0][0]}, and one in {pace[1][0]} can't go on from it"
+        )
+        return [Problem(where, what, f"run it as before, or {_ANEW}")]
     if list(was) != list(now):
         what = f"its checkpoint was made with the sources {_listed(was)}, and now they are {_listed(now)}"
         return [Problem(where, what, f"put them back, in that order, to go on from it, or {_ANEW}")]

@@ -58,6 +58,12 @@ def test_before_the_first_batch_the_status_line_leaves_out_what_is_unknown() -> 
     assert status_text(empty, 3) == "00:03 · in 0 (0/s) · out 0 · late 0 · rejects 0"
 
 
+def test_what_real_time_does_not_count_is_left_out() -> None:
+    alive = replace(STATUS, counted=False, latency_ms=None)
+    assert status_text(alive, 3) == "00:03 · in 12,345 (1,030/s) · watermark 2026-03-01 12:00:05"
+    assert "written" not in text_of(summary(status=alive).lines())
+
+
 def test_the_summary_says_what_was_done_and_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "kept" / "totals.late").mkdir(parents=True)
     assert text_of(summary(directory=tmp_path).lines()).splitlines() == [

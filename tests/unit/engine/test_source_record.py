@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace import Pipeline, connect
+from headrace import Pipeline, connect, windows
 from headrace.connectors.base import Connector
 from headrace.engine.directory import PipelineDirectory
 from headrace.engine.source_record import refuse_moved
@@ -92,6 +92,25 @@ def test_sources_keep_their_order(tmp_path: Path) -> None:
     begun(tmp_path, visits(), visits("hits"))
     with pytest.raises(PlanError, match=r"was made with the sources `a`, `b`, and now they are `b`, `a`"):
         begun(tmp_path, visits("hits"), visits(), names="ba")
+
+
+def test_real_time_and_micro_batches_each_go_on_from_their_own(tmp_path: Path) -> None:
+    pipeline = Pipeline("p")
+    tx = pipeline.read("tx", kafka(topic="a"), format="json", schema="k string, at timestamp").event_time(
+        "at"
+    )
+    windowed = tx.key_by("k").window(windows.tumbling("1 minute")).aggregate("totals", n="count(*)")
+    windowed.write("out", kafka(topic="b"))
+    graph = pipeline.check()
+    for _ in range(2):
+        refuse_moved(graph, tmp_path, real_time=True)
+        (tmp_path / "queries" / "totals" / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "queries" / "totals" / "spark" / "offsets" / "0").touch()
+    with pytest.raises(
+        PlanError,
+        match=r"made by a run in real time, and one in micro-batches can't.*\n  hint: run it as before, or",
+    ):
+        refuse_moved(graph, tmp_path)
 
 
 def test_the_checkpoint_of_another_pipeline_is_refused(tmp_path: Path) -> None:
