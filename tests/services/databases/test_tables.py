@@ -219,6 +219,32 @@ def test_table_without_the_unique_key_is_told(
     assert content(server, table) == [("a", 1)]
 
 
+def test_row_that_would_overwrite_one_of_another_key_is_refused(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    quote = '"' if server.kind == "postgres" else "`"
+    server.sql(f"CREATE TABLE {table} (k varchar(9) PRIMARY KEY, {quote}100 %s{quote} int UNIQUE)")
+    out = sink(server, table, key="k")
+    schema = "k string, `100 %s` int"
+    deliver(out, run(), 0, rows(spark, ("a", 1), ("b", 2), schema=schema))
+    deliver(out, run(), 1, rows(spark, ("a", 3), schema=schema))
+    with pytest.raises(DeliveryError, match=r"can't commit epoch 2: .*(unique)"):
+        deliver(out, run(), 2, rows(spark, ("c", 2), schema=schema))
+    assert sorted(content(server, table)) == [("a", 3), ("b", 2)]
+
+
+def test_table_without_transactions_is_refused(
+    spark: SparkSession, servers: Callable[[str], Server], run: MakeRun
+) -> None:
+    server = servers("mysql")
+    server.sql("CREATE TABLE unsafe (k text, v int) ENGINE MyISAM")
+    with pytest.raises(
+        DeliveryError,
+        match=r"can't take epoch 0: its engine, MyISAM, has no transactions\n  hint: ALTER TABLE \.\.\. ENGINE InnoDB",
+    ):
+        deliver(sink(server, "unsafe"), run(), 0, rows(spark, ("a", 1)))
+
+
 def test_a_value_that_does_not_fit_is_told_and_keeps_the_epoch_out(
     spark: SparkSession, server: Server, table: str, run: MakeRun
 ) -> None:
@@ -226,6 +252,7 @@ def test_a_value_that_does_not_fit_is_told_and_keeps_the_epoch_out(
     with pytest.raises(DeliveryError, match=r"(?is)can't take epoch 0: .*(too long|truncated)") as caught:
         deliver(sink(server, table), run(), 0, rows(spark, ("abc", 1), ("abcd", 2)))
     assert "Traceback" not in str(caught.value)
+    assert "hint: the value doesn't fit the column" in str(caught.value)
     assert content(server, table) == []
 
 

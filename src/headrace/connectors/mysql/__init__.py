@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headrace.connectors.base import Writer
 from headrace.connectors.database.dialect import Dialect
 from headrace.connectors.database.options import ServerTable
 
@@ -37,3 +38,9 @@ class MySQL(ServerTable):
         from headrace.connectors.mysql.dialect import MySQLDialect
 
         return MySQLDialect(self.url)
+
+    def writer(self) -> Writer:
+        from headrace.connectors.database.sink import TableWriter
+        from headrace.connectors.mysql.dialect import MySQLDialect
+
+        return TableWriter(MySQLDialect(self.url, writes=True), self.table, self.key, self._waited())

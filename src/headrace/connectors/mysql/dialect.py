@@ -64,7 +64,8 @@ _SPARK = {
     "datetime": "timestamp",
     "timestamp": "timestamp",
 }
-_FULL_DISK = 1021
+_FULL_DISK, _TWO_ROWS, _UNSAFE = 1021, 1242, 1196
+_TAKEN_BY_ANOTHER = "another unique key of the table holds that value already; mend the data or the table"
 _HINTS = {
     1044: "grant the user rights on the database",
     1045: "check user and password",
@@ -76,7 +77,13 @@ _HINTS = {
     3948: "allow it on the server: SET GLOBAL local_infile = 1",
     4166: "allow it on the server: SET GLOBAL local_infile = 1",
     2003: "is the server running, and is the address right?",
-    1062: "another unique key of the table holds that value already; mend the data or the table",
+    1062: _TAKEN_BY_ANOTHER,
+    _TWO_ROWS: _TAKEN_BY_ANOTHER,
+    **dict.fromkeys(
+        (1264, 1265, 1292, 1366, 1406),
+        "the value doesn't fit the column; cast it in a select or change the column",
+    ),
+    _UNSAFE: "ALTER TABLE ... ENGINE InnoDB, or write to another table",
 }
 _LOST = (1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2055)
 _FULL = "utf8mb4"
@@ -90,6 +97,8 @@ class MySQLDialect:
     """Speaks to one database of a MySQL or MariaDB server."""
 
     url: str = field(repr=False)
+    writes: bool = False
+    """Whether tables must be able to undo what a transaction did."""
     kind: ClassVar[str] = "mysql"
     spelling: ClassVar[Spelling] = Spelling(true_is_one=True)
 
@@ -161,7 +170,17 @@ class MySQLDialect:
             FROM information_schema.columns
             WHERE table_schema = coalesce(%s, database()) AND table_name = %s
             ORDER BY ordinal_position"""
+        if self.writes:
+            self._refuse_unsafe(database, table)
         return {row[0]: (row[1].lower(), bool(row[2])) for row in database.rows(query, _split(table))}
+
+    def _refuse_unsafe(self, database: Database, table: str) -> None:
+        """A table whose engine has no transactions keeps the rows of a commit that died, and gets them again."""
+        query = """
+            SELECT t.engine FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine
+            WHERE t.table_schema = coalesce(%s, database()) AND t.table_name = %s AND e.transactions = 'NO'"""
+        for (engine,) in database.rows(query, _split(table)):
+            raise pymysql.NotSupportedError(_UNSAFE, f"its engine, {engine}, has no transactions")
 
     def unique(self, database: Database, table: str, key: Sequence[str]) -> bool:
         query = """
@@ -208,14 +227,32 @@ class MySQLDialect:
         statements.append(
             f"INSERT INTO {target} ({names}) SELECT {names} FROM ({last}) s"
             f"{f' WHERE {RETRACTION} IS NOT TRUE' if table.retracts else ''}"
-            f" ON DUPLICATE KEY UPDATE {updates}"
+            f" ON DUPLICATE KEY UPDATE {self._guard(table)}, {updates}"
         )
         return statements
+
+    def _guard(self, table: Table) -> str:
+        """An assignment that changes nothing, and fails where the row there has another key.
+
+        Any unique key makes a row a duplicate, and MySQL would overwrite the row of another key, which is then lost.
+        """
+        here = {name: f"{qualified(self, table.name)}.{self.quoted(name)}" for name in table.key}
+        same = " AND ".join(f"{place} <=> VALUES({self.quoted(name)})" for name, place in here.items())
+        name, place = next(iter(here.items()))
+        return (
+            f"{self.quoted(name)} ="
+            f" IF({same}, {place}, (SELECT {place} FROM (SELECT 1 UNION ALL SELECT 2) _headrace_two))"
+        )
 
     def told(self, error: Exception) -> tuple[str, str] | None:
         if not isinstance(error, pymysql.MySQLError):
             return None
         number, said = error.args if len(error.args) == 2 else (0, str(error))
+        said = (
+            "a row has another row's value in a unique column that isn't in the key"
+            if number == _TWO_ROWS
+            else said
+        )
         # Where it runs out of space depends on the file, and so does the number of the error; the words don't.
         return str(said), _HINTS[_FULL_DISK] if "No space left" in str(said) else _HINTS.get(number, "")
 
@@ -263,9 +300,8 @@ class _Session:
         with self._connection.cursor() as cursor:
             cursor.execute("BEGIN")
             cursor.execute(
-                f"LOAD DATA LOCAL INFILE %s INTO TABLE {_quoted(stage)} CHARACTER SET {_FULL}"
-                f" ({SEQUENCE}, {', '.join(names)}) SET {', '.join(sets)}",
-                (path,),
+                f"LOAD DATA LOCAL INFILE {self._connection.escape(path)} INTO TABLE {_quoted(stage)}"
+                f" CHARACTER SET {_FULL} ({SEQUENCE}, {', '.join(names)}) SET {', '.join(sets)}"
             )
             # A local load turns every bad value into another one and a warning: here that is an error.
             cursor.execute("SHOW WARNINGS LIMIT 1")
