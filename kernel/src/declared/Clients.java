@@ -47,6 +47,7 @@ public class Metadata {
   public void bootstrap(List<InetSocketAddress> addresses) {}
   public Cluster fetch() { return null; }
   public int requestUpdate(boolean resetBackoff) { return 0; }
+  public void maybeThrowAnyException() {}
   public void close() {}
   protected MetadataRequest.Builder newMetadataRequestBuilder() { return null; }
 }

@@ -4,6 +4,7 @@
 package org.apache.spark.sql.headrace.kafka
 
 import java.util.{Collections => JCollections, Iterator => JIterator, Map => JMap}
+import java.util.concurrent.TimeUnit
 
 import org.apache.kafka.common.{KafkaException, TopicPartition}
 import org.apache.kafka.common.record.{DefaultRecordBatch, MemoryRecords, RecordBatch}
@@ -20,7 +21,11 @@ private final class Fetched(val params: JMap[String, Object], val partition: Top
   var position: Long = -1L
   /** Whether Kafka has given all that it was asked for. */
   var usable = true
+  /** When it was given back. */
   @volatile var idleSince = 0L
+
+  /** Whether it has been idle for too long to go on. */
+  def stale: Boolean = link == null || System.nanoTime() - idleSince > TimeUnit.MILLISECONDS.toNanos(link.patienceMs)
 
   def seek(offset: Long): Unit = {
     batches = JCollections.emptyIterator[RecordBatch]

@@ -33,6 +33,9 @@ private final class Link(params: JMap[String, Object], partition: TopicPartition
   private val client = ClientUtils.createNetworkClient(
     config, metrics, "headrace", log, new ApiVersions, Time.SYSTEM, Link.AtOnce, metadata, null, null)
 
+  /** For how long an answer may be left lying. Then the client takes the server for dead, though it is we who didn't look. */
+  val patienceMs: Long = config.getInt("request.timeout.ms") / 2
+
   /** What the last request asks for, its number, and the answer if it has come. */
   private var asked = -1L
   private var request = -1
@@ -81,6 +84,7 @@ private final class Link(params: JMap[String, Object], partition: TopicPartition
   private def poll(waitMs: Long): Unit = {
     client.poll(waitMs, System.currentTimeMillis())
       .forEach(response => if (response.requestHeader.correlationId == request) answer = response)
+    metadata.maybeThrowAnyException() // a login that is refused, a topic that isn't ours to read
     if (Thread.interrupted()) throw new InterruptedException // a poll would return at once, again and again
   }
 

@@ -12,14 +12,15 @@ import org.apache.spark.util.ThreadUtils
 
 /** The links of this JVM to Kafka, kept from one micro-batch to the next: what they have fetched ahead is used then. */
 private object Links {
-  private val IdleMinutes = 2
+  private val LookSeconds = 10
   private val idle = new ConcurrentHashMap[(JMap[String, Object], TopicPartition), Fetched]
 
   ThreadUtils.newDaemonSingleThreadScheduledExecutor("headrace-kafka-links")
-    .scheduleWithFixedDelay(() => closeOld(), IdleMinutes, 1, TimeUnit.MINUTES)
+    .scheduleWithFixedDelay(() => closeStale(), LookSeconds, LookSeconds, TimeUnit.SECONDS)
 
   /** The records of a partition from an offset on. */
   def take(params: JMap[String, Object], partition: TopicPartition, from: Long, timeoutMs: Long): Fetched = {
+    closeStale()
     val kept = idle.remove((params, partition))
     val fetched = if (kept == null) new Fetched(params, partition, timeoutMs) else kept
     if (fetched.position != from) fetched.seek(from)
@@ -28,8 +29,8 @@ private object Links {
 
   /** Back from a task, for the next one; closed where the link is of no more use. */
   def give(fetched: Fetched): Unit = {
-    val surplus = if (fetched.usable) idle.put((fetched.params, fetched.partition), fetched) else fetched
     fetched.idleSince = System.nanoTime()
+    val surplus = if (fetched.usable) idle.put((fetched.params, fetched.partition), fetched) else fetched
     if (surplus != null) surplus.close()
   }
 
@@ -40,8 +41,6 @@ private object Links {
     count
   }
 
-  private def closeOld(): Unit = {
-    val limit = System.nanoTime() - TimeUnit.MINUTES.toNanos(IdleMinutes)
-    idle.forEach((key, fetched) => if (fetched.idleSince < limit && idle.remove(key, fetched)) fetched.close())
-  }
+  private def closeStale(): Unit =
+    idle.forEach((key, fetched) => if (fetched.stale && idle.remove(key, fetched)) fetched.close())
 }
