@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.engine.cache import cache_directory
 from headrace.engine.java import find_java
@@ -105,11 +106,34 @@ def _launch(settings: Mapping[str, str], log: Path) -> None:
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     configuration.set(option, f"{ours} {settings.get(option, '')}".strip())
     try:
-        with log.open("ab") as output:
+        with log.open("ab") as output, _ended_if_interrupted():
             gateway = launch_gateway(configuration, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
     except Exception as error:
         raise _failure(error, log) from error
+
+
+@contextmanager
+def _ended_if_interrupted() -> Iterator[None]:
+    """End the JVM if its launch doesn't come to an end: pyspark forgets it then, and nobody is left to end it later."""
+    from pyspark import java_gateway
+
+    pyspark: Any = java_gateway
+    started: list[subprocess.Popen[bytes]] = []
+
+    def noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*arguments, **options))
+        return started[-1]
+
+    before, pyspark.Popen = pyspark.Popen, noted
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+        raise
+    finally:
+        pyspark.Popen = before
 
 
 def _new_log(directory: Path) -> Path:

@@ -22,6 +22,10 @@ def visits(table: str = "visits", growing: str = "id") -> connect.sqlite:
     return connect.sqlite(path="x.db", table=table, growing=growing)
 
 
+def changes(table: str) -> connect.postgres_changes:
+    return connect.postgres_changes(url="postgresql://h/d", table=table)
+
+
 def begun(directory: Path, *sources: Connector, names: str = "ab") -> None:
     """Start a pipeline of one query, which reads these sources, as far as to its first epoch."""
     pipeline = Pipeline("p")
@@ -72,6 +76,7 @@ def test_a_source_that_still_reads_what_it_read_goes_on(
             visits(table="hits"),
             "holds a position in table `visits`, and now it reads sqlite, table `hits`",
         ),
+        (changes("a"), changes("b"), "holds a position in table `a`, and"),
         (visits(), visits(growing="at"), "holds a position in column `id`, and"),
     ],
 )

@@ -83,6 +83,10 @@ class PostgresChanges(ServerAddress):
         return True
 
     @property
+    def counted_in(self) -> tuple[str, ...]:
+        return (self.kind, f"table `{self.table}`")
+
+    @property
     def followed(self) -> bool:
         return True
 
