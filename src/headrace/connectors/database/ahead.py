@@ -157,9 +157,11 @@ class Ahead:
 
     def _watch(self, ended: Event) -> None:
         """Find chunks while the session adds others; nobody but its own thread speaks to it."""
+        last = False
         try:
             with closing(self.dialect.connect()) as database:
-                while not (self._over or ended.wait(_PAUSE)):
+                while not (self._over or last):
+                    last = ended.wait(_PAUSE)  # tasks have told of all chunks by then, and the session may still be busy
                     for chunk in self._register.fetch(database):
                         self._found.put(chunk)
         except Exception as error:
