@@ -7,7 +7,7 @@ keys are upserted at the end, where the last one of each is known. Where a guess
 as if nothing had been tried (`intake.py`): all of its rows are still in the staging table.
 
 The session has the most to do of all, so it is spared what others can. Tasks sort their rows by key, as neighbours in an
-index are quicker to add together: in runs, the first one a short one, each a chunk (`Run.scala`). And while the session adds rows,
+index are quicker to add together: in runs, the first one a short one (`Run.scala`). And while the session adds rows,
 chunks that come are found, and their keys compared, on a thread and a connection of their own.
 """
 
@@ -19,17 +19,18 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from threading import Event, Thread
 
-from headrace.connectors.database.chunks import Chunk, InVain, Register, listed
+from headrace.connectors.database.chunks import Chunk, InVain, Lot, Register, listed
 from headrace.connectors.database.dialect import SEQUENCE, Database, Dialect, Overlapping, staged
 from headrace.connectors.database.intake import Novelty
 from headrace.connectors.database.tables import Table
 from headrace.connectors.failpoints import reach
 
-_PAUSE = 0.02
+_PAUSE, _LONGER_PAUSE = 0.02, 0.1
+"""In seconds, between looks: of the session, which has nothing else to do then, and of the thread beside it."""
 _LEAST = 10_000
 """Fewer rows aren't worth a transaction that is held open."""
-_SHARE = 4
-"""A statement reads all of the staging table: it waits for a quarter of what was taken, so that there are few of them."""
+_SHARE = 2
+"""A statement reads all of the staging table: it waits for half as much as was taken, so that there are few of them."""
 _TRIED = "_headrace_tried"
 
 
@@ -56,12 +57,12 @@ class Ahead:
     _tried: bool = False
     _watching: bool = False
     """Whether there is a thread that looks for chunks."""
-    _found: SimpleQueue[Chunk | Exception] = field(default_factory=SimpleQueue)
+    _found: SimpleQueue[Lot | Exception] = field(default_factory=SimpleQueue)
     """By that thread."""
     _waiting: list[Chunk] = field(default_factory=list)
     _taken: list[Chunk] = field(default_factory=list)
     _again: set[int] = field(default_factory=set)
-    """Hashes that came more than once."""
+    """Hashes that came more than once, in chunks that wait or were taken."""
 
     def __post_init__(self) -> None:
         self._register = Register(self.dialect, self.stage, bool(self.table.key))
@@ -161,20 +162,22 @@ class Ahead:
         try:
             with closing(self.dialect.connect()) as database:
                 while not (self._over or last):
-                    last = ended.wait(_PAUSE)  # tasks have told of all chunks by then, and the session may still be busy
-                    for chunk in self._register.fetch(database):
-                        self._found.put(chunk)
+                    last = ended.wait(
+                        _LONGER_PAUSE
+                    )  # tasks have told of all chunks by then, and the session may be busy
+                    self._found.put(self._register.fetch(database))
         except Exception as error:
             self._found.put(error if self.dialect.told(error) is None else InVain())
 
     def _fetch(self) -> None:
+        if not self._watching:
+            self._found.put(self._register.fetch(self.database))
         while not self._found.empty():
             found = self._found.get()
             if isinstance(found, Exception):
                 raise found
-            self._waiting.append(found)
-        if not self._watching:
-            self._waiting += self._register.fetch(self.database)
+            self._waiting += found.chunks
+            self._again |= found.again
 
     def _take(self) -> None:
         """Add the rows of chunks that wait, but for those whose key comes more than once."""
@@ -183,11 +186,9 @@ class Ahead:
         if not self._tried:
             self.database.execute(f"SAVEPOINT {_TRIED}")
             self._tried = True
-        again = set[int]().union(*(chunk.again for chunk in self._waiting))
-        self._again |= again
         rows = staged(self.dialect, self.stage, [chunk.number for chunk in self._waiting])
-        if again:
-            rows += f" AND {SEQUENCE} NOT IN (VALUES {listed(self._waiting, again)})"
+        if again := listed(self._waiting, self._again):
+            rows += f" AND {SEQUENCE} NOT IN (VALUES {again})"
         self.database.execute(self._overlapping.add(self.table, rows))
         self._taken += self._waiting
         self._waiting = []

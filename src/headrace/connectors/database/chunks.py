@@ -25,9 +25,16 @@ class Chunk:
     first: int
     size: int
     keys: Any
-    """Hashes of the rows' keys, in the order of their numbers (a pyarrow array)."""
-    again: frozenset[int]
-    """Hashes that other rows of this chunk, or of one that was found before, have, too."""
+    """Hashes of the rows' keys, in their order (a pyarrow array)."""
+
+
+@dataclass(frozen=True)
+class Lot:
+    """Chunks that were found together."""
+
+    chunks: list[Chunk]
+    again: set[int]
+    """Hashes of their rows which other rows of theirs, or of chunks that were found before, have, too."""
 
 
 @dataclass
@@ -45,7 +52,7 @@ class Register:
     keyed: bool
     _found: list[Chunk] = field(default_factory=list)
 
-    def fetch(self, database: Database) -> list[Chunk]:
+    def fetch(self, database: Database) -> Lot:
         """The chunks that are new since the last time.
 
         Raises:
@@ -55,10 +62,12 @@ class Register:
         told = self.dialect.quoted(register(self.stage))
         query = f"SELECT chunk, first, size, keys FROM {told} WHERE chunk NOT IN ({known})"
         new = [self._read(*row) for row in database.rows(query)]
+        lot = Lot(new, self._come_again(new) if new else set())
+        self._found += new
         tasks = {(task_of(chunk.first), attempt_of(chunk.number)) for chunk in self._found}
         if len({task for task, _ in tasks}) < len(tasks):
             raise InVain  # two attempts of one task: only Spark knows which will count
-        return new
+        return lot
 
     def _read(self, number: int, first: int, size: int, keys: bytes) -> Chunk:
         import pyarrow
@@ -67,19 +76,19 @@ class Register:
         if self.keyed and count != size:
             raise InVain  # retractions, or nulls in keys
         hashes = pyarrow.Array.from_buffers(pyarrow.int64(), count, [None, pyarrow.py_buffer(keys)])
-        chunk = Chunk(number, first, size, hashes, frozenset(self._come_again(hashes)))
-        self._found.append(chunk)
-        return chunk
+        return Chunk(number, first, size, hashes)
 
-    def _come_again(self, hashes: Any) -> Iterable[int]:
+    def _come_again(self, new: list[Chunk]) -> set[int]:
         import pyarrow
         from pyarrow import compute
 
-        values, counts = hashes.value_counts().flatten()
-        yield from values.filter(compute.greater(counts, 1)).to_pylist()
+        come = pyarrow.concat_arrays([chunk.keys for chunk in new])
+        values, counts = come.value_counts().flatten()
+        again = set(values.filter(compute.greater(counts, 1)).to_pylist())
         # A table of the new ones is made, and the others are looked up in it: it is the smaller one.
         seen = pyarrow.chunked_array([chunk.keys for chunk in self._found], pyarrow.int64())
-        yield from seen.filter(compute.is_in(seen, value_set=hashes)).to_pylist()
+        again.update(seen.filter(compute.is_in(seen, value_set=values)).to_pylist())
+        return again
 
 
 def register(stage: str) -> str:

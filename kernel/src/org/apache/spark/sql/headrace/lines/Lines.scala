@@ -22,27 +22,27 @@ import org.apache.spark.sql.types._
  */
 object Lines {
   /** Arrow hands on 10,000 values at once, unless told otherwise: some 3 MB, after which a database can begin with them. */
-  private val PieceBytes = 1 << 8
+  private[lines] val PieceBytes = 1 << 8
 
   private val schema = StructType(Seq(StructField("lines", BinaryType), StructField("keys", BinaryType)))
 
   /**
    * `frame` has whole numbers and text. The result has two columns of bytes: lines, and hashes of keys. Called from Python.
    *
-   * With `key`, the places of a key's columns, lines come in runs that are sorted by it (`Run`), each run in a batch of Arrow's own.
-   * The last column is then not part of the line but a hash of the row's key: eight bytes a row, in the order of the rows'
-   * numbers within the run. A row whose hash is null adds none.
+   * With `key`, the places of a key's columns, rows are sorted by it, in runs (`Run`). The last column is then not part of the
+   * line but a hash of the row's key, eight bytes a row. A row whose hash is null adds none.
    */
   def packed(frame: DataFrame, key: JList[Integer]): DataFrame = {
-    val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val kinds = frame.schema.map(_.dataType).toArray
     val places = key.asScala.map(_.intValue).toArray
-    val batch = session.sessionState.conf.arrowMaxRecordsPerBatch
     val lines: RDD[InternalRow] = frame.queryExecution.toRdd.mapPartitions { rows =>
-      if (places.isEmpty) new Pieces(rows, new Line(kinds)) else new Runs(rows, kinds, places, batch).flatten
+      if (places.isEmpty) new Pieces(rows, new Line(kinds)) else new Runs(rows, kinds, places).flatten
     }
-    session.internalCreateDataFrame(lines, schema)
+    frame.sparkSession.asInstanceOf[classic.SparkSession].internalCreateDataFrame(lines, schema)
   }
+
+  /** The number of a task's first row, as `monotonically_increasing_id` has it. */
+  private[lines] def first: Long = TaskContext.getPartitionId().toLong << 33
 
   private[lines] def value(lines: Piece, hashes: Piece): InternalRow =
     new GenericInternalRow(Array[Any](lines.take(), hashes.take()))
@@ -50,24 +50,24 @@ object Lines {
   /** Rows as they come. */
   private final class Pieces(rows: Iterator[InternalRow], line: Line) extends Iterator[InternalRow] {
     private val piece, none = new Piece
+    private var number = first
 
     override def hasNext: Boolean = rows.hasNext
 
     override def next(): InternalRow = {
-      line.put(rows.next(), piece)
-      while (piece.size < PieceBytes && rows.hasNext) line.put(rows.next(), piece)
+      do {
+        piece.digits(number)
+        line.put(rows.next(), piece)
+        number += 1
+      } while (piece.size < PieceBytes && rows.hasNext)
       value(piece, none)
     }
   }
 }
 
-/** Puts rows, the first columns of which have these types, as lines; they are numbered as `monotonically_increasing_id` does it. */
+/** Puts rows, the first columns of which have these types, as what follows a line's number. */
 private[lines] final class Line(kinds: Array[DataType]) {
-  private var number = TaskContext.getPartitionId().toLong << 33
-
   def put(row: InternalRow, to: Piece): Unit = {
-    to.digits(number)
-    number += 1
     var i = 0
     while (i < kinds.length) {
       to.put('\t')

@@ -3,7 +3,7 @@
  */
 package org.apache.spark.sql.headrace.lines
 
-import java.util.{Arrays => JArrays}
+import java.util.{Arrays => JArrays, BitSet => JBitSet}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.DataType
@@ -14,65 +14,65 @@ import org.apache.spark.util.collection.unsafe.sort.RadixSort
 /**
  * The rows of a task in runs, each sorted by key: neighbours in an index are quicker to add together.
  *
- * The first run is short, so that the database can begin early; each one is twice as long as the one before, up to a limit, so
- * that there are few. Spark's own sort would hold back all of the task's rows, copy each one and compare keys. It also asks Spark
- * for memory, and spills, which so little doesn't need: a task holds one run, bounded in bytes, as it holds a batch of Arrow's.
+ * The first run is short, so that the database can begin early; each one is twice as long as the one before, up to a limit, since
+ * every run goes through all of the index once more. Spark's own sort would hold back all of the task's rows, copy each one and
+ * compare keys. It also asks Spark for memory, and spills, which so little doesn't need: a task holds one run, bounded in bytes.
  */
-private[lines] final class Runs(rows: Iterator[InternalRow], kinds: Array[DataType], key: Array[Int], batch: Int)
+private[lines] final class Runs(rows: Iterator[InternalRow], kinds: Array[DataType], key: Array[Int])
     extends Iterator[Iterator[InternalRow]] {
   private val run = new Run(kinds, key)
-  private val most = if (batch > 0) batch else Runs.Values
   private var bytes = Runs.Shortest
 
   override def hasNext: Boolean = rows.hasNext
 
-  /**
-   * A run as values: with more to come just as many as make a batch, empty ones among them, since Arrow waits for that many. Should
-   * Arrow's limit in bytes cut it short, then a chunk's hashes aren't as many as its rows, and the database isn't ahead of the commit.
-   */
   override def next(): Iterator[InternalRow] = {
     run.clear()
     while (run.size < bytes && rows.hasNext) run.add(rows.next())
     bytes = Math.min(2 * bytes, Runs.Longest)
-    run.sorted(if (rows.hasNext) most else Math.min(run.rows, most))
+    run.sorted()
   }
 }
 
 private object Runs {
-  val Shortest: Int = 4 << 20
-  val Longest: Int = 16 << 20
-  val Values = 10000
+  val Shortest: Int = 8 << 20
+  val Longest: Int = 32 << 20
 }
 
-/** Rows as lines, with what their order is decided by. */
+/** Rows as lines, with what their order is decided by; they are numbered in that order. */
 private[lines] final class Run(kinds: Array[DataType], key: Array[Int]) {
   import Run._
 
   private val hash = kinds.length - 1
   private val line = new Line(kinds.take(hash))
-  private val lines, keys, hashes, piece = new Piece
+  private val lines, keys = new Piece
   private var ends = new Array[Long](1 << 14) // of a row's line, and of its key in the lower half
+  private var hashes = new Array[Long](1 << 14)
+  private val without = new JBitSet // rows whose hash is null
   private var count = 0
-
-  def rows: Int = count
+  private var number = Lines.first
 
   /** In bytes, with what sorting takes. */
   def size: Int = lines.size + keys.size + 48 * count
 
   def clear(): Unit = {
-    Seq(lines, keys, hashes).foreach(_.clear())
+    lines.clear()
+    keys.clear()
+    without.clear()
     count = 0
   }
 
   def add(row: InternalRow): Unit = {
+    if (count == ends.length) {
+      ends = JArrays.copyOf(ends, 2 * count)
+      hashes = JArrays.copyOf(hashes, 2 * count)
+    }
     line.put(row, lines)
     var i = 0
     while (i < key.length) {
       put(row, key(i))
       i += 1
     }
-    if (!row.isNullAt(hash)) hashes.raw(row.getLong(hash))
-    if (count == ends.length) ends = JArrays.copyOf(ends, 2 * count)
+    if (row.isNullAt(hash)) without.set(count) else hashes(count) = row.getLong(hash)
     ends(count) = lines.size.toLong << 32 | keys.size
     count += 1
   }
@@ -93,18 +93,27 @@ private[lines] final class Run(kinds: Array[DataType], key: Array[Int]) {
       keys.put(0)
     }
 
-  /** The lines, in order, spread evenly over so many values. */
-  def sorted(values: Int): Iterator[InternalRow] = {
+  /** The lines and hashes, in order. */
+  def sorted(): Iterator[InternalRow] = {
     val order = Array.range(0, count)
     sort(order, 0, count)
-    Iterator.range(0, values).map { i =>
-      var place = (i.toLong * count / values).toInt
-      val end = ((i + 1L) * count / values).toInt
-      while (place < end) {
-        piece.part(lines, lineEnd(order(place) - 1), lineEnd(order(place)))
-        place += 1
+    new Iterator[InternalRow] {
+      private val piece, hashed = new Piece
+      private var place = 0
+
+      override def hasNext: Boolean = place < order.length
+
+      override def next(): InternalRow = {
+        do {
+          val row = order(place)
+          piece.digits(number)
+          piece.part(lines, lineEnd(row - 1), lineEnd(row))
+          if (!without.get(row)) hashed.raw(hashes(row))
+          number += 1
+          place += 1
+        } while (piece.size < Lines.PieceBytes && place < order.length)
+        Lines.value(piece, hashed)
       }
-      Lines.value(piece, hashes)
     }
   }
 
