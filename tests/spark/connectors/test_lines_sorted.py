@@ -93,3 +93,15 @@ def test_row_larger_than_a_run_is_the_last_of_its_run(spark: SparkSession) -> No
     text = "repeat('x', if(id = 2, 9000000, 1))"
     frame = spark.range(0, 5, numPartitions=1).selectExpr("-id AS k", f"{text} AS v", "xxhash64(id)")
     assert [[line[0] for line in run] for run in runs(frame, 0)] == [["-2", "-1", "0"], ["-4", "-3"]]
+
+
+def test_hashes_that_came_before_are_given_back(spark: SparkSession) -> None:
+    hashes = spark._jvm.org.apache.spark.sql.headrace.lines.Hashes()  # type: ignore[union-attr]
+
+    def repeated(*numbers: int) -> list[int]:
+        given = b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)
+        return list(memoryview(hashes.repeated(given)).cast("q"))
+
+    assert repeated(0, 1, -1, 1 + 2**40, 5) == []
+    assert repeated(*range(10, 100_000), 7, 7) == [7]
+    assert repeated(3, 0, -1, 5, 99_999, 100_000, 1 + 2**40) == [0, -1, 5, 99_999, 1 + 2**40]

@@ -13,7 +13,7 @@ chunks that come are found, and their keys compared, on a thread and a connectio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -25,8 +25,7 @@ from headrace.connectors.database.intake import Novelty
 from headrace.connectors.database.tables import Table
 from headrace.connectors.failpoints import reach
 
-_PAUSE, _LONGER_PAUSE = 0.02, 0.1
-"""In seconds, between looks: of the session, which has nothing else to do then, and of the thread beside it."""
+_PAUSE = 0.02
 _LEAST = 10_000
 """Fewer rows aren't worth a transaction that is held open."""
 _SHARE = 2
@@ -44,6 +43,7 @@ class Ahead:
         table: the target.
         stage: the staging table.
         novelty: is told whether the guess was right.
+        repeated: takes hashes, eight bytes each, and gives back those that it was given before.
     """
 
     dialect: Dialect
@@ -51,6 +51,7 @@ class Ahead:
     table: Table
     stage: str
     novelty: Novelty
+    repeated: Callable[[bytes], bytes]
     begun: bool = False
     """Whether the transaction has begun before the commit."""
     _over: bool = False
@@ -65,7 +66,7 @@ class Ahead:
     """Hashes that came more than once, in chunks that wait or were taken."""
 
     def __post_init__(self) -> None:
-        self._register = Register(self.dialect, self.stage, bool(self.table.key))
+        self._register = Register(self.dialect, self.stage, bool(self.table.key), self.repeated)
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -163,7 +164,7 @@ class Ahead:
             with closing(self.dialect.connect()) as database:
                 while not (self._over or last):
                     last = ended.wait(
-                        _LONGER_PAUSE
+                        _PAUSE
                     )  # tasks have told of all chunks by then, and the session may be busy
                     self._found.put(self._register.fetch(database))
         except Exception as error:

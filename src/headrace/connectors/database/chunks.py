@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,11 +45,13 @@ class Register:
         dialect: how to speak to the server.
         stage: the staging table.
         keyed: whether the target has a key.
+        repeated: takes hashes, eight bytes each, and gives back those that it was given before.
     """
 
     dialect: Dialect
     stage: str
     keyed: bool
+    repeated: Callable[[bytes], bytes]
     _found: list[Chunk] = field(default_factory=list)
 
     def fetch(self, database: Database) -> Lot:
@@ -61,13 +63,14 @@ class Register:
         known = ", ".join(str(chunk.number) for chunk in self._found) or "-1"
         told = self.dialect.quoted(register(self.stage))
         query = f"SELECT chunk, first, size, keys FROM {told} WHERE chunk NOT IN ({known})"
-        new = [self._read(*row) for row in database.rows(query)]
-        lot = Lot(new, self._come_again(new) if new else set())
+        rows = database.rows(query)
+        new = [self._read(*row) for row in rows]
         self._found += new
         tasks = {(task_of(chunk.first), attempt_of(chunk.number)) for chunk in self._found}
         if len({task for task, _ in tasks}) < len(tasks):
             raise InVain  # two attempts of one task: only Spark knows which will count
-        return lot
+        keys = b"".join(row[-1] for row in rows)
+        return Lot(new, set(memoryview(self.repeated(keys)).cast("q")) if keys else set())
 
     def _read(self, number: int, first: int, size: int, keys: bytes) -> Chunk:
         import pyarrow
@@ -77,18 +80,6 @@ class Register:
             raise InVain  # retractions, or nulls in keys
         hashes = pyarrow.Array.from_buffers(pyarrow.int64(), count, [None, pyarrow.py_buffer(keys)])
         return Chunk(number, first, size, hashes)
-
-    def _come_again(self, new: list[Chunk]) -> set[int]:
-        import pyarrow
-        from pyarrow import compute
-
-        come = pyarrow.concat_arrays([chunk.keys for chunk in new])
-        values, counts = come.value_counts().flatten()
-        again = set(values.filter(compute.greater(counts, 1)).to_pylist())
-        # A table of the new ones is made, and the others are looked up in it: it is the smaller one.
-        seen = pyarrow.chunked_array([chunk.keys for chunk in self._found], pyarrow.int64())
-        again.update(seen.filter(compute.is_in(seen, value_set=values)).to_pylist())
-        return again
 
 
 def register(stage: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.connectors.base import Run, Staged
 from headrace.connectors.database.ahead import Ahead
@@ -97,7 +97,8 @@ class TableWriter:
         )
         reach("database.prepared")
         if early:
-            self._ahead = Ahead(self._dialect, self._connected(), table, stage, self._novelty)
+            database, repeated = self._connected(), _kernel(frame).Hashes().repeated
+            self._ahead = Ahead(self._dialect, database, table, stage, self._novelty, repeated)
         lines = self._lines(frame, table, sorted_by=table.key if early else ())
         told_in = register(stage) if early else ""
         load = Loader(self._dialect, stage, told_in, table.loaded, self._patience, _running_task)
@@ -312,9 +313,11 @@ def _packed(frame: DataFrame, key: list[int]) -> DataFrame:
     """The rows of a frame of whole numbers and text as lines, several in a value, sorted by a key that is told by its places."""
     from pyspark.sql import DataFrame
 
-    spark = frame.sparkSession
-    lines = spark._jvm.org.apache.spark.sql.headrace.lines.Lines  # type: ignore[union-attr]
-    return DataFrame(lines.packed(frame._jdf, key), spark)
+    return DataFrame(_kernel(frame).Lines.packed(frame._jdf, key), frame.sparkSession)
+
+
+def _kernel(frame: DataFrame) -> Any:
+    return frame.sparkSession._jvm.org.apache.spark.sql.headrace.lines  # type: ignore[union-attr]
 
 
 def _running_task() -> tuple[int, int]:
