@@ -56,8 +56,10 @@ class Ahead:
     """Whether the transaction has begun before the commit."""
     _over: bool = False
     _tried: bool = False
-    _watching: bool = False
-    """Whether there is a thread that looks for chunks."""
+    _ended: Event | None = None
+    """Within `beside`: set when it ends."""
+    _watcher: Thread | None = None
+    """Looks for chunks while the session is busy."""
     _found: SimpleQueue[Lot | Exception] = field(default_factory=SimpleQueue)
     """By that thread."""
     _waiting: list[Chunk] = field(default_factory=list)
@@ -74,19 +76,16 @@ class Ahead:
         ended, failures = Event(), list[BaseException]()
 
         def work() -> None:
-            watcher = Thread(target=self._watch, args=(ended,), name=f"{thread.name}-watch", daemon=True)
             try:
                 while not ended.wait(_PAUSE):
                     self.look()
-                    if self.begun and not self._watching:
-                        self._watching = True
-                        watcher.start()
             except BaseException as failure:  # told where somebody listens
                 failures.append(failure)
-            if self._watching:
-                watcher.join()
-                self._watching = False
+            if self._watcher:
+                self._watcher.join()
+            self._watcher = self._ended = None
 
+        self._ended = ended
         thread = Thread(target=work, name=f"headrace-{self.stage}", daemon=True)
         thread.start()
         try:
@@ -156,6 +155,9 @@ class Ahead:
         if not self.begun:
             self.database.execute(self._overlapping.hold())
             self.begun = True
+            if self._ended:
+                self._watcher = Thread(target=self._watch, args=(self._ended,), daemon=True)
+                self._watcher.start()
 
     def _watch(self, ended: Event) -> None:
         """Find chunks while the session adds others; nobody but its own thread speaks to it."""
@@ -163,15 +165,13 @@ class Ahead:
         try:
             with closing(self.dialect.connect()) as database:
                 while not (self._over or last):
-                    last = ended.wait(
-                        _PAUSE
-                    )  # tasks have told of all chunks by then, and the session may be busy
+                    last = ended.wait(_PAUSE)  # tasks have told of everything then; the session may be busy
                     self._found.put(self._register.fetch(database))
         except Exception as error:
             self._found.put(error if self.dialect.told(error) is None else InVain())
 
     def _fetch(self) -> None:
-        if not self._watching:
+        if not self._watcher:
             self._found.put(self._register.fetch(self.database))
         while not self._found.empty():
             found = self._found.get()
