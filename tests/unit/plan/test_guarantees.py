@@ -25,3 +25,15 @@ def test_more_than_can_be_had_is_refused_with_the_place_and_what_would_do() -> N
         "write to files, kafka, mysql, postgres or sqlite, which deliver exactly once; or ask for at_least_once"
     )
     assert [promise.better for promise in promises(graph)][1] == ""
+
+
+def test_what_a_server_forgets_is_said() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("lines", connect.socket(port=9), format="text").write(
+        "out", connect.sqlite(path="x.db", table="t")
+    )
+    [promise] = promises(pipeline.check())
+    assert promise.guarantee == "exactly_once"
+    assert promise.because.endswith(
+        "provided that the server sends again what wasn't on disk yet when a run died"
+    )

@@ -1,8 +1,9 @@
 """Lines of text from a TCP server.
 
-*Source*: what has been read is never lost. A TCP server sends each byte once, so the lines are first written to a spool
-on the driver's disk, beside the checkpoint, and the queries read that: they can read it again after a crash. What the
-server sends while nobody is connected is the server's to keep. Meant for tests, demonstrations and small feeds; a
+*Source*: what has come to disk is never lost. A TCP server sends each byte once, so the lines are first written to a spool
+on the driver's disk, beside the checkpoint, and the queries read that: they can read it again after a crash. What is on its
+way there when the process is killed, a fifth of a second, and what the server sends while nobody is connected, is the
+server's to keep. Meant for tests, demonstrations and small feeds; a
 broker is the way to more.
 """
 
@@ -41,6 +42,10 @@ class Socket(Connector):
     @property
     def replayable(self) -> bool:
         return True
+
+    @property
+    def assumes(self) -> str:
+        return "the server sends again what wasn't on disk yet when a run died"
 
     def reader(self) -> Reader:
         from headrace.connectors.socket.source import SocketReader
