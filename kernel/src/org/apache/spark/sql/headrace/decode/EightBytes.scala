@@ -32,13 +32,19 @@ private[decode] object EightBytes {
     numberOfTrailingZeros((control | quote | backslash | eight) & Highest) >> 3
   }
 
-  /** Whether all are digits: 3 in the upper half of each byte, also when 6 is added to the lower. */
-  def areDigits(eight: Long): Boolean =
-    (eight & Lowest * 0xF0) == Lowest * '0' && (eight + Lowest * 6 & Lowest * 0xF0) == Lowest * '0'
+  /** How many digits, up to eight, come first. Digits are 0 to 9 when their common bits are gone; what is more overflows. */
+  def countDigits(eight: Long): Int = {
+    val values = eight ^ Lowest * '0'
+    numberOfTrailingZeros((values + Lowest * (0x7F - 9) | values) & Highest) >> 3
+  }
 
-  /** The number that eight digits write: neighbours are put together, then pairs, then fours. */
-  def digits(eight: Long): Long = {
-    val pairs = (eight & Lowest * 0x0F) * (1 + (10 << 8)) >>> 8
+  /**
+   * The number that the first digits write, at least one: they become the last of eight, then neighbours are put together,
+   * then pairs, then fours.
+   */
+  def number(eight: Long, digits: Int): Long = {
+    val last = eight << 64 - 8 * digits
+    val pairs = (last & Lowest * 0x0F) * (1 + (10 << 8)) >>> 8
     val fours = (pairs & 0x00FF00FF00FF00FFL) * (1 + (100 << 16)) >>> 16
     (fours & 0x0000FFFF0000FFFFL) * (1 + (10000L << 32)) >>> 32
   }

@@ -152,19 +152,18 @@ final class JsonScanner(val bytes: Array[Byte]) {
 
   private def run(start: Long): Long = {
     var value = start
-    var place = at
-    if (place + EightBytes.Size <= bytes.length) {
-      val eight = EightBytes.at(bytes, place)
-      if (EightBytes.areDigits(eight)) {
-        value = value * 100000000 + EightBytes.digits(eight)
-        place += EightBytes.Size
-      }
+    var more = true
+    while (more && at + EightBytes.Size <= bytes.length) {
+      val eight = EightBytes.at(bytes, at)
+      val count = EightBytes.countDigits(eight)
+      if (count > 0) value = value * JsonScanner.Powers(count) + EightBytes.number(eight, count)
+      at += count
+      more = count == EightBytes.Size
     }
-    while (place < bytes.length && bytes(place) >= '0' && bytes(place) <= '9') {
-      value = value * 10 + (bytes(place) - '0')
-      place += 1
+    while (more && at < bytes.length && bytes(at) >= '0' && bytes(at) <= '9') {
+      value = value * 10 + (bytes(at) - '0')
+      at += 1
     }
-    at = place
     value
   }
 
@@ -207,6 +206,7 @@ final class JsonScanner(val bytes: Array[Byte]) {
 
 object JsonScanner {
   val MaxDepth = 100
+  private val Powers = Array.iterate(1L, EightBytes.Size + 1)(_ * 10)
 }
 
 /** The name of a field with its quotes; short ones, the most, are compared in one step. */
