@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 LOG4J = Path(__file__).with_name("log4j2.properties")
 LOG_PROPERTY = "headrace.log"
 KEPT_LOGS = 10
+REGIONS = "-XX:G1HeapRegionSize=8m"
+"""In regions of 1 MB, as small heaps have them, what is fetched from Kafka is too large for one, and the JVM looks for garbage
+through all of its memory again and again."""
+_RARE = ("org.apache.xbean.asm9.ClassReader", "java.io.ObjectOutputStream", "java.io.ObjectInputStream")
+UNHURRIED = " ".join(
+    ["-XX:CompileCommand=quiet"]
+    + [f"-XX:CompileCommand=CompileThresholdScaling,{name}::*,30.0" for name in _RARE]
+)
+"""For each job Spark reads the byte code of its own closures and serialises tasks. Java's optimising compiler finds that worth some
+seconds of a core in the first half minute of a run, when it is the code of the rows that should come first; so it is to wait
+until these have been called thirty times as often as others."""
 BY_SUBMIT = "PYSPARK_GATEWAY_PORT"
 """What spark-submit sets for the Python it starts: the way to the JVM that runs already."""
 
@@ -102,7 +113,7 @@ def _launch(settings: Mapping[str, str], log: Path) -> None:
     from pyspark.java_gateway import launch_gateway
 
     option = "spark.driver.extraJavaOptions"
-    ours = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}" -Duser.timezone=UTC'
+    ours = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}" -Duser.timezone=UTC {REGIONS} {UNHURRIED}'
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     configuration.set(option, f"{ours} {settings.get(option, '')}".strip())
     try:

@@ -108,8 +108,8 @@ private final class Link(params: JMap[String, Object], partition: TopicPartition
 }
 
 private object Link {
-  /** Larger answers aren't unpacked any quicker; the garbage collector has to look after them one by one. */
-  private val MostBytes = 4 << 20
+  /** Less than half a region of the garbage collector's, which looks after what is larger one by one (launch.py). */
+  private val MostBytes = 3 << 20
   /** The last version of a fetch that names topics: later ones want their ids. */
   private val TopicsByName: Short = 12
   private val NoLogStart = -1L
