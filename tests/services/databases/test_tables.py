@@ -212,9 +212,10 @@ def test_table_without_the_unique_key_is_told(
     spark: SparkSession, server: Server, table: str, run: MakeRun
 ) -> None:
     server.sql(f"CREATE TABLE {table} (k varchar(9), v int)")
-    with pytest.raises(DeliveryError, match=r"doesn't keep its key .* unique\n  hint: CREATE UNIQUE INDEX"):
+    with pytest.raises(DeliveryError, match=r"doesn't keep its key .* unique") as told:
         deliver(sink(server, table, key="k"), run(), 0, rows(spark, ("a", 1)))
-    server.sql(f"CREATE UNIQUE INDEX {table}_k ON {table} (k)")
+    assert told.value.hint.endswith(", or name another key")
+    server.sql(told.value.hint.partition(", or")[0])
     deliver(sink(server, table, key="k"), run(), 0, rows(spark, ("a", 1)))
     assert content(server, table) == [("a", 1)]
 

@@ -168,7 +168,7 @@ class TableWriter:
             raise DeliveryError(
                 f"the table `{table.name}` doesn't keep its key ({key}) unique",
                 where=self._running.sink,
-                hint=f"CREATE UNIQUE INDEX ON {table.name} ({key}), or name another key",
+                hint=f"ALTER TABLE {table.name} ADD UNIQUE ({key}), or name another key",
             )
 
     def _settle(self, database: Database, epoch: int, loaded: Loaded) -> None:
