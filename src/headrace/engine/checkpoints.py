@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.engine.cache import replace_atomically
 from headrace.errors import OptionError, did_you_mean
 from headrace.plan.queries import Query, queries_of
 
@@ -40,6 +41,17 @@ def checkpoint_of(directory: Path, query: Query) -> Path:
 def begun(checkpoint: Path) -> bool:
     """Whether a query has begun an epoch."""
     return any((checkpoint / "spark" / "offsets").glob("[0-9]*"))
+
+
+def noted(checkpoint: Path, name: str) -> Any:
+    """What was noted beside a query's checkpoint when it was made; None where nothing was, or nothing was run."""
+    file = checkpoint / name
+    return json.loads(file.read_text()) if file.exists() and begun(checkpoint) else None
+
+
+def note(checkpoint: Path, name: str, record: Any) -> None:
+    """Note something beside a query's checkpoint."""
+    replace_atomically(checkpoint / name, (json.dumps(record, indent=2) + "\n").encode())
 
 
 def progress_of(checkpoint: Path) -> Progress:

@@ -28,8 +28,8 @@ LOG4J = Path(__file__).with_name("log4j2.properties")
 LOG_PROPERTY = "headrace.log"
 KEPT_LOGS = 10
 REGIONS = "-XX:G1HeapRegionSize=8m"
-"""In regions of 1 MB, as small heaps have them, what is fetched from Kafka is too large for one, and the JVM looks for garbage
-through all of its memory again and again."""
+"""In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the JVM then looks for
+garbage through all of its memory again and again, and in real time stands still for tens of milliseconds at the end of each batch."""
 _RARE = ("org.apache.xbean.asm9.ClassReader", "java.io.ObjectOutputStream", "java.io.ObjectInputStream")
 UNHURRIED = " ".join(
     ["-XX:CompileCommand=quiet"]

@@ -27,7 +27,7 @@ from headrace.engine.directory import PipelineDirectory
 from headrace.engine.expressions import HIDDEN, OUTPUT
 from headrace.engine.inputs import StreamInputs
 from headrace.engine.jars import jars_for
-from headrace.engine.launch import active_session
+from headrace.engine.launch import REGIONS, active_session
 from headrace.engine.lower import Lowering, hidden_key
 from headrace.engine.progress_log import ProgressLog, Status
 from headrace.engine.run import Running, told
@@ -68,10 +68,8 @@ JAVA = "spark.driver.extraJavaOptions"
 JAVA_READS = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
 """Variables of the environment from which a JVM takes options too."""
 MEMORY = "spark.driver.memory"
-COLLECTING = "-XX:+UseG1GC -Xmn128m -XX:G1HeapRegionSize=8m -XX:MetaspaceSize=256m"
-"""In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the JVM then looks for
-garbage through all of its memory at the end of each batch, and stands still for tens of milliseconds. A small nursery is cleaned
-often and quickly; one that grows with the heap, rarely and for long."""
+COLLECTING = f"-XX:+UseG1GC -Xmn128m {REGIONS} -XX:MetaspaceSize=256m"
+"""A small nursery is cleaned often and quickly; one that grows with the heap, rarely and for long."""
 SHORT_BATCHES = 30, 250
 """With how many short batches a run begins, and how many milliseconds each reads: what happens at the end of a batch is then
 warm when the first long one ends."""

@@ -7,11 +7,10 @@ fits neither the old source nor the new one. So it is asked before Spark starts.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.engine.checkpoints import begun, checkpoint_of
+from headrace.engine.checkpoints import checkpoint_of, note, noted
 from headrace.errors import PlanError, Problem
 from headrace.plan.nodes import ClockTime, EventTime, Source
 from headrace.plan.queries import Query, queries_of
@@ -46,12 +45,12 @@ def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> N
     records = {query: record_of(graph, query, real_time=real_time) for query in queries_of(graph)}
     problems: list[Problem] = []
     for query, now in records.items():
-        was = _kept(checkpoint_of(directory, query))
+        was = noted(checkpoint_of(directory, query), NAME)
         problems += [] if was is None else _changes(graph, query, was, now)
     if problems:
         raise PlanError(problems)
     for query, now in records.items():
-        _keep(checkpoint_of(directory, query), now)
+        note(checkpoint_of(directory, query), NAME, now)
 
 
 def _changes(graph: Graph, query: Query, was: Record, now: Record) -> list[Problem]:
@@ -85,21 +84,6 @@ def _lost(graph: Graph, name: str, was: list[str]) -> list[str]:
 def _counted_in(graph: Graph, name: str) -> list[str]:
     node = graph[name]
     return list(node.connector.counted_in) if isinstance(node, Source) else ["a DataFrame"]
-
-
-def _kept(checkpoint: Path) -> Record | None:
-    file = checkpoint / NAME
-    if not file.exists() or not begun(checkpoint):
-        return None
-    record: Record = json.loads(file.read_text())
-    return record
-
-
-def _keep(checkpoint: Path, record: Record) -> None:
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    whole = (checkpoint / NAME).with_suffix(".new")
-    whole.write_text(json.dumps(record, indent=2) + "\n")
-    whole.replace(checkpoint / NAME)  # a crash must not leave half of it
 
 
 def _listed(names: Record) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from headrace.documents.written import trigger_of, window_of
 from headrace.documents.written_patterns import match_of
 from headrace.durations import text as length
-from headrace.engine.checkpoints import begun
+from headrace.engine.checkpoints import note, noted
 from headrace.errors import Problem
 from headrace.plan.nodes import (
     Aggregate,
@@ -83,19 +83,13 @@ def record_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False)
 
 def kept(checkpoint: Path) -> Record | None:
     """The record of the step that made a query's checkpoint; None where there is none, or nothing was run."""
-    file = checkpoint / NAME
-    if not file.exists() or not begun(checkpoint):
-        return None
-    record: Record = json.loads(file.read_text())
+    record: Record | None = noted(checkpoint, NAME)
     return record
 
 
 def keep(checkpoint: Path, record: Record) -> None:
     """Write the record beside the checkpoint."""
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    whole = (checkpoint / NAME).with_suffix(".new")
-    whole.write_text(json.dumps(record, indent=2) + "\n")
-    whole.replace(checkpoint / NAME)  # a crash must not leave half of it
+    note(checkpoint, NAME, record)
 
 
 def changed(where: str, was: Record | None, now: Record) -> Problem | None:

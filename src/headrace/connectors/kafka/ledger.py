@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.kafka import properties
-from headrace.connectors.kafka.servers import LEDGER, java_list, java_map, kafka_java
+from headrace.connectors.kafka.servers import java_list, java_map, kafka_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,7 @@ def newest(spark: SparkSession, options: Kafka, key: bytes) -> Entry:
     java = kafka_java(spark)
     duration = spark._jvm.java.time.Duration.ofMillis(_POLL_MS)  # type: ignore[union-attr]
     scan: Any = spark._jvm.org.apache.spark.sql.headrace.kafka.LedgerScan  # type: ignore[union-attr]
-    place = java.common.TopicPartition(LEDGER, 0)
+    place = java.common.TopicPartition(properties.LEDGER, 0)
     places = java_list(spark, [place])
     consumer = java.clients.consumer.KafkaConsumer(java_map(spark, properties.ledger_consumer(options)))
     try:

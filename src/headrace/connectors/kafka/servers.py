@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from headrace.connectors.kafka import Kafka
 
-LEDGER = properties.LEDGER
-
 _LEDGER_SETTINGS = {
     "cleanup.policy": "compact",
     "segment.ms": "3600000",
@@ -113,8 +111,8 @@ class Servers:
 
     def ensure_ledger(self, replication: int | None) -> None:
         """Create the ledger's topic, if this is the first sink of the cluster."""
-        if LEDGER not in self.topics():
-            self.create(LEDGER, 1, replication, _LEDGER_SETTINGS)
+        if properties.LEDGER not in self.topics():
+            self.create(properties.LEDGER, 1, replication, _LEDGER_SETTINGS)
 
     def commit(self, group: str, position: Mapping[str, Mapping[str, int]]) -> None:
         """Note a group's offsets, without waiting: they are for people to look at."""

@@ -21,7 +21,7 @@ from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties, records
 from headrace.connectors.kafka.failures import is_fence, reason, told
 from headrace.connectors.kafka.ledger import Entry, key_of, newest
-from headrace.connectors.kafka.servers import LEDGER, MissingTopicError, Servers, java_map, kafka_java
+from headrace.connectors.kafka.servers import MissingTopicError, Servers, java_map, kafka_java
 from headrace.errors import DeliveryError, FencedError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class KafkaWriter:
     def _send_entry(self, entry: Entry) -> None:
         java = kafka_java(_session())
         self._producer.send(
-            java.clients.producer.ProducerRecord(LEDGER, 0, key_of(*self._owner), entry.encoded())
+            java.clients.producer.ProducerRecord(properties.LEDGER, 0, key_of(*self._owner), entry.encoded())
         )
 
     def _give_up(self) -> None:
