@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RECENT = 64
-_SETTLE_SECONDS = 2.0
+_SETTLE_SECONDS = 30.0
+"""Spark's thread of reports may be far behind on a machine that is busy; it drops some only if thousands are waiting."""
 
 
 @dataclass(frozen=True)
@@ -93,18 +94,22 @@ class ProgressLog:
         """
         self._heard = heard
         self._reports: Any = None
+        self._context: Any = None
         self._settling = threading.Event()
         self._counted = _first_readers(queries)
         self._names: dict[str, str] = {}
+        self._early: deque[tuple[str, dict[str, Any]]] = deque(maxlen=RECENT)
         self._queries: dict[str, QueryStatus] = {}
         self._recent: deque[tuple[float, int, int]] = deque(maxlen=RECENT)
         self._event_time: tuple[float | None, float] = (None, time.time())
         self._terminated: set[str] = set()
+        self._silent = False
         self._changed = threading.Condition()
 
     def listen(self, spark: SparkSession, rest: float = 0) -> None:
         """Begin to take the reports of a session's queries, each so many seconds after it was made."""
         jvm: Any = spark._jvm
+        self._context = spark.sparkContext
         self._reports = jvm.org.apache.spark.sql.headrace.Reports(spark._jsparkSession)
         threading.Thread(target=self._take, args=[rest], name="headrace reports", daemon=True).start()
 
@@ -113,20 +118,28 @@ class ProgressLog:
         self._reports.close()
 
     def follow(self, query: Any, name: str) -> None:
-        """Take the reports of this Spark query under this name."""
+        """Take the reports of this Spark query under this name, also those of batches that were quicker than this call."""
+        run_id = str(query.runId)
         with self._changed:
-            self._names[str(query.runId)] = name
+            self._names[run_id] = name
             self._queries.setdefault(name, QueryStatus(name))
+            for report in [report for run, report in self._early if run == run_id]:
+                self._add(name, report)
+                self._heard(name, report)  # before any later one
 
     def event_time(self) -> tuple[float | None, float]:
         """The highest event time seen, in seconds, and when (by the clock) a row last came."""
         return self._event_time
 
     def settle(self) -> None:
-        """Wait a little for the last reports: Spark sends them from a thread of its own."""
+        """Wait for the last reports: Spark sends them from a thread of its own, unless it was stopped before the run."""
         self._settling.set()
+        stopped = self._context._jsc is None
         with self._changed:
-            self._changed.wait_for(lambda: self._terminated >= set(self._names), _SETTLE_SECONDS)
+            self._changed.wait_for(
+                lambda: self._silent or self._terminated >= set(self._names),
+                0 if stopped else _SETTLE_SECONDS,
+            )
 
     def status(
         self,
@@ -163,16 +176,20 @@ class ProgressLog:
         """Add one progress report."""
         with self._changed:
             name = self._names.get(run_id)
-            if name is None:
+            if name is None:  # another run's, or `follow` is yet to be called
+                self._early.append((run_id, report))
                 return
-            before, rows = self._queries[name], rows_read(report)
-            self._queries[name] = _after(before, report, rows)
-            self._recent.append((time.time(), rows, int(report["durationMs"].get("triggerExecution", 0))))
-            highest = report.get("eventTime", {}).get("max")
-            if rows and highest:
-                seconds = datetime.fromisoformat(highest).timestamp()
-                self._event_time = (max(self._event_time[0] or seconds, seconds), time.time())
+            self._add(name, report)
         self._heard(name, report)
+
+    def _add(self, name: str, report: dict[str, Any]) -> None:
+        before, rows = self._queries[name], rows_read(report)
+        self._queries[name] = _after(before, report, rows)
+        self._recent.append((time.time(), rows, int(report["durationMs"].get("triggerExecution", 0))))
+        highest = report.get("eventTime", {}).get("max")
+        if rows and highest:
+            seconds = datetime.fromisoformat(highest).timestamp()
+            self._event_time = (max(self._event_time[0] or seconds, seconds), time.time())
 
     def _take(self, rest: float) -> None:
         with contextlib.suppress(OSError, Py4JError):  # Spark is gone: whoever waits for the run is told
@@ -182,6 +199,9 @@ class ProgressLog:
                     self._ended(run_id)
                 else:
                     self.note(run_id, json.loads(report))
+        with self._changed:
+            self._silent = True
+            self._changed.notify_all()
 
     def _ended(self, run_id: str) -> None:
         with self._changed:
