@@ -209,7 +209,7 @@ def paths(answer: dict[str, Any], places: dict[int, int], names: list[str], key:
     max_examples=CASES,
     deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     patterns(),
