@@ -42,7 +42,10 @@ class Job:
         out.faults.write("faults_out", self.faults)
 
     def rules(self, **rules: str) -> None:
-        text = "".join(f"{name}: {rule}\n" for name, rule in rules.items())
+        self.table("".join(f"{name}: {rule}\n" for name, rule in rules.items()))
+
+    def table(self, text: str) -> None:
+        """The table, all at once: a batch, also one without rows, may look at it at any time."""
         (self.work / "rules.new").write_text(text)
         (self.work / "rules.new").replace(self.work / "rules.yaml")
 
@@ -97,13 +100,13 @@ def test_a_table_that_becomes_wrong_while_the_job_runs_is_told_and_does_not_end_
     with job.pipeline.start(checkpoint=tmp_path / "checkpoint") as running:
 
         def taken(*letters: str, start: int) -> None:
-            job.feed.add(*rows(*letters, start=start))
             expected = running.status().rows_in + len(letters)
+            job.feed.add(*rows(*letters, start=start))
             while running.status().rows_in < expected:
                 assert not running.wait(0.1)
 
         taken("a", start=0)
-        (tmp_path / "rules.yaml").write_text("one: [")
+        job.table("one: [")
         taken("b", start=1)
         (tmp_path / "rules.yaml").unlink()
         taken("a", start=2)
