@@ -129,7 +129,7 @@ def test_a_restart_goes_on_from_the_checkpoint(counting: Callable[[], Counting])
     test.add(1, 25)
     test.beat(30)
     query.processAllAvailable()
-    assert test.closed == [(0, 1), (20, 1)]
+    assert sorted(test.closed) == [(0, 1), (20, 1)]  # in one batch or in two
     query.stop()
     test.heartbeat.forget(test.name)  # as in a new process
     query = test.start()
@@ -137,24 +137,24 @@ def test_a_restart_goes_on_from_the_checkpoint(counting: Callable[[], Counting])
     query.processAllAvailable()
     test.beat(40)  # below the rows that have been
     query.processAllAvailable()
-    assert test.closed == [(0, 1), (20, 1)]
+    assert sorted(test.closed) == [(0, 1), (20, 1)]
     test.beat(50)
     query.processAllAvailable()
-    assert test.closed == [(0, 1), (20, 1), (40, 1)]
+    assert sorted(test.closed) == [(0, 1), (20, 1), (40, 1)]
 
 
 def test_available_now_takes_the_heartbeat_and_ends(counting: Callable[[], Counting]) -> None:
     test = counting()
     test.add(1)
     query = test.start(availableNow=True)
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(300)
     assert test.closed == []
     test.beat(253402300799)  # the year 9999
     query = test.start(availableNow=True)
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(300)
     assert test.closed == [(0, 1)]
     query = test.start(availableNow=True)  # nothing new: no batch at all
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(300)
     assert test.closed == [(0, 1)]
 
 

@@ -155,8 +155,8 @@ def recording(directory: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("options", "least", "most"),
-    [({"speed": 4}, 1.0, 60), ({"speed": "max"}, 0, 60), ({"rate": 10}, 0.4, 60)],
+    ("options", "least"),
+    [({"speed": 4}, 1.0), ({"speed": "max"}, 0), ({"rate": 10}, 0.4)],
 )
 def test_recording_is_replayed_in_its_order_at_its_pace(
     spark: SparkSession,
@@ -165,13 +165,12 @@ def test_recording_is_replayed_in_its_order_at_its_pace(
     tmp_path: Path,
     options: Any,
     least: float,
-    most: float,
 ) -> None:
     reader = connect.generator(replay=recording(tmp_path), time="ts", **options).reader()
     begun = time.monotonic()
     rows = flat(drained(reader.stream(spark, context("id bigint, ts timestamp", Json()))))
     reader.close()
-    assert least <= time.monotonic() - begun < most
+    assert time.monotonic() - begun >= least
     assert [json.loads(row["value"])["id"] for row in rows] == [0, 1, 2, 3, 4]
     assert [row["offset"] for row in rows] == [0, 1, 2, 3, 4]
     assert set(rows[0]) == {"value", "partition", "offset"}
