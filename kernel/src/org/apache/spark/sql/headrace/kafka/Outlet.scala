@@ -5,7 +5,6 @@ package org.apache.spark.sql.headrace.kafka
 
 import java.util.UUID
 import java.util.concurrent.{ConcurrentHashMap, LinkedBlockingQueue}
-import java.util.concurrent.atomic.AtomicInteger
 
 import scala.concurrent.ExecutionContext
 
@@ -21,7 +20,6 @@ import org.apache.spark.sql.catalyst.InternalRow
  */
 object Outlet {
   private val senders = new ConcurrentHashMap[String, Sender]
-  private val numbers = new AtomicInteger
 
   /** Sends all rows and returns how many; called from Python. `frame` has the columns of [[Record]]. */
   def send(frame: DataFrame, sender: Sender): Long = send(frame, sender, frame.sparkSession.sparkContext.isLocal)
@@ -45,7 +43,7 @@ object Outlet {
   /** Sends what tasks have ready while others still run; Spark's own threads, which tell of results, don't wait for Kafka. */
   private def fromDriver(frame: DataFrame, sender: Sender): Long = {
     val rows = frame.queryExecution.toRdd
-    val number = numbers.incrementAndGet()
+    val number = Parcels.begin()
     val arrived = new LinkedBlockingQueue[Option[Parcel]]
     val job = rows.sparkContext.submitJob[InternalRow, Parcel, Unit](
       rows,
@@ -61,7 +59,7 @@ object Outlet {
       sent
     } finally {
       job.cancel() // nothing, where it has ended
-      Parcels.sweep(number)
+      Parcels.end(number)
     }
   }
 

@@ -6,6 +6,8 @@ package org.apache.spark.sql.headrace.kafka
 import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.AtomicInteger
 
 import scala.collection.mutable.ArrayBuffer
 import scala.reflect.ClassTag
@@ -28,7 +30,29 @@ object Parcels {
   /** The most that comes with a task's result: Spark limits the sum over all tasks (`spark.driver.maxResultSize`). */
   private val RestBytes = 64 << 10
 
-  /** Packs what a task has to send; `number` tells the parcels of one epoch from others. */
+  /** Blocks of Spark's own streams have such names, too; theirs count from 0. */
+  private val FirstNumber = 1 << 30
+  private val numbers = new AtomicInteger(FirstNumber)
+  private val underWay = ConcurrentHashMap.newKeySet[Int]
+
+  /** The number of an epoch, which tells its parcels from others. */
+  def begin(): Int = {
+    val number = numbers.getAndIncrement()
+    underWay.add(number)
+    sweep()
+    number
+  }
+
+  /**
+   * Lets go of all that waits of an epoch, sent or not. A task of an epoch that failed may still be at work and leave a piece
+   * after this: that one goes when another epoch begins or ends.
+   */
+  def end(number: Int): Unit = {
+    underWay.remove(number)
+    sweep()
+  }
+
+  /** Packs what a task has to send. */
   def pack(records: Iterator[Record], number: Int): Parcel = {
     val task = TaskContext.get()
     val pieces = ArrayBuffer.empty[BlockId]
@@ -46,14 +70,15 @@ object Parcels {
   /** The records of a parcel, fetched as they are asked for; a piece is let go of when it has been fetched. */
   def unpack(parcel: Parcel): Iterator[Record] = parcel.pieces.iterator.flatMap(fetched) ++ Packer.records(parcel.rest)
 
-  /** Lets go of all that waits of an epoch, sent or not. */
-  def sweep(number: Int): Unit = waiting(_ == number).foreach(SparkEnv.get.blockManager.master.removeBlock)
+  /** The pieces that wait on the executors, of all epochs. Spark lets go of one some time after it was told to. */
+  def waiting: Int = left.size
 
-  /** How many pieces wait on the executors, of all epochs. */
-  def waiting: Int = waiting(_ => true).size
+  private def sweep(): Unit =
+    left.filterNot(piece => underWay.contains(piece.streamId)).foreach(SparkEnv.get.blockManager.master.removeBlock)
 
-  private def waiting(of: Int => Boolean): Seq[BlockId] = SparkEnv.get.blockManager.master.getMatchingBlockIds(
-    { case StreamBlockId(number, _) => of(number); case _ => false }, askStorageEndpoints = false)
+  private def left: Seq[StreamBlockId] = SparkEnv.get.blockManager.master.getMatchingBlockIds(
+    { case StreamBlockId(number, _) => number >= FirstNumber; case _ => false }, askStorageEndpoints = false)
+    .map(_.asInstanceOf[StreamBlockId])
 
   private def leave(piece: BlockId, bytes: Array[Byte]): BlockId = {
     val held = new ChunkedByteBuffer(ByteBuffer.wrap(bytes))
