@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import Connector
-from headrace.connectors.database.polling import Marks, Piece, Polled
+from headrace.connectors.database.poller import Poller
+from headrace.connectors.database.polling import Marks, Piece, Polled, Polling
 from headrace.connectors.postgres_changes.pgoutput import UNCHANGED, Change, Decoder
 from headrace.connectors.postgres_changes.record import Record
 from headrace.documents import load
@@ -137,6 +139,24 @@ def test_documents_name_the_same_sources(tmp_path: Path) -> None:
 def test_a_mark_is_used_when_it_is_old_enough() -> None:
     marks = Marks(delay=0)
     assert [marks.settled(0, None), marks.settled(1, "5"), marks.settled(2, None)] == [None, "5", "5"]
+
+
+def test_the_age_of_a_mark_counts_from_when_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server takes longer to answer than the delay is: rows below the mark still have all of it to become visible."""
+    clock, takes = [0.0], [10.0, 0.0, 3.0]
+    monkeypatch.setattr("headrace.connectors.database.poller.time.monotonic", lambda: clock[0])
+
+    class Slow(Polled):
+        def highest(self, database: Any) -> str:
+            clock[0] += takes.pop(0)
+            return "8"
+
+        def end(self, database: Any, start: Any, mark: str, most: int | None) -> str:
+            return mark
+
+    polled = Slow(SimpleNamespace(connect=object), "t", "id", "bigint", (("id", False),))  # type: ignore[arg-type]
+    poller = Poller("rows", polled, Polling("id", every=0, delay=3))
+    assert [poller.latest({"after": None})["after"] for _ in range(3)] == [None, None, "8"]
 
 
 def test_a_range_is_split_without_a_gap() -> None:

@@ -40,7 +40,7 @@ class Poller:
         if now < self._due:
             return start
         self._due = now + self._polling.every
-        return self._line.unless_lost(now, start, lambda database: self._settled(database, start, now))
+        return self._line.unless_lost(now, start, lambda database: self._settled(database, start))
 
     def pieces(self, start: Offset, end: Offset) -> list[bytes]:
         pieces = self._polled.pieces(start, end["after"], self._polling.tasks)
@@ -52,8 +52,10 @@ class Poller:
     def close(self) -> None:
         self._line.close()
 
-    def _settled(self, database: Database, start: Offset, now: float) -> Offset:
-        return self._until(database, start, self._marks.settled(now, self._polled.highest(database)))
+    def _settled(self, database: Database, start: Offset) -> Offset:
+        highest = self._polled.highest(database)
+        # The age of a mark counts from when it was seen: connecting and asking may have taken longer than the delay.
+        return self._until(database, start, self._marks.settled(time.monotonic(), highest))
 
     def _until(self, database: Database, start: Offset, mark: str | None) -> Offset:
         end = None if mark is None else self._polled.end(database, start, mark, self._polling.most)
