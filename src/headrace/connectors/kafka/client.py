@@ -6,6 +6,7 @@ On `confluent-kafka`, which comes with `pip install 'headrace[kafka]'`.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from headrace.errors import OptionError, SetupError, SourceError, did_you_mean
 
 _PATIENCE = 10.0
 _POLL = 0.2
+_PAUSE = 0.05
 END = -1
 _PARTITIONER = "murmur2_random"
 """As Java's clients, and so pipelines, choose the partition of a key; librdkafka's own way is another."""
@@ -43,8 +45,10 @@ class Client:
         errors = confluent_kafka.KafkaError
         self._refusals = (errors.TOPIC_AUTHORIZATION_FAILED, errors.GROUP_AUTHORIZATION_FAILED)
         self.servers = servers
-        # Its own talk about lost connections would come in between; what counts is told by the calls.
-        self._settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, **(settings or {})}
+        # Its own talk about lost connections would come in between; what counts is told by the calls. It would wait for up
+        # to ten seconds before it looks again for a server that was away, as long as a call waits for an answer.
+        ours = {"bootstrap.servers": servers, "log_level": 0, "reconnect.backoff.max.ms": 1000}
+        self._settings: dict[str, Any] = {**ours, **(settings or {})}
         try:
             self._admin = confluent_kafka.admin.AdminClient(self._settings, logger=_silent())
         except confluent_kafka.KafkaException as error:
@@ -75,7 +79,7 @@ class Client:
         replication: int | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic.
+        """Create a topic, and wait until the servers tell of it.
 
         Raises:
             OptionError: there is one of that name, or the servers refuse it.
@@ -84,11 +88,13 @@ class Client:
             name, num_partitions=partitions, replication_factor=replication or -1, config=dict(settings or {})
         )
         self._done(self._admin.create_topics([fresh]), name)
+        self._await(lambda known: name in known and _led(known[name]))
 
     def delete(self, name: str) -> None:
-        """Delete a topic with all it holds."""
+        """Delete a topic with all it holds, and wait until the servers no longer tell of it."""
         self.require(name)
         self._done(self._admin.delete_topics([name]), name)
+        self._await(lambda known: name not in known)
 
     def require(self, name: str) -> list[int]:
         """The partitions of a topic.
@@ -199,7 +205,6 @@ class Client:
         consumer = self._consumer(group or "headrace-terminal", **{"auto.offset.reset": reset})
         try:
             if group is not None:
-                consumer.subscribe([topic])
                 found = self._of_group(consumer, topic, follow)
             else:
                 places = self._places(consumer, topic, partitions, start)
@@ -340,8 +345,10 @@ class Client:
 
     def _of_group(self, consumer: Any, topic: str, follow: bool) -> Iterator[Record | None]:
         """As a member: until its share of what is there now is read, if not followed; None as above."""
-        quiet, bounds = 0, self._bounds(topic)
-        while follow or quiet * _POLL < 5:
+        quiet, bounds, shares = 0, self._bounds(topic), list[Any]()
+        consumer.subscribe([topic], on_assign=lambda _, share: shares.append(share))
+        # Before it has a share it waits for the group, which may have to see first that another member is gone.
+        while follow or quiet * _POLL < (_PATIENCE if shares else 3 * _PATIENCE):
             message = self._next(consumer)
             if message is None:
                 quiet += 1
@@ -370,11 +377,22 @@ class Client:
         offsets = {here.partition: max(here.offset, noted.offset) for here, noted in places}
         return bool(offsets) and all(offset >= bounds[number][1] for number, offset in offsets.items())
 
+    def _await(self, holds: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Wait until the topics are as they were made: a broker hears of it a moment after the one that was asked."""
+        deadline = time.monotonic() + _PATIENCE
+        while not holds(self._metadata()) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+
     def _done(self, futures: Mapping[str, Any], name: str) -> None:
         try:
             futures[name].result(_PATIENCE)
         except self._kafka.KafkaException as error:
             raise OptionError(f"topic `{name}`: {error.args[0].str()}", where="kafka topics") from error
+
+
+def _led(topic: Any) -> bool:
+    """Whether each partition of a topic has a broker that takes its records."""
+    return all(partition.leader >= 0 for partition in topic.partitions.values())
 
 
 def _silent() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,11 @@ _LEDGER_SETTINGS = {
     "min.cleanable.dirty.ratio": "0.1",
     "retention.ms": "-1",
 }
+
+
+_PAUSE = 0.05
+_NOTED_MS = 15_000
+"""How long the end of a run waits until a group's last offsets are noted: the first ones of a cluster make a topic."""
 
 
 class MissingTopicError(Exception):
@@ -82,7 +88,7 @@ class Servers:
     def create(
         self, topic: str, partitions: int | None, replication: int | None, settings: Mapping[str, str]
     ) -> None:
-        """Create a topic; one that another has just made is as good."""
+        """Create a topic, and wait until the servers tell of it; one that another has just made is as good."""
         optional = self._spark._jvm.java.util.Optional  # type: ignore[union-attr]
         count = optional.of(partitions) if partitions else optional.empty()
         copies = self._spark._jvm.java.lang.Short.valueOf(str(replication or -1))  # type: ignore[union-attr]
@@ -95,6 +101,9 @@ class Servers:
         except Exception as error:
             if "TopicExistsException" not in str(error):
                 raise
+        deadline = time.monotonic() + self._patience / 1000
+        while topic not in self.topics() and time.monotonic() < deadline:
+            time.sleep(_PAUSE)  # a broker hears of it a moment after it is made
 
     def ensure_topic(self, options: Kafka) -> None:
         """See that a sink's topic is there; made, where `partitions` asks for that.
@@ -129,7 +138,7 @@ class Servers:
         """Let go, when the last offsets are noted or can't be."""
         with contextlib.suppress(Exception):  # nothing depends on a group's offsets
             if self._pending is not None:
-                self._waited(self._pending, 5_000)
+                self._waited(self._pending, _NOTED_MS)
         self._admin.close(self._spark._jvm.java.time.Duration.ofMillis(1_000))  # type: ignore[union-attr]
 
     def _got(self, future: Any) -> Any:
