@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -24,6 +26,8 @@ from headrace.errors import SetupError
 
 HOST = "127.0.0.1"
 PORT = 9092
+_OURS = range(10_000, 32_768)
+"""Where any free port is looked for: Linux gives away those above by itself, other systems higher ones."""
 _CLUSTER_ID = "aGVhZHJhY2Uta2Fma2E0MQ"
 _STARTED = "Kafka Server started"
 _LOG4J = """\
@@ -86,6 +90,8 @@ class Cluster:
         for broker in self.brokers:
             if broker.node == node:
                 _signal(self.directory, broker, signal.SIGKILL)
+                while _alive(self.directory, broker):
+                    time.sleep(0.01)  # until then it holds its port and its directory
 
 
 def default_directory() -> Path:
@@ -138,13 +144,14 @@ def start(
             hint="use it, or end it with headrace kafka down",
         )
     jars = fetch("kafka-broker", watch=watch)
+    free = iter(_free_ports(4 * brokers))
     chosen = [
         Broker(
             node,
-            _port(port + node - 1 if port else 0),
-            _port(0),
-            _port(0) if logins else 0,
-            _port(0) if certificate else 0,
+            _usable(port + node - 1) if port else next(free),
+            next(free),
+            next(free) if logins else 0,
+            next(free) if certificate else 0,
         )
         for node in range(1, brokers + 1)
     ]
@@ -335,16 +342,37 @@ def _signal(place: Path, broker: Broker, number: signal.Signals) -> None:
         os.kill(broker.pid, number)
 
 
-def _port(wanted: int) -> int:
-    """The port, if it is free; any free one for 0."""
-    with socket.socket() as probe:
+def _usable(port: int) -> int:
+    """The port, if it is free."""
+    try:
+        _probe(port).close()
+    except OSError as error:
+        raise SetupError(
+            f"port {port} can't be used: {error.strerror}",
+            where="kafka up",
+            hint="take another with --port",
+        ) from error
+    return port
+
+
+def _free_ports(count: int) -> list[int]:
+    """Some free ports. Not those that the system gives to whoever wants any: others get such by the time a broker is up."""
+    found: list[int] = []
+    for port in random.SystemRandom().sample(_OURS, len(_OURS)):
+        if len(found) == count:
+            break
+        with suppress(OSError):
+            _probe(port).close()
+            found.append(port)
+    return found
+
+
+def _probe(port: int) -> socket.socket:
+    probe = socket.socket()
+    try:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, wanted))
-        except OSError as error:
-            raise SetupError(
-                f"port {wanted} can't be used: {error.strerror}",
-                where="kafka up",
-                hint="take another with --port",
-            ) from error
-        return int(probe.getsockname()[1])
+        probe.bind((HOST, port))
+    except OSError:
+        probe.close()
+        raise
+    return probe
