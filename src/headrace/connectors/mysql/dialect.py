@@ -66,7 +66,10 @@ _SPARK = {
 }
 _FULL_DISK, _TWO_ROWS, _UNSAFE = 1021, 1242, 1196
 _TAKEN_BY_ANOTHER = "another unique key of the table holds that value already; mend the data or the table"
+_LOST = (1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2055)
+_AWAY = "is the server running, and is the address right?"
 _HINTS = {
+    **dict.fromkeys(_LOST, _AWAY),
     1044: "grant the user rights on the database",
     1045: "check user and password",
     1049: "create the database, or name another in the URL",
@@ -76,7 +79,6 @@ _HINTS = {
     1148: "allow it on the server: SET GLOBAL local_infile = 1",
     3948: "allow it on the server: SET GLOBAL local_infile = 1",
     4166: "allow it on the server: SET GLOBAL local_infile = 1",
-    2003: "is the server running, and is the address right?",
     1062: _TAKEN_BY_ANOTHER,
     _TWO_ROWS: _TAKEN_BY_ANOTHER,
     **dict.fromkeys(
@@ -85,7 +87,6 @@ _HINTS = {
     ),
     _UNSAFE: "ALTER TABLE ... ENGINE InnoDB, or write to another table",
 }
-_LOST = (1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2055)
 _FULL = "utf8mb4"
 # Text is compared byte by byte, spaces at its end too, as Spark does. The two servers have each its own word for that,
 # and each reads the comments that are meant for it.
@@ -253,6 +254,10 @@ class MySQLDialect:
             if number == _TWO_ROWS
             else said
         )
+        if not said and self.lost(
+            error
+        ):  # the client knows that it has no connection any more, and says no more
+            return "the connection is gone", _AWAY
         # Where it runs out of space depends on the file, and so does the number of the error; the words don't.
         return str(said), _HINTS[_FULL_DISK] if "No space left" in str(said) else _HINTS.get(number, "")
 
