@@ -9,6 +9,7 @@ import itertools
 import json
 
 from pyspark.sql import SparkSession
+from topics_held import held
 
 from headrace import connect
 from headrace.connectors.kafka.client import Client
@@ -25,7 +26,7 @@ def test_every_disturbance_leaves_every_row_once(
         name = f"trial-{next(_numbers)}"
         sink = connect.kafka(servers=client.servers, topic=name, partitions=2, key="id")
         return delivery.Target(
-            sink, lambda: [json.loads(str(record.value))["id"] for record in client.consume(name)]
+            sink, lambda: [json.loads(str(record.value))["id"] for record in held(client, name)]
         )
 
     def restarted(_: delivery.Target) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from servers import small_disk
 from sinks import deliver
+from topics_held import held
 
 from headrace import connect
 from headrace.connectors.base import Run
@@ -41,7 +42,7 @@ def test_what_does_not_fit_is_told_and_delivered_when_there_is_room(spark: Spark
             cluster.kill(1)
             cluster = kafka_server.restart(cluster, 1)
             deliver(out, run, 1, rows(spark, 1))
-            keys = [record.value for record in Client(cluster.servers).consume("t")]
+            keys = [record.value for record in held(Client(cluster.servers), "t")]
             assert (len(keys), len(set(keys))) == (2000, 2000)
         finally:
             cluster.stop()

@@ -10,6 +10,7 @@ from benchmarks import connectors, harness, topics
 from benchmarks.connectors.cases import CASES
 from benchmarks.connectors.setting import Setting
 from benchmarks.engines.taken import ALL, Taken, measured
+from topics_held import held
 
 from headrace.connectors.kafka.client import Client
 
@@ -50,7 +51,7 @@ def test_both_ways_from_kafka_to_kafka_write_the_same_records(spark, given, brok
 
     client = Client(broker.servers)
     by_hand, ours = (
-        sorted(record.value for record in client.consume(name)) for name in ("by-hand", "by-headrace")
+        sorted(record.value for record in held(client, name)) for name in ("by-hand", "by-headrace")
     )
     assert len(by_hand) == len(ours) == EVENTS.count
     assert ours[0].count('"v":') == 1

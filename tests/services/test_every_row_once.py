@@ -62,12 +62,12 @@ class Bench:
 
     def kill_at(self, name: str, work: Path, step: str) -> None:
         """A run that dies at a step."""
-        status = self.start(name, work, {"HEADRACE_FAILPOINT": step}).wait(timeout=600)
+        status = self.start(name, work, {"HEADRACE_FAILPOINT": step}).wait(timeout=900)
         assert status == KILLED, f"{step}: {(work / 'output.txt').read_text()[-4000:]}"
 
     def finish(self, name: str, work: Path) -> None:
         """Run to the end, and show what was said if that fails."""
-        assert self.start(name, work).wait(timeout=600) == 0, (work / "output.txt").read_text()[-4000:]
+        assert self.start(name, work).wait(timeout=900) == 0, (work / "output.txt").read_text()[-4000:]
 
     def held(self, name: str, work: Path) -> Held:
         return everywhere.results(self.client, self.postgres.sql, self.mysql.sql, name, work)

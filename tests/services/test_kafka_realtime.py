@@ -46,6 +46,7 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
         wait_until(lambda: arrived()[1:] == [("3", {"v": 3, "o": 3, "w": 6})], running)
         admin = AdminClient({"bootstrap.servers": client.servers})
         admin.create_partitions([NewPartitions(source, 2)])[source].result(30)
+        wait_until(lambda: client.require(source) == [0, 1], running)
         client.produce(source, [(None, '{"v": 5}')], partition=1)
         wait_until(lambda: arrived()[2:] == [("5", {"v": 5, "o": 0, "w": 10})], running)
         running.drain()

@@ -9,6 +9,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 from pyspark.sql import SparkSession
+from topics_held import settle
 
 from headrace import connect
 from headrace.connectors.kafka import properties
@@ -52,7 +53,7 @@ def test_records_of_every_compression_are_read_whole_wherever_an_epoch_ends(
             key = b"k" * len(values) if len(values) % 3 else None
             producer.produce(name, value, key, partition=0, headers=[("h", b"v"), ("empty", None)])
             values.append(value)
-        producer.flush(30)
+        producer.flush(120)
     found = read(spark, connect.kafka(servers=client.servers, topic=name, max_per_batch=35), tmp_path)
     assert found == list(enumerate(values))
     assert links(spark, name) == 1
@@ -69,13 +70,14 @@ def test_what_a_transaction_wrote_that_was_aborted_is_for_those_who_asked_for_it
     )
     kept, given_up = others
     for producer in others:
-        producer.init_transactions(30)
+        producer.init_transactions(120)
         producer.begin_transaction()
     for number, producer in enumerate((kept, plain, given_up, kept, plain)):  # one batch each, mixed
         producer.produce(name, b"%d" % number, partition=0)
-        producer.flush(30)
-    given_up.abort_transaction(30)
-    kept.commit_transaction(30)
+        producer.flush(120)
+    given_up.abort_transaction(120)
+    kept.commit_transaction(120)
+    settle(client, name)
     source = connect.kafka(servers=client.servers, topic=name, isolation=isolation)
     assert read(spark, source, tmp_path) == [(number, b"%d" % number) for number in seen]
     assert links(spark, name) == 1

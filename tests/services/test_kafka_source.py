@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from topics_held import settle
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext
@@ -139,12 +140,13 @@ def test_offsets_without_a_record_are_no_loss_and_end_no_epoch(
 
     name = topic()
     producer = confluent_kafka.Producer({"bootstrap.servers": client.servers, "transactional.id": name})
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     for number in range(6):  # each transaction ends with a marker, which has an offset too
         producer.begin_transaction()
         producer.produce(name, json.dumps({"v": number}), partition=0)
-        producer.flush(30)
-        (producer.abort_transaction if number % 3 == 2 else producer.commit_transaction)(30)
+        producer.flush(120)
+        (producer.abort_transaction if number % 3 == 2 else producer.commit_transaction)(120)
+    settle(client, name)
     sink = connect.memory()
     pipeline = Pipeline("gaps")
     source = connect.kafka(servers=client.servers, topic=name, max_per_batch=2)
@@ -242,7 +244,7 @@ def test_a_broker_that_goes_and_comes_back_loses_nothing(
         wait_until(lambda: arrived() == ['{"v":1}', '{"v":2}'], running)
 
 
-def wait_until(holds: Callable[[], bool], running: Any = None, seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], bool], running: Any = None, seconds: float = 300) -> None:
     """Look until it holds; what the run died of is told instead, if it did."""
     deadline = time.monotonic() + seconds
     while not holds():
