@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -82,6 +83,12 @@ class Orders:
         said = said_by_task(str(caught.value))
         text = str(caught.value) if said is None else f"{said[2]}: {said[0]}\n  hint: {said[1]}"
         assert re.search(message, text), text
+
+
+def _until(holds: Callable[[], bool], seconds: float = 300) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it didn't happen"
 
 
 def _rows(piece: bytes) -> list[dict[str, Any]]:
@@ -265,8 +272,14 @@ def test_a_slot_that_the_server_gave_up_is_told(orders: Orders) -> None:
     orders.sql("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'", "SELECT pg_reload_conf()")
     for _ in range(3):
         orders.sql("INSERT INTO {t} (id) VALUES (1)", "DELETE FROM {t}", "SELECT pg_switch_wal()")
-    orders.sql("CHECKPOINT")
+
+    def given_up() -> bool:
+        orders.sql("CHECKPOINT")  # the server reads its settings again in its own time
+        status = "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s"
+        return orders.server.sql(status, (orders.slot,)) == [("lost",)]
+
     try:
+        _until(given_up)
         orders.refused(
             "the server has given up the replication slot .*\n  hint: select pg_drop_replication_slot"
         )
@@ -314,8 +327,14 @@ def test_a_server_that_goes_and_comes_back_is_waited_for(orders: Orders) -> None
     assert log.latest(start) == start
     orders.server.start()
     orders.sql("INSERT INTO {t} (id) VALUES (1)")
-    ends = (log.latest(start) for _ in range(10_000))
-    end = next(end for end in ends if end != start)
+    found: list[dict[str, int]] = []
+
+    def came() -> bool:
+        found.append(log.latest(start))
+        return found[-1] != start
+
+    _until(came)
+    end = found[-1]
     assert [row["id"] for piece in log.pieces(start, end) for row in _rows(piece)] == ["1"]
     log.close()
     orders.server.stop()

@@ -39,9 +39,11 @@ def out(server: Server, table: str, disk: Path) -> Iterator[Connector]:
         there.symlink_to(disk / "data")
     url = server.url.replace(f"/{DATABASE}", f"/{CROWDED}")
     yield getattr(connect, server.kind)(url=url, table=table)
-    server.sql(f"DROP DATABASE {CROWDED}")
     if server.kind == "postgres":
+        server.sql(f"DROP DATABASE {CROWDED} WITH (FORCE)")  # sessions end a moment after they were closed
         server.sql("DROP TABLESPACE small")
+    else:
+        server.sql(f"DROP DATABASE {CROWDED}")
 
 
 def _owned(disk: Path, server: Server) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -117,12 +117,12 @@ def test_rows_are_followed_and_a_late_commit_within_the_delay_is_seen(
     place.sql(f"CREATE TABLE {table} ({COLUMNS.format(moment='timestamptz')})")
     box = connect.memory()
     pipeline = Pipeline("followed")
-    pipeline.read("rows", place.source(delay="3 seconds"), schema=SCHEMA).write("box", box)
+    pipeline.read("rows", place.source(delay="5 seconds"), schema=SCHEMA).write("box", box)
     with closing(server.connect()) as slow, pipeline.start(checkpoint=tmp_path) as running:
         with slow.transaction():
             slow.execute(f"INSERT INTO {table} VALUES (1, 'n1', now())")
             place.add(2)
-        _until(lambda: len(box.contents()) == 2)
+        _until(lambda: len(box.contents()) == 2, running)
         running.stop()
     assert [row["id"] for row in box.contents()] == [1, 2]
 
@@ -143,10 +143,9 @@ def test_what_the_table_lacks_is_told(
         pipeline.run(once=True, checkpoint=tmp_path)
 
 
-def _until(true: Callable[[], bool], seconds: float = 60) -> None:
-    waiting = threading.Event()
-    for _ in range(int(seconds / 0.05)):
-        if true():
-            return
-        waiting.wait(0.05)
-    raise AssertionError("it didn't happen")
+def _until(true: Callable[[], bool], running: Any, seconds: float = 300) -> None:
+    """Look until it holds; what the run died of is told instead, if it did."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it didn't happen"
+        running.wait(0.05)
