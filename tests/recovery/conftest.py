@@ -34,7 +34,7 @@ def start(work: Path, settings: Mapping[str, str] | None = None) -> subprocess.P
 
 def finish(work: Path, settings: Mapping[str, str] | None = None) -> None:
     """Run to the end and show what was said if that fails."""
-    status = start(work, settings).wait(timeout=300)
+    status = start(work, settings).wait(timeout=900)
     assert status == 0, (work / "output.txt").read_text()[-4000:]
 
 

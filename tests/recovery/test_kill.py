@@ -35,7 +35,7 @@ def test_killed_after_every_step_of_the_protocol_every_row_is_there_once(
     """One run dies after each step, and each goes on where the last one died."""
     payments.write_input(tmp_path)
     for step in STEPS:
-        assert start(tmp_path, {"HEADRACE_FAILPOINT": step}).wait(timeout=300) == KILLED, step
+        assert start(tmp_path, {"HEADRACE_FAILPOINT": step}).wait(timeout=900) == KILLED, step
     finish(tmp_path)
     assert payments.results(tmp_path) == undisturbed
 
