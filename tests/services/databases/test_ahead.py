@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+import psycopg
 import pytest
 from pyspark.sql import SparkSession
 from servers import Server
@@ -16,6 +17,7 @@ from sinks import rows
 from headrace import connect
 from headrace.connectors.base import Connector, Run
 from headrace.connectors.database import chunks
+from headrace.connectors.database.dialect import APART
 from headrace.errors import FencedError
 
 MakeRun = Callable[..., Run]
@@ -44,8 +46,8 @@ def content(server: Server, table: str) -> dict[str, int]:
 
 
 def loaded(writer: Any, staged: Any, task: int, *values: tuple[str, int], attempt: int | None = None) -> int:
-    """What a task does: a chunk of rows in the staging table, told of in the register; returns its number."""
-    number, first = (task + 100 if attempt is None else attempt) << 20, task << 33
+    """What a task does: a chunk of rows, told of in the register; returns its number. Every other task's has a table of its own."""
+    number, first = (task + 100 if attempt is None else attempt) << 20 | task % 2 * APART, task << 33
     lines = [f"{first + place}\t{k}\t{v}\n".encode() for place, (k, v) in enumerate(values)]
     keys = b"".join(zlib.crc32(k.encode()).to_bytes(8, "little") for k, _ in values)
     with closing(writer._dialect.connect()) as database:
@@ -79,6 +81,19 @@ def test_chunk_of_an_attempt_that_failed_is_taken_back(
     assert staged.ahead.begun
     writer.commit(0, staged)
     assert content(server, table) == {"a": 1}
+
+
+def test_tables_of_chunks_go_with_the_epoch_and_a_task_that_lingers_makes_no_other(
+    spark: SparkSession, server: Server, writer: Any
+) -> None:
+    tables = "SELECT tablename FROM pg_tables WHERE starts_with(tablename, '_headrace_stage')"
+    staged = without_rows(writer, spark)
+    loaded(writer, staged, 7, ("ghost", 1))
+    assert len(server.sql(tables)) == 3  # and those of small chunks, and the register
+    writer.commit(0, staged)
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        loaded(writer, staged, 7, ("ghost", 1), attempt=2)
+    assert server.sql(tables) == []
 
 
 def test_second_attempt_of_a_task_ends_the_guess(

@@ -29,7 +29,7 @@ _PAUSE = 0.02
 _LEAST = 10_000
 """Fewer rows aren't worth a transaction that is held open."""
 _SHARE = 2
-"""A statement reads all of the staging table: it waits for half as much as was taken, so that there are few of them."""
+"""A statement reads all small chunks of the epoch: it waits for half as much as was taken, so that there are few of them."""
 _TRIED = "_headrace_tried"
 
 
@@ -189,7 +189,7 @@ class Ahead:
             self._tried = True
         rows = staged(self.dialect, self.stage, [chunk.number for chunk in self._waiting])
         if again := listed(self._waiting, self._again):
-            rows += f" AND {SEQUENCE} NOT IN (VALUES {again})"
+            rows = f"SELECT * FROM ({rows}) c WHERE {SEQUENCE} NOT IN (VALUES {again})"
         self.database.execute(self._overlapping.add(self.table, rows))
         self._taken += self._waiting
         self._waiting = []
@@ -199,7 +199,8 @@ class Ahead:
         """Upsert the last row of each key that came again."""
         if self._again:
             rows = staged(self.dialect, self.stage, [chunk.number for chunk in self._taken])
-            rows += f" AND {SEQUENCE} IN (VALUES {listed(self._taken, self._again)})"
+            again = listed(self._taken, self._again)
+            rows = f"SELECT * FROM ({rows}) c WHERE {SEQUENCE} IN (VALUES {again})"
             for statement in self.dialect.fold(self.table, rows, null_keys=False):
                 self.database.execute(statement)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -15,6 +15,8 @@ LEDGER = "_headrace_ledger"
 STAGING = "_headrace_stage"
 CHUNK, SEQUENCE = "_headrace_chunk", "_headrace_seq"
 """Columns of a staging table beside the stream's: the chunk that the row was loaded in, and its place in the epoch."""
+APART = 1 << 19
+"""The bit in the number of a chunk that isn't in the epoch's staging table but in one of its own."""
 
 
 class Database(Protocol):
@@ -34,7 +36,7 @@ class Database(Protocol):
         Args:
             stage: the table.
             columns: the columns of a line after its number, with Spark's names of their types.
-            chunk: its number, which tells the attempt of a task, too.
+            chunk: its number, which tells the attempt of a task, too. If it is `APART`, a table of its own is made for it.
             lines: tabs between values, a backslash and N for null.
         """
         ...
@@ -179,9 +181,17 @@ def body(dialect: Dialect, table: Table) -> str:
     return f"({', '.join(parts)})"
 
 
-def staged(dialect: Dialect, stage: str, chunks: Iterable[int]) -> str:
-    """The query for the rows of some chunks of a staging table."""
-    return f"SELECT * FROM {dialect.quoted(stage)} WHERE {CHUNK} IN ({', '.join(map(str, chunks))})"
+def staged(dialect: Dialect, stage: str, chunks: Collection[int]) -> str:
+    """The query for the rows of some chunks of an epoch."""
+    together = ", ".join(str(chunk) for chunk in chunks if not chunk & APART)
+    parts = [f"SELECT * FROM {dialect.quoted(stage)} WHERE {CHUNK} IN ({together})"] if together else []
+    parts += [f"SELECT * FROM {dialect.quoted(apart(stage, chunk))}" for chunk in chunks if chunk & APART]
+    return " UNION ALL ".join(parts)
+
+
+def apart(stage: str, chunk: int) -> str:
+    """The staging table of a chunk that has one of its own."""
+    return f"{stage}_{chunk:x}"
 
 
 def append(dialect: Dialect, table: Table, rows: str) -> str:

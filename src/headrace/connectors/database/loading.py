@@ -1,4 +1,4 @@
-"""What a task does with its rows: loads them, as lines, into the staging table, in one chunk or one for each batch of Arrow's."""
+"""What a task does with its rows: loads them, as lines, into staging tables, in one chunk or one for each batch of Arrow's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from headrace.connectors.database.dialect import Dialect
+from headrace.connectors.database.dialect import APART, Dialect
 from headrace.connectors.database.lines import content
 from headrace.connectors.database.patience import connected, told_by_task
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 RESULT = "chunk bigint, rows bigint"
 _CHUNKS, _ROWS = 20, 33
 """The bits of a chunk's number that count the chunks of an attempt, and those of a row's that count the rows of a task."""
+_LARGE = 1 << 20
+"""Bytes of a chunk that is worth a table of its own: whoever takes it reads nothing else, and no row of it has to be looked up."""
 
 
 def attempt_of(chunk: int) -> int:
@@ -61,7 +63,8 @@ class Loader:
         # Only the connection is waited for: lines that have been taken from Spark can't be taken again.
         with told_by_task(self.dialect), connected(self.dialect, self.patience) as database:
             while first is not None:
-                chunk = attempt << _CHUNKS | len(sizes)
+                large = self.register and first.nbytes >= _LARGE
+                chunk = attempt << _CHUNKS | (APART if large else 0) | len(sizes)
                 lines = _Lines([first] if self.register else chain([first], batches))
                 database.load(self.stage, self.columns, chunk, lines)
                 if self.register:

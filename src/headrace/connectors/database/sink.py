@@ -154,8 +154,10 @@ class TableWriter:
             database.execute(self._dialect.register(register(stage)))
 
     def _clear(self, database: Database, stage: str) -> None:
-        tables = listed(self._dialect, (stage, register(stage)))
-        database.execute(f"DROP TABLE IF EXISTS {tables}")
+        """Drop an epoch's staging table; without it no task makes others, and those that were made go, too."""
+        database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(stage)}")
+        if isinstance(self._dialect, Overlapping) and (others := self._dialect.stages(database, f"{stage}_")):
+            database.execute(f"DROP TABLE IF EXISTS {listed(self._dialect, others)}")
 
     def _ensure(self, database: Database, table: Table) -> None:
         there = self._dialect.columns(database, table.name)

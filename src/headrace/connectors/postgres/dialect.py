@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headrace.connectors.database.dialect import (
+    APART,
     CHUNK,
     LEDGER,
     RUNS,
     SEQUENCE,
     Database,
+    apart,
     body,
     client,
     listed,
@@ -65,6 +67,7 @@ _HINTS = {
     "57": "the server is going down; run again when it is back",
 }
 _LONGEST_WAIT, _LONGEST_SILENCE = "1s", "30s"
+_UNTENDED = "WITH (autovacuum_enabled = false)"
 _SILENT = "25P03"
 """A session was ended because it said nothing for too long within a transaction."""
 
@@ -151,7 +154,7 @@ class PostgresDialect:
         retraction = f", NULL::boolean AS {RETRACTION}" if table.retracts else ""
         # Unlogged: what a crash of the server empties belongs to an epoch that comes again.
         return (
-            f"CREATE UNLOGGED TABLE {self.quoted(stage)} WITH (autovacuum_enabled = false) AS SELECT NULL::bigint AS {CHUNK},"
+            f"CREATE UNLOGGED TABLE {self.quoted(stage)} {_UNTENDED} AS SELECT NULL::bigint AS {CHUNK},"
             f" NULL::bigint AS {SEQUENCE}, {listed(self, table.names)}{retraction}"
             f" FROM {qualified(self, table.name)} WHERE false;"
             f" ALTER TABLE {self.quoted(stage)} ALTER {CHUNK}"
@@ -185,8 +188,7 @@ class PostgresDialect:
 
     def register(self, name: str) -> str:
         return (
-            f"CREATE UNLOGGED TABLE {self.quoted(name)} (chunk bigint, first bigint, size bigint, keys bytea)"
-            " WITH (autovacuum_enabled = false);"
+            f"CREATE UNLOGGED TABLE {self.quoted(name)} (chunk bigint, first bigint, size bigint, keys bytea) {_UNTENDED};"
             f" ALTER TABLE {self.quoted(name)} ALTER keys SET STORAGE EXTERNAL"  # hashes don't get smaller
         )
 
@@ -263,9 +265,15 @@ class _Session:
 
     def load(self, stage: str, columns: Mapping[str, str], chunk: int, lines: Iterable[bytes]) -> None:
         names = ", ".join(map(_quoted, columns))
+        own = _quoted(apart(stage, chunk)) if chunk & APART else ""
+        # Rows of a table that nobody else can see yet may be frozen: who reads them asks for no transaction's state.
+        copied = f"{own or _quoted(stage)} ({SEQUENCE}, {names}) FROM STDIN{' (FREEZE)' if own else ''}"
         with self._connection.transaction(), self._connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('headrace.chunk', %s, true)", (str(chunk),))
-            with cursor.copy(f"COPY {_quoted(stage)} ({SEQUENCE}, {names}) FROM STDIN") as copy:
+            if own:
+                cursor.execute(f"CREATE UNLOGGED TABLE {own} (LIKE {_quoted(stage)}) {_UNTENDED}")
+            else:
+                cursor.execute("SELECT set_config('headrace.chunk', %s, true)", (str(chunk),))
+            with cursor.copy(f"COPY {copied}") as copy:
                 for part in lines:
                     copy.write(part)
 
