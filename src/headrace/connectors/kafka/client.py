@@ -44,6 +44,7 @@ class Client:
         self._kafka: Any = confluent_kafka
         errors = confluent_kafka.KafkaError
         self._refusals = (errors.TOPIC_AUTHORIZATION_FAILED, errors.GROUP_AUTHORIZATION_FAILED)
+        self._passing = (errors.NOT_LEADER_FOR_PARTITION, errors.LEADER_NOT_AVAILABLE)
         self.servers = servers
         # Its own talk about lost connections would come in between; what counts is told by the calls. It would wait for up
         # to ten seconds before it looks again for a server that was away, as long as a call waits for an answer.
@@ -288,13 +289,22 @@ class Client:
         consumer = self._consumer("headrace-terminal")
         try:
             return {
-                number: consumer.get_watermark_offsets(
-                    self._kafka.TopicPartition(topic, number), timeout=_PATIENCE
-                )
+                number: self._ends(consumer, self._kafka.TopicPartition(topic, number))
                 for number in self.require(topic)
             }
         finally:
             consumer.close()
+
+    def _ends(self, consumer: Any, place: Any) -> tuple[int, int]:
+        """Both ends of a partition; a broker may be told of to have it a moment before it does."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return consumer.get_watermark_offsets(place, timeout=_PATIENCE)  # type: ignore[no-any-return]
+            except self._kafka.KafkaException as error:
+                if error.args[0].code() not in self._passing or time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE)
 
     def _positions(self, group: str) -> list[Any]:
         asked = self._admin.list_consumer_group_offsets([self._kafka.ConsumerGroupTopicPartitions(group)])
