@@ -64,7 +64,16 @@ _HINTS = {
     "22": "the value doesn't fit the column; cast it in a select or change the column",
     "23": "a rule of the table refuses the row; mend the data or the rule, then run again: the epoch comes again",
     "53": "free some space on the server; the epoch comes again when the run is started again",
+    "57P03": "the server is starting; run again when it takes connections",
     "57": "the server is going down; run again when it is back",
+}
+_REFUSALS = {
+    "authentication failed": "28",
+    "no pg_hba": "28",
+    "system is starting up": "57P03",
+    "system is not yet accepting": "57P03",
+    "system is shutting down": "57P01",
+    "database": "3D",
 }
 _LONGEST_WAIT, _LONGEST_SILENCE = "1s", "30s"
 _UNTENDED = "WITH (autovacuum_enabled = false)"
@@ -224,9 +233,8 @@ class PostgresDialect:
         if not isinstance(error, psycopg.Error):
             return None
         # Before there is a session the client has only the server's words.
-        words = {"authentication failed": "28", "no pg_hba": "28", "database": "3D"}
         state = error.sqlstate or next(
-            (code for word, code in words.items() if word in _refusal(error)), "08"
+            (code for words, code in _REFUSALS.items() if words in _refusal(error)), "08"
         )
         hint = next((hint for code, hint in _HINTS.items() if state.startswith(code)), "")
         said = (error.diag.message_primary or str(error)).strip().splitlines()[0]
