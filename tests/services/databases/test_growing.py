@@ -84,6 +84,17 @@ def test_each_run_takes_what_has_been_added_since(spark: SparkSession, place: Pl
     assert taken(place, tmp_path) == [(2**60 + 1, f"n{2**60 + 1}")]
 
 
+def test_names_may_have_percent_signs(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+    quote = "`" if place.kind == "mysql" else '"'
+    place.sql(f"ALTER TABLE {place.table} RENAME COLUMN id TO {quote}of 100 %s{quote}")
+    place.add(1, 2, 3)
+    box, pipeline = connect.memory(), Pipeline("growing")
+    source = place.source(growing="of 100 %s", max_per_batch=2)
+    pipeline.read("rows", source, schema="`of 100 %s` bigint, name string").write("box", box)
+    pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")
+    assert [(row["of 100 %s"], row["name"]) for row in box.contents()] == [(1, "n1"), (2, "n2"), (3, "n3")]
+
+
 def test_a_time_may_be_the_column_that_grows(spark: SparkSession, place: Place, tmp_path: Path) -> None:
     place.add(5, 3, 4)
     assert taken(place, tmp_path, growing="at") == [(3, "n3"), (4, "n4"), (5, "n5")]

@@ -19,6 +19,8 @@ from headrace.connectors.database.dialect import Database, Readable, qualified
 
 Offset = dict[str, Any]
 """`{"after": text or None}`, or `{"from": text}` for a first value that belongs to the rows; None is before all rows."""
+_VALUE = "\0"
+"""Stands for a value in a query, until it is asked; no name has it."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,12 @@ class Polled:
         """The rows of a piece as text, in the order of the growing column."""
         where, values = self._between(piece.start, piece.end)
         # Of the table: the same name alone would mean the text beside it, to PostgreSQL.
-        return database.rows(f"{self._select} WHERE {where} ORDER BY t.{self._column}", values)
+        return _asked(database, f"{self._select} WHERE {where} ORDER BY t.{self._column}", values)
 
     def all_rows(self, database: Database, start: Offset) -> list[tuple[Any, ...]]:
         """All rows there are now, from a start on."""
         where, values = self._above(start)
-        return database.rows(f"{self._select}{where and f' WHERE {where}'}", values)
+        return _asked(database, f"{self._select}{where and f' WHERE {where}'}", values)
 
     @property
     def _select(self) -> str:
@@ -127,25 +129,29 @@ class Polled:
 
     def _between(self, start: Offset, end: str) -> tuple[str, list[Any]]:
         above, values = self._above(start)
-        below = f"{self._column} <= %s"
+        below = f"{self._column} <= {_VALUE}"
         return f"{above} AND {below}" if above else below, [*values, self._value(end)]
 
     def _above(self, start: Offset) -> tuple[str, list[Any]]:
         if "from" in start:
-            return f"{self._column} >= %s", [self._value(start["from"])]
+            return f"{self._column} >= {_VALUE}", [self._value(start["from"])]
         if start["after"] is None:
             return "", []
-        return f"{self._column} > %s", [self._value(start["after"])]
+        return f"{self._column} > {_VALUE}", [self._value(start["after"])]
 
     def _value(self, text: str) -> Any:
         return self.dialect.compared(self.declared, text)
 
     def _text(self, database: Database, query: str, values: Sequence[Any]) -> str | None:
         """The one value of a query, as the database writes it."""
-        [[value]] = database.rows(
-            f"SELECT {self.dialect.as_text(self.growing, False)} FROM ({query}) q", values
-        )
+        text = self.dialect.as_text(self.growing, False)
+        [[value]] = _asked(database, f"SELECT {text} FROM ({query}) q", values)
         return None if value is None else str(value)
+
+
+def _asked(database: Database, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows of a query; where it has values, clients want a percent sign in a name to be written twice."""
+    return database.rows(query.replace("%", "%%").replace(_VALUE, "%s") if values else query, values)
 
 
 class Marks:

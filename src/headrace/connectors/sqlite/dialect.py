@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,10 +75,10 @@ class _Session:
         self._connection = connection
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
-        return self._connection.execute(statement.replace("%s", "?"), values).rowcount
+        return self._connection.execute(_marked(statement, values), values).rowcount
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        found = self._connection.execute(query.replace("%s", "?"), values)
+        found = self._connection.execute(_marked(query, values), values)
         return [tuple(map(_text, row)) for row in found]
 
     def load(self, stage: str, columns: Mapping[str, str], attempt: int, lines: Iterable[bytes]) -> None:
@@ -85,6 +86,11 @@ class _Session:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _marked(query: str, values: Sequence[Any]) -> str:
+    """A query with SQLite's marks for its values; percent signs are as other clients want them."""
+    return re.sub("%([%s])", lambda found: "?" if found[1] == "s" else "%", query) if values else query
 
 
 def _text(value: Any) -> str | None:

@@ -1,0 +1,59 @@
+"""Spark repeats a task that had loaded rows before it died, while the commit's transaction is already taking them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from servers import Server
+
+JOB = """
+import sys
+from pathlib import Path
+from pyspark import TaskContext
+from headrace import connect
+from headrace.connectors import failpoints
+from headrace.connectors.base import Run
+from headrace.engine.session import open_session
+
+url, table, place = sys.argv[1:]
+spark = open_session(
+    "retry", master="local[2,2]", conf={"spark.driver.memory": "1g"}, jars=[], log_directory=Path(place)
+)
+
+def once_more(batches):
+    context = TaskContext.get()
+    for number, batch in enumerate(batches):
+        if context.partitionId() == 1 and context.attemptNumber() == 0 and number == 9:
+            raise RuntimeError("the first attempt dies")
+        yield batch
+
+frame = spark.range(0, 400_000, 1, 2).mapInArrow(once_more, "id bigint")
+frame = frame.selectExpr("concat('k', id) k", "int(id) v", "repeat('x', 100) filling")
+writer = connect.postgres(url=url, table=table, key="k").writer()
+writer.open(Run("retry", "out", "one", "append", place))
+with failpoints.watched(print):
+    staged = writer.stage(0, frame)
+    writer.commit(0, staged)
+writer.close()
+spark.stop()
+"""
+
+
+def test_rows_of_an_attempt_that_died_are_not_in_the_table_twice(
+    servers: Callable[[str], Server], table: str, tmp_path: Path
+) -> None:
+    server = servers("postgres")
+    done = subprocess.run(
+        [sys.executable, "-c", JOB, server.url, table, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "database.ahead" in done.stdout  # chunks were taken before the tasks had ended
+    assert "the first attempt dies" in "".join(log.read_text() for log in tmp_path.glob("*.log"))
+    [found] = server.sql(f"SELECT count(*), count(DISTINCT k), sum(v) FROM {table}")
+    assert found == (400_000, 400_000, sum(range(400_000)))
