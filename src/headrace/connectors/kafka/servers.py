@@ -23,8 +23,6 @@ _LEDGER_SETTINGS = {
     "min.cleanable.dirty.ratio": "0.1",
     "retention.ms": "-1",
 }
-
-
 _PAUSE = 0.05
 _NOTED_MS = 15_000
 """How long the end of a run waits until a group's last offsets are noted: the first ones of a cluster make a topic."""

@@ -254,9 +254,7 @@ class MySQLDialect:
             if number == _TWO_ROWS
             else said
         )
-        if not said and self.lost(
-            error
-        ):  # the client knows that it has no connection any more, and says no more
+        if not said and self.lost(error):  # all that the client knows
             return "the connection is gone", _AWAY
         # Where it runs out of space depends on the file, and so does the number of the error; the words don't.
         return str(said), _HINTS[_FULL_DISK] if "No space left" in str(said) else _HINTS.get(number, "")
