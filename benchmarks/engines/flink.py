@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import tempfile
 import time
 import urllib.error
@@ -29,6 +28,7 @@ from typing import Any, Literal, Self
 from benchmarks.engines.taken import ALL, Taken, measured
 from headrace.engine.jars import fetch
 from headrace.engine.java import find_java
+from headrace.engine.kafka_server import free_ports
 
 LOCK = Path(__file__).with_name("jars.toml")
 VERSION = "2.2.0"
@@ -69,7 +69,7 @@ class Flink:
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self._place = tempfile.TemporaryDirectory(prefix="headrace-flink-")
-        self._rest = _free_port()
+        [self._rest] = free_ports(1)
         self._memory = memory
         self._settings = {
             **_settings(parallelism, state, checkpoints, Path(self._place.name), self._rest),
@@ -299,9 +299,3 @@ def _executed(tables: Any, statement: str) -> Any:
 def _get(port: int, place: str) -> Any:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{place}", timeout=10) as answer:
         return json.load(answer)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from examples_at_hand import Example, in_any_order, json_rows, rows_of
+from waiting import wait_until
 
 from headrace.connectors.files import Files
 from headrace.connectors.memory import Memory
 from headrace.connectors.socket import Socket
 from headrace.engine.frames import frame_of
-from headrace.engine.run import Running, start
+from headrace.engine.run import start
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Ref, Sink, Source
 
@@ -69,15 +70,6 @@ def at(port: int, graph: Graph) -> tuple[Graph, Memory]:
     return graph.plus(placed, Sink("counted", shown.input, counts)), counts
 
 
-def until(running: Running, reached: Callable[[], bool]) -> None:
-    """Follow the run until it has done what it should."""
-    for _ in range(600):
-        if reached():
-            return
-        running.wait(0.2)
-    pytest.fail("the counts didn't come")
-
-
 def test_counts_the_words(
     example: Callable[[str], Example],
     server: LineServer,
@@ -87,7 +79,7 @@ def test_counts_the_words(
     graph, counts = at(server.port, example("word_count").pipeline("py").check())
     expected = json_rows(Path("expected.jsonl"))
     with start(graph, checkpoint="checkpoint") as running:
-        until(running, lambda: _latest(counts.contents()) == _latest(expected))
+        wait_until(lambda: _latest(counts.contents()) == _latest(expected), running)
         running.drain()
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert in_any_order(_rows(_latest(printed))) == in_any_order(expected)

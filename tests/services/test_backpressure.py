@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 
 from benchmarks.backpressure import SlowSink, piped
+from waiting import PATIENCE
 
 from headrace.connectors.kafka.client import Client
 
-PATIENCE = 300
-"""Seconds, for a machine that has other things to do."""
 MOST = 400
 USUAL, BURST = 200, 2_000
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
+from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors.kafka.client import Client
 from headrace.engine.step_record import keep
 from headrace.errors import DeliveryError, PlanError
-from tests.services.test_kafka_source import wait_until
 
 Topic = Callable[..., str]
 

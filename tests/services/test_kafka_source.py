@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from topics_held import settle
+from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext
@@ -242,12 +243,3 @@ def test_a_broker_that_goes_and_comes_back_loses_nothing(
         kafka_server.restart(broker, 1)
         client.produce(source_topic, [(None, '{"v": 2}')])
         wait_until(lambda: arrived() == ['{"v":1}', '{"v":2}'], running)
-
-
-def wait_until(holds: Callable[[], bool], running: Any = None, seconds: float = 300) -> None:
-    """Look until it holds; what the run died of is told instead, if it did."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        if running is not None:
-            running.wait(0.1)

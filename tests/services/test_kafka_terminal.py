@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from typer.testing import CliRunner
+from waiting import PATIENCE
 
 from headrace.cli.app import app
 from headrace.connectors.kafka.client import Client
@@ -22,8 +23,6 @@ from headrace.engine import kafka_server
 from headrace.errors import HeadraceError, OptionError, SetupError, SourceError
 
 Topic = Callable[..., str]
-PATIENCE = 300
-"""Seconds, for a machine that has other things to do."""
 
 
 def call(client: Client, *arguments: str, given: str = "") -> str:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import pwd
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
+from headrace.engine.kafka_server import free_ports
 
 USER, PASSWORD = "headrace", "let me in: @/?"
 QUOTED = "let%20me%20in%3A%20%40%2F%3F"
@@ -28,16 +28,10 @@ CROWDED = "crowded"
 WAIT = 300.0
 _LINGERING = ("pre-existing shared memory block", "Address already in use")
 """What servers say while processes of one that was killed are still on their way out."""
-_PORTS = range(10_000, 32_768)
-"""Linux gives those above to whoever wants any, which may be while a server of ours starts, or is away for a test."""
 
 
 def free_port() -> int:
-    for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
-        with closing(socket.socket()) as listening, suppress(OSError):
-            listening.bind(("127.0.0.1", port))
-            return port
-    raise RuntimeError("no port is free")
+    return free_ports(1)[0]
 
 
 def program(name: str, package: str, *places: str) -> str:

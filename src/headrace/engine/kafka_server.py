@@ -144,7 +144,7 @@ def start(
             hint="use it, or end it with headrace kafka down",
         )
     jars = fetch("kafka-broker", watch=watch)
-    free = iter(_free_ports(4 * brokers))
+    free = iter(free_ports(4 * brokers))
     chosen = [
         Broker(
             node,
@@ -355,7 +355,7 @@ def _usable(port: int) -> int:
     return port
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Some free ports. Not those that the system gives to whoever wants any: others get such by the time a broker is up."""
     found: list[int] = []
     for port in random.SystemRandom().sample(_OURS, len(_OURS)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ import pyarrow
 import pytest
 from pyspark.sql import SparkSession
 from servers import DATABASE, Server
+from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors import failpoints
@@ -83,12 +83,6 @@ class Orders:
         said = said_by_task(str(caught.value))
         text = str(caught.value) if said is None else f"{said[2]}: {said[0]}\n  hint: {said[1]}"
         assert re.search(message, text), text
-
-
-def _until(holds: Callable[[], bool], seconds: float = 300) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it didn't happen"
 
 
 def _rows(piece: bytes) -> list[dict[str, Any]]:
@@ -279,7 +273,7 @@ def test_a_slot_that_the_server_gave_up_is_told(orders: Orders) -> None:
         return orders.server.sql(status, (orders.slot,)) == [("lost",)]
 
     try:
-        _until(given_up)
+        wait_until(given_up)
         orders.refused(
             "the server has given up the replication slot .*\n  hint: select pg_drop_replication_slot"
         )
@@ -333,7 +327,7 @@ def test_a_server_that_goes_and_comes_back_is_waited_for(orders: Orders) -> None
         found.append(log.latest(start))
         return found[-1] != start
 
-    _until(came)
+    wait_until(came)
     end = found[-1]
     assert [row["id"] for piece in log.pieces(start, end) for row in _rows(piece)] == ["1"]
     log.close()

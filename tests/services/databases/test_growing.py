@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from servers import KINDS, Server
+from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import Connector, ReadContext
@@ -133,7 +133,7 @@ def test_rows_are_followed_and_a_late_commit_within_the_delay_is_seen(
         with slow.transaction():
             slow.execute(f"INSERT INTO {table} VALUES (1, 'n1', now())")
             place.add(2)
-        _until(lambda: len(box.contents()) == 2, running)
+        wait_until(lambda: len(box.contents()) == 2, running)
         running.stop()
     assert [row["id"] for row in box.contents()] == [1, 2]
 
@@ -152,11 +152,3 @@ def test_what_the_table_lacks_is_told(
     pipeline.read("rows", place.source(**options), schema=schema).write("box", connect.memory())
     with pytest.raises(SourceError, match=message.replace("`T`", f"`{place.table}`")):
         pipeline.run(once=True, checkpoint=tmp_path)
-
-
-def _until(true: Callable[[], bool], running: Any, seconds: float = 300) -> None:
-    """Look until it holds; what the run died of is told instead, if it did."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it didn't happen"
-        running.wait(0.05)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from waiting import PATIENCE, wait_until
 
 from headrace import connect
 from headrace.connectors.base import ReadContext
@@ -21,22 +21,11 @@ Drain = Callable[..., list[list[dict[str, Any]]]]
 Context = Callable[..., ReadContext]
 
 
-PATIENCE = 240
-"""Seconds: many times what anything here takes."""
-
-
 @pytest.fixture
 def server() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(PATIENCE)
         yield listening
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it didn't happen"
 
 
 def two_lines(drain: Callable[[], list[list[dict[str, Any]]]]) -> list[bytes]:
@@ -47,7 +36,7 @@ def two_lines(drain: Callable[[], list[list[dict[str, Any]]]]) -> list[bytes]:
         came.extend(row["value"] for rows in drain() for row in rows)
         return len(came) >= 2
 
-    until(enough)
+    wait_until(enough)
     return came
 
 
@@ -63,9 +52,9 @@ def test_lines_are_spooled_whole(server: socket.socket, tmp_path: Path) -> None:
     reading = spool(server, tmp_path)
     with server.accept()[0] as connection:
         connection.sendall(b"one\r\ntw")
-        until(lambda: spooled(tmp_path) == b"one\n")
+        wait_until(lambda: spooled(tmp_path) == b"one\n")
         connection.sendall(b"o\nthree without an end")
-    until(lambda: spooled(tmp_path) == b"one\ntwo\nthree without an end\n")
+    wait_until(lambda: spooled(tmp_path) == b"one\ntwo\nthree without an end\n")
     reading.stop()
 
 
@@ -74,7 +63,7 @@ def test_server_that_comes_back_is_read_on(server: socket.socket, tmp_path: Path
     for text in (b"before\n", b"after\n"):
         with server.accept()[0] as connection:
             connection.sendall(text)
-    until(lambda: spooled(tmp_path) == b"before\nafter\n")
+    wait_until(lambda: spooled(tmp_path) == b"before\nafter\n")
     reading.stop()
 
 
@@ -84,7 +73,7 @@ def test_spool_goes_on_where_a_dead_process_was(server: socket.socket, tmp_path:
     reading = spool(server, tmp_path)
     with server.accept()[0] as connection:
         connection.sendall(b"nine\n")
-        until((tmp_path / "000000000009.txt").exists)
+        wait_until((tmp_path / "000000000009.txt").exists)
     reading.stop()
     assert spooled(tmp_path) == b"seven\neight\nnine\n"
 
@@ -93,7 +82,7 @@ def test_old_parts_are_removed_but_never_the_newest(server: socket.socket, tmp_p
     for number in range(3):
         (tmp_path / f"{number:012d}.txt").write_bytes(b"old\n")
     reading = spool(server, tmp_path, keep=-1)
-    until(lambda: len(list(tmp_path.glob("*.txt"))) == 1)
+    wait_until(lambda: len(list(tmp_path.glob("*.txt"))) == 1)
     reading.stop()
     assert (tmp_path / "000000000002.txt").exists()
 

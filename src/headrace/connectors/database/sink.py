@@ -80,8 +80,7 @@ class TableWriter:
             reach("database.fenced")
             if isinstance(self._dialect, Overlapping):
                 self._dialect.evict(database, f"{self._staging}_")
-            for stage in self._dialect.stages(database, f"{self._staging}_"):
-                database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(stage)}")
+            self._drop_all(database, f"{self._staging}_")
             reach("database.swept")
             return self._committed(database)
 
@@ -156,8 +155,13 @@ class TableWriter:
     def _clear(self, database: Database, stage: str) -> None:
         """Drop an epoch's staging table; without it no task makes others, and those that were made go, too."""
         database.execute(f"DROP TABLE IF EXISTS {self._dialect.quoted(stage)}")
-        if isinstance(self._dialect, Overlapping) and (others := self._dialect.stages(database, f"{stage}_")):
-            database.execute(f"DROP TABLE IF EXISTS {listed(self._dialect, others)}")
+        if isinstance(self._dialect, Overlapping):
+            self._drop_all(database, f"{stage}_")
+
+    def _drop_all(self, database: Database, prefix: str) -> None:
+        """Drop the staging tables whose names start so."""
+        if stages := self._dialect.stages(database, prefix):
+            database.execute(f"DROP TABLE IF EXISTS {listed(self._dialect, stages)}")
 
     def _ensure(self, database: Database, table: Table) -> None:
         there = self._dialect.columns(database, table.name)

@@ -39,13 +39,12 @@ object Parcels {
   def begin(): Int = {
     val number = numbers.getAndIncrement()
     underWay.add(number)
-    sweep()
     number
   }
 
   /**
    * Lets go of all that waits of an epoch, sent or not. A task of an epoch that failed may still be at work and leave a piece
-   * after this: that one goes when another epoch begins or ends.
+   * after this: that one goes when another epoch ends.
    */
   def end(number: Int): Unit = {
     underWay.remove(number)
