@@ -64,7 +64,7 @@ matrix: kernel ## every window and every pattern in every mode and disorder thro
 	$(RUN)/python -m tests.support.pattern_matrix kernel batch spark
 
 kernel: $(READY) ## compile the Scala kernel, if it changed
-	@$(RUN)/python -m headrace.engine.kernel_jar
+	@$(RUN)/python -m headrace.spark.kernel_jar
 
 servers:
 	@missing=(); \

@@ -1,6 +1,6 @@
 """The build hook: compiles the kernel before a wheel or an editable install is made.
 
-The work is done by `headrace.engine.kernel_jar`, which needs only the standard library. The package's own
+The work is done by `headrace.spark.kernel_jar`, which needs only the standard library. The package's own
 `__init__` needs much more than a build environment has, so bare packages stand in for it here.
 """
 
@@ -24,8 +24,8 @@ class KernelBuildHook(BuildHookInterface):
         """Compile what is stale and include the jar, which git ignores, among the package's files."""
         source = Path(self.root, "src")
         _bare_package("headrace", source / "headrace")
-        _bare_package("headrace.engine", source / "headrace" / "engine")
-        jar = import_module("headrace.engine.kernel_jar").ensure_kernel_jar(self.app.display_info)
+        _bare_package("headrace.spark", source / "headrace" / "spark")
+        jar = import_module("headrace.spark.kernel_jar").ensure_kernel_jar(self.app.display_info)
         build_data["artifacts"].append(jar.relative_to(Path(self.root).resolve()).as_posix())
 
 

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from headrace import formats
-from headrace.engine.decode import decoded
-from headrace.engine.session import open_session
 from headrace.formats import Schema
+from headrace.lowering.decode import decoded
+from headrace.spark.session import open_session
 
 PAYMENTS = "card string, country string, amount double, ts timestamp"
 NESTED = (

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from benchmarks.harness import Measured, compare
 from headrace import Pipeline, connect, windows
-from headrace.engine.session import open_session
+from headrace.spark.session import open_session
 
 ROWS = 4_000_000
 KEYS = 10_000

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 
 SCHEMA = "k string, v int, ts bigint, note string"
 START = 1_767_225_600_000

@@ -38,8 +38,8 @@ if PROFILE == "fixed":
 @cache
 def shared_session() -> SparkSession:
     """A small local Spark as `headrace run` starts it; all tests of one process share it."""
-    from headrace.engine.jars import fetch
-    from headrace.engine.session import open_session
+    from headrace.spark.jars import fetch
+    from headrace.spark.session import open_session
 
     directory = Path(tempfile.mkdtemp(prefix="headrace-tests-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)

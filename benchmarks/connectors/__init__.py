@@ -116,8 +116,8 @@ def _in_this_process(chosen: argparse.Namespace) -> None:
     from benchmarks.connectors.cases import CASES
     from benchmarks.connectors.setting import Setting
     from benchmarks.engines.flink import LOCK
-    from headrace.engine.jars import fetch
-    from headrace.engine.session import open_session
+    from headrace.spark.jars import fetch
+    from headrace.spark.session import open_session
 
     name, servers, topic, database = chosen.side
     side = next(case for case in CASES if case.name in chosen.case).side(name)

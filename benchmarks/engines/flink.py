@@ -26,9 +26,9 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from benchmarks.engines.taken import ALL, Taken, measured
-from headrace.engine.jars import fetch
-from headrace.engine.java import find_java
-from headrace.engine.kafka_server import free_ports
+from headrace.devtools.kafka_server import free_ports
+from headrace.spark.jars import fetch
+from headrace.spark.java import find_java
 
 LOCK = Path(__file__).with_name("jars.toml")
 VERSION = "2.2.0"

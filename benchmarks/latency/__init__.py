@@ -30,7 +30,7 @@ from benchmarks.harness import RESULTS
 from benchmarks.latency.figures import Latency, Shares
 from benchmarks.latency.pipelines import KINDS
 from benchmarks.latency.trial import BATCH, Asked, child, trial, whole
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 
 MODES = ("real time", "micro-batch", "Flink SQL")
 AIMS = {"stateless": (2, 10), "windows": (5, 25), "patterns": (5, 25)}

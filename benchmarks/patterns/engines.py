@@ -98,8 +98,8 @@ def reported(spark: Any) -> Iterator[Seen]:
 
 def session(given: Given) -> Any:
     """A Spark with the jars for Kafka."""
-    from headrace.engine.jars import jars_for
-    from headrace.engine.session import open_session
+    from headrace.spark.jars import jars_for
+    from headrace.spark.session import open_session
 
     pipeline, _ = ours.job(given.servers, given.topic, given.epoch)
     conf = {"spark.driver.memory": MEMORY, "spark.ui.enabled": "false"}

@@ -30,7 +30,7 @@ ALONE = ("many-keys", "many-keys-timed", "memory")
 def main() -> None:
     """Measure the cases that are asked for, or all."""
     from benchmarks.windows.cases import CASES
-    from headrace.engine.session import open_session
+    from headrace.spark.session import open_session
 
     chosen = _options([case.name for case in CASES])
     spark = open_session(

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from headrace.testing.drawing import draw
-from headrace.testing.runner import test_session
+from headrace.testing.transcripts.runner import test_session
 
 ROOT = Path(__file__).parents[1]
 TRANSCRIPTS = ROOT / "transcripts"

@@ -107,7 +107,7 @@ class Aggregate(ABC):
 def _check(aggregate: Aggregate) -> None:
     # Imported here, because executors get this module by value and need nothing else of Headrace.
     from headrace.errors import OptionError
-    from headrace.formats.ddl import parse_type
+    from headrace.schemas.ddl import parse_type
 
     name = type(aggregate).__name__
     if not aggregate.of:

@@ -16,7 +16,7 @@ from headrace.connectors.kafka import Kafka as kafka  # noqa: N813
 from headrace.connectors.memory import Memory as memory  # noqa: N813
 from headrace.connectors.mysql import MySQL as mysql  # noqa: N813
 from headrace.connectors.postgres import Postgres as postgres  # noqa: N813
-from headrace.connectors.postgres_changes import PostgresChanges as postgres_changes  # noqa: N813
+from headrace.connectors.postgres_cdc import PostgresChanges as postgres_changes  # noqa: N813
 from headrace.connectors.socket import Socket as socket  # noqa: N813
 from headrace.connectors.sqlite import SQLite as sqlite  # noqa: N813
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace import documents
+from headrace import yaml
+from headrace.explain.pattern_diagram import diagram_of
+from headrace.explain.pattern_svg import svg_of
 from headrace.plan.nodes import Match
-from headrace.plan.pattern_diagram import diagram_of
-from headrace.plan.pattern_svg import svg_of
 from headrace.testing import Case, draw, read_file, run_files
-from headrace.testing.driver import drivable
+from headrace.testing.transcripts.driver import drivable
 from headrace.triggers import Trigger
 from headrace.windows import Window
 
@@ -36,7 +36,7 @@ def quick(transcript: Path) -> bool:
 
 
 def test_the_picture_of_a_pattern_is_what_would_be_drawn_now() -> None:
-    graph = documents.load(DOCS.parent / "examples" / "base_stations" / "pipeline.yaml").check()
+    graph = yaml.load(DOCS.parent / "examples" / "base_stations" / "pipeline.yaml").check()
     drawn = svg_of([diagram_of(node) for node in graph.of(Match)])
     assert (DOCS / "images" / "patterns" / "base_stations.svg").read_text() == drawn
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from examples_at_hand import Example, in_any_order, json_rows, rows_of
 
-from headrace.connectors.flat import expressions
+from headrace.connectors.flatten import expressions
 from headrace.connectors.generator import Generator
-from headrace.engine.frames import frame_of
-from headrace.engine.run import start
+from headrace.lowering.frames import frame_of
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Ref, Source
+from headrace.runtime.run import start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ import pytest
 from examples_at_hand import LANGUAGES, Example, in_any_order, json_rows, rows_of
 
 from headrace.connectors.files import Files
-from headrace.engine.frames import frame_of
+from headrace.lowering.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,10 +17,10 @@ from waiting import wait_until
 from headrace.connectors.files import Files
 from headrace.connectors.memory import Memory
 from headrace.connectors.socket import Socket
-from headrace.engine.frames import frame_of
-from headrace.engine.run import start
+from headrace.lowering.frames import frame_of
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Ref, Sink, Source
+from headrace.runtime.run import start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

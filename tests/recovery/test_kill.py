@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.testing.delivery import kill_at_random
+from headrace.testing.delivery.sinks import kill_at_random
 from tests.recovery import payments
 from tests.recovery.conftest import KILLED, finish, start
 

@@ -13,7 +13,7 @@ import pytest
 from servers import Server, started
 
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 
 QUICK = {
     "log.initial.task.delay.ms": "500",

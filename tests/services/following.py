@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import Pipeline, connect
-from headrace.connectors.postgres_changes.record import Record
+from headrace.connectors.postgres_cdc.record import Record
 
 EACH = 60
 """How many transactions somebody does for each run: some before it reads, some while it does."""

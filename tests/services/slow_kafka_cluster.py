@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 
 
 def test_the_death_of_a_leader_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:

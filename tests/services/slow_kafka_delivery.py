@@ -13,8 +13,8 @@ from topics_held import held
 
 from headrace import connect
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
-from headrace.testing import delivery
+from headrace.devtools import kafka_server
+from headrace.testing.delivery.sinks import sinks as delivery
 
 _numbers = itertools.count()
 

@@ -13,7 +13,7 @@ from topics_held import held
 from headrace import connect
 from headrace.connectors.base import Run
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 from headrace.errors import DeliveryError
 
 

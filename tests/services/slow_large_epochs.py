@@ -17,7 +17,7 @@ from pathlib import Path
 from servers import Server
 
 from headrace.connectors.kafka.client import Client
-from headrace.testing.delivery import kill_at_random
+from headrace.testing.delivery.sinks import kill_at_random
 
 ROWS, EPOCH = 600_000, 60_000
 STEPS = ("fenced", "swept", "prepared", "ahead", "staged", "begun", "rows", "ledger", "committed", "cleared")

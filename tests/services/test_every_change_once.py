@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from headrace.testing.delivery import kill_at_random
+from headrace.testing.delivery.sinks import kill_at_random
 from tests.services import following
 
 KILLED = -9

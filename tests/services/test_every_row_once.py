@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
-from headrace.testing.delivery import kill_at_random
+from headrace.devtools import kafka_server
+from headrace.testing.delivery.sinks import kill_at_random
 from tests.services import everywhere
 
 KILLED = -9

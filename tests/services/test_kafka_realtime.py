@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from waiting import wait_until
 
 from headrace import Pipeline, connect
+from headrace.checkpoints.signatures import keep
 from headrace.connectors.kafka.client import Client
-from headrace.engine.step_record import keep
 from headrace.errors import DeliveryError, PlanError
 
 Topic = Callable[..., str]

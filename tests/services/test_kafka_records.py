@@ -14,7 +14,7 @@ from topics_held import settle
 from headrace import connect
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 
 Topic = Callable[..., str]
 Record = tuple[int, bytes | None]

@@ -19,7 +19,7 @@ from headrace.connectors.base import Run
 from headrace.connectors.kafka import records
 from headrace.connectors.kafka.client import Client
 from headrace.connectors.kafka.sink import KafkaWriter
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 from headrace.errors import DeliveryError, FencedError
 
 Topic = Callable[..., str]

@@ -16,7 +16,7 @@ from waiting import wait_until
 from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 from headrace.errors import OptionError, SourceError
 
 Topic = Callable[..., str]

@@ -19,7 +19,7 @@ from waiting import PATIENCE
 
 from headrace.cli.app import app
 from headrace.connectors.kafka.client import Client
-from headrace.engine import kafka_server
+from headrace.devtools import kafka_server
 from headrace.errors import HeadraceError, OptionError, SetupError, SourceError
 
 Topic = Callable[..., str]

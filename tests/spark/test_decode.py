@@ -45,7 +45,7 @@ def decode(
     spark: SparkSession, records: list[bytes | None], schema: str | None, kind: Any = "json"
 ) -> tuple[list[Any], list[Any]]:
     """The rows and the rejects, each in the order of the records."""
-    from headrace.engine.decode import decoded
+    from headrace.lowering.decode import decoded
 
     rows, rejects = decoded(
         spark,
@@ -157,7 +157,7 @@ def test_each_type_is_read_in_its_usual_spellings(spark: SparkSession, schema: s
 
 
 def test_intervals_of_months_and_variants_are_read(spark: SparkSession) -> None:
-    from headrace.engine.decode import decoded
+    from headrace.lowering.decode import decoded
 
     frame = frame_of(spark, [b'{"ym": "1-2", "v": {"a": [1, null]}}', b'{"v": null}', b"{}"])
     rows, _ = decoded(

@@ -29,7 +29,7 @@ TYPED = (
 
 def decode(spark: SparkSession, records: list[bytes], schema: str, **options: Any) -> list[Any]:
     """For each record its row as a tuple, the reason for its reject, or None if it is neither."""
-    from headrace.engine.decode import decoded
+    from headrace.lowering.decode import decoded
 
     frame = spark.createDataFrame([(bytearray(r), "p", i) for i, r in enumerate(records)], RECORD)
     # one piece, so that a header comes first
@@ -122,7 +122,7 @@ def test_each_file_has_its_own_header_and_a_piece_without_one_is_rejected(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     from headrace.connectors.files.source import lines
-    from headrace.engine.decode import decoded
+    from headrace.lowering.decode import decoded
 
     (tmp_path / "one.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "two.csv").write_text("b,a\n6,5\n")

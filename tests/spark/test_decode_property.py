@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace import formats
 from headrace.formats import Schema
-from headrace.formats import datatypes as d
+from headrace.schemas import datatypes as d
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -157,7 +157,7 @@ def test_good_records_are_read_as_from_json_reads_them(
 ) -> None:
     from pyspark.sql import functions as f
 
-    from headrace.engine.decode import decoded
+    from headrace.lowering.decode import decoded
 
     schema, records = given_batch
     rows = [(bytearray(text.encode()), "p", i) for i, text in enumerate(records)]

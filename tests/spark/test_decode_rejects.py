@@ -9,7 +9,7 @@ import pytest
 from headrace import formats
 from headrace.errors import DecodeError, SourceError
 from headrace.formats import Schema
-from headrace.formats.rejects import REJECTS
+from headrace.formats.dead_letters import REJECTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ RECORD = "value binary, partition string, offset bigint"
 def decoding(
     spark: SparkSession, frame: DataFrame, on_error: Any = "divert", **more: Any
 ) -> tuple[DataFrame, Any]:
-    from headrace.engine.decode import decoded
+    from headrace.lowering.decode import decoded
 
     return decoded(
         spark, frame, format=formats.Json(), schema=Schema.of("a int"), on_error=on_error, source="tx", **more
@@ -77,7 +77,7 @@ def test_skip_only_counts_however_many_there_are(spark: SparkSession, mixed: Dat
 
 
 def test_fail_ends_the_job_with_an_error_that_says_where(spark: SparkSession, mixed: DataFrame) -> None:
-    from headrace.engine.decode import as_source_error
+    from headrace.lowering.decode import as_source_error
 
     rows, _ = decoding(spark, mixed.where("partition = 'p' and offset < 2"), "fail")
     with pytest.raises(Exception, match="DecodeFailure") as caught:
@@ -98,7 +98,7 @@ TOO_MANY = (
 
 
 def test_more_rejects_than_the_limit_fail_the_task(spark: SparkSession) -> None:
-    from headrace.engine.decode import as_source_error
+    from headrace.lowering.decode import as_source_error
 
     frame = spark.createDataFrame([(BAD, "p", i) for i in range(50)], RECORD).coalesce(1)
     rows, _ = decoding(spark, frame, reject_bytes=2_000)
@@ -147,7 +147,7 @@ def test_rejects_of_a_stream_are_complete_at_the_end_of_each_epoch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     from headrace.connectors.files.source import lines
-    from headrace.engine.decode import decoded
+    from headrace.lowering.decode import decoded
 
     (tmp_path / "in").mkdir()
     frame = lines(spark, spark.readStream, str(tmp_path / "in"))

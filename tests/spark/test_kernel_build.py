@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.engine import kernel_jar
-from headrace.engine.kernel_jar import KernelSources, build, read_properties
 from headrace.errors import SetupError
+from headrace.spark import kernel_jar
+from headrace.spark.kernel_jar import KernelSources, build, read_properties
 
 
 @pytest.fixture

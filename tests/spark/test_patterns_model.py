@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
 from patterns_model import Element as ModelElement
 
-from headrace.engine.matching import MatchDriver
-from headrace.engine.watermarks import END_OF_TIME_MS
+from headrace.lowering.patterns import MatchDriver
+from headrace.lowering.watermarks import END_OF_TIME_MS
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Either as OneOf
 from headrace.patterns.elements import Element, Skip, Times, Where, Within

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.engine.row_patterns import Expressions
-from headrace.engine.state import state_of
+from headrace.checkpoints.state import state_of
 from headrace.errors import PlanError
+from headrace.lowering.match_recognize import Expressions
 from headrace.plan.nodes import Ref, RowPattern
 from headrace.sql.aggregates import NAMES
 from headrace.sql.statement import cut

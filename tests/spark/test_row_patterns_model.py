@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from row_pattern_model import Condition, Match, Model, Row, StuckError
 
-from headrace.engine.row_patterns import Expressions
-from headrace.engine.watermarks import END_OF_TIME_MS
+from headrace.lowering.match_recognize import Expressions
+from headrace.lowering.watermarks import END_OF_TIME_MS
 from headrace.plan.nodes import Ref, RowPattern
 from headrace.sql.clause import MatchRecognize
 from headrace.sql.pattern import (

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.spark.test_patterns_model import ROWS, SECOND, declared, patterns, script
 
-from headrace.documents.rules import Rule
-from headrace.engine.matching import MatchDriver
-from headrace.engine.rule_log import Edition, RuleInForce
-from headrace.engine.rule_step import RuleStep
+from headrace.lowering.patterns import MatchDriver
+from headrace.lowering.rules import RuleStep
 from headrace.patterns.elements import Skip
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Match, MatchRules, Ref
+from headrace.rules.log import Edition, RuleInForce
+from headrace.yaml.rules import Rule
 
 COLUMNS = "k string, at int, letter string, __ts timestamp"
 CASES = 25

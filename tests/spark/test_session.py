@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.engine import session
-from headrace.engine.launch import log_file
-from headrace.engine.session import open_session
 from headrace.errors import OptionError, SetupError
+from headrace.spark import session
+from headrace.spark.launch import log_file
+from headrace.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,7 +111,7 @@ def test_state_is_in_rocksdb(spark: SparkSession, tmp_path: Path) -> None:
 
 NO_KERNEL = """
 from pyspark.sql import SparkSession
-from headrace.engine.session import open_session
+from headrace.spark.session import open_session
 from headrace.errors import SetupError
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 try:
@@ -133,7 +133,7 @@ def test_a_session_without_the_kernel_is_refused(tmp_path: Path) -> None:
 
 FAILS = """
 import sys
-from headrace.engine.session import open_session
+from headrace.spark.session import open_session
 from headrace.errors import SetupError
 try:
     open_session(conf=dict([sys.argv[1].split("=")]))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace import documents
+from headrace import yaml
 from headrace.errors import TranscriptError
 from headrace.testing import Case, read_case, read_file, run_case, run_cases, stream_equals_batch
-from headrace.testing.driver import check_replays, drivable
-from headrace.testing.stage import Stage
-from headrace.testing.transcript import read_text
+from headrace.testing.transcripts.case import read_text
+from headrace.testing.transcripts.driver import check_replays, drivable
+from headrace.testing.transcripts.stage import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,7 +132,7 @@ sinks:
 
 @pytest.mark.parametrize("given", [PIPELINE], ids=["windows and running totals"])
 def test_a_whole_pipeline_as_stream_and_as_batch(spark: SparkSession, given: str) -> None:
-    assert stream_equals_batch(documents.from_text(given).check(), spark=spark) == []
+    assert stream_equals_batch(yaml.from_text(given).check(), spark=spark) == []
 
 
 BEAM = Path(__file__).parents[1] / "transcripts" / "beam" / "trigger_transcripts.yaml"

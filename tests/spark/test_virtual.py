@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headrace.engine.virtual import Clock, Feed, SteppedQuery, collect, quick_session
-from headrace.formats.schemas import Schema
+from headrace.runtime.virtual_time import Clock, Feed, SteppedQuery, collect, quick_session
+from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

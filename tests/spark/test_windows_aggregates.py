@@ -12,7 +12,7 @@ from pyspark.errors.exceptions.captured import IllegalArgumentException
 from pyspark.sql import functions
 
 from headrace import triggers, windows
-from headrace.engine.windowing import WindowDriver, declaration
+from headrace.lowering.windows import WindowDriver, declaration
 
 SECOND = 1_000_000
 AGGREGATES = {

@@ -10,7 +10,7 @@ from pyspark.sql import functions
 from windows_model import END, model
 
 from headrace import windows
-from headrace.engine.windowing import declaration, windowed_batch
+from headrace.lowering.windows import declaration, windowed_batch
 from headrace.triggers import Emission
 
 SECOND = 1_000_000

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from windows_model import model
 
-from headrace.engine.windowing import WindowDriver
+from headrace.lowering.windows import WindowDriver
 
 SECOND = 1_000_000
 COLUMNS = "k string, v int, __ts timestamp, __when boolean, __of double"

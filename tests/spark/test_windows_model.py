@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from windows_model import model
 
-from headrace.engine.windowing import WindowDriver
+from headrace.lowering.windows import WindowDriver
 
 SECOND = 1_000_000
 CASES = 300  # of each of the kinds below

@@ -14,7 +14,7 @@ from pyspark.sql import functions
 from windows_model import model
 
 from headrace import triggers, windows
-from headrace.engine.windowing import Counts, declaration, windowed
+from headrace.lowering.windows import Counts, declaration, windowed
 
 SECOND = 1_000_000
 KEYS = [f"k{i}" for i in range(12)] + [None]

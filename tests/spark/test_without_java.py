@@ -13,9 +13,9 @@ import pytest
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from headrace.engine.java import find_java
-from headrace.engine.kernel_jar import build, checkout_sources, read_properties
-from headrace.engine.session import open_session
+from headrace.spark.java import find_java
+from headrace.spark.kernel_jar import build, checkout_sources, read_properties
+from headrace.spark.session import open_session
 
 directory = Path(sys.argv[1])
 jar = build(checkout_sources(), directory / "kernel.jar", lambda line: None, strict=True)

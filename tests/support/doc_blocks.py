@@ -76,10 +76,10 @@ class Reader:
             exec(code, self._names)
 
     def _load(self, block: Block) -> None:
-        from headrace import documents
+        from headrace import yaml
 
         if "script:" not in block.text:  # a transcript is run by `headrace test`
-            documents.from_text(block.text, file=f"{self.page}:{block.line}", name=self.page.stem).check()
+            yaml.from_text(block.text, file=f"{self.page}:{block.line}", name=self.page.stem).check()
 
     def _type(self, block: Block) -> None:
         from headrace.cli.app import app

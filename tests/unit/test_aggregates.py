@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from headrace import Aggregate, Pipeline, connect, windows
-from headrace.documents import dump
 from headrace.errors import HeadraceError
-from headrace.plan.drawing import drawing, text_of
-from headrace.plan.explain import explain
+from headrace.explain.explanation import explain
+from headrace.explain.text import drawing, text_of
+from headrace.yaml import dump
 
 
 class Sum(Aggregate):

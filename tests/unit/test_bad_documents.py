@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from headrace.connectors import registry
-from headrace.documents import from_text, load
-from headrace.documents.sections import SOURCE
 from headrace.errors import DocumentError, PlanError
+from headrace.yaml import from_text, load
+from headrace.yaml.sections import SOURCE
 
 KINDS = ", ".join(registry.kinds())
 SOURCE_KEYS = ", ".join(sorted({*registry.kinds(), *SOURCE}))

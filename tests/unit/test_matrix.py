@@ -13,7 +13,7 @@ from tests.support.matrix.streams import STREAMS
 from tests.support.matrix.writing import DIRECTORY, case_of, content_of, document_of, path_of, text_of
 from tests.support.public_names import public
 
-from headrace import documents, triggers, windows
+from headrace import triggers, windows, yaml
 from headrace.errors import HeadraceError
 from headrace.testing import read_case
 
@@ -42,7 +42,7 @@ def plain(line: Any) -> dict[str, Any]:
 
 def message(document: Mapping[str, Any]) -> str:
     with pytest.raises(HeadraceError) as refused:
-        documents.from_mapping(document, file="cell.yaml", name="cell").check()
+        yaml.from_mapping(document, file="cell.yaml", name="cell").check()
     return str(refused.value)
 
 

@@ -13,7 +13,20 @@ import pytest
 
 import headrace
 
-NEEDS_SPARK = ("headrace.engine.", "headrace.testing.", "headrace.cli.")
+NEEDS_SPARK = tuple(
+    f"headrace.{package}."
+    for package in [
+        "spark",
+        "lowering",
+        "runtime",
+        "checkpoints",
+        "rules",
+        "debugging",
+        "devtools",
+        "testing",
+        "cli",
+    ]
+)
 PIPELINE = """
 import sys
 from headrace import Pipeline, connect, windows

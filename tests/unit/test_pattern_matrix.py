@@ -9,7 +9,7 @@ from tests.support.pattern_matrix.streams import STREAMS
 from tests.support.pattern_matrix.writing import case_of, content_of, path_of, text_of
 
 from headrace.errors import HeadraceError
-from headrace.testing.transcript import read_case
+from headrace.testing.transcripts.case import read_case
 
 REFUSED = [cell for cell in cells() if cell.refusal and cell.disorder == "in order"]
 

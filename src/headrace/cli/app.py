@@ -9,13 +9,12 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import (
+from headrace.cli.commands import (
     check,
     doctor,
     document,
     draw,
     explain,
-    failures,
     jars,
     kafka,
     new,
@@ -26,6 +25,7 @@ from headrace.cli import (
     why,
 )
 from headrace.cli.options import flag
+from headrace.cli.terminal import errors as failures
 
 _EPILOG = (
     "Exit status: 0 done, 1 the run or a test failed, 2 what was given is wrong. "

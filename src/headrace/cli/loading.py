@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
-from headrace.cli.advice import advice
+from headrace.cli.terminal.advice import advice
 from headrace.errors import (
     DocumentError,
     HeadraceError,
@@ -40,7 +40,7 @@ def load_all(path: Path) -> list[Pipeline]:
     """
     _readable(path)
     if path.suffix.lower() in YAML:
-        from headrace.documents import load
+        from headrace.yaml import load
 
         return [load(path)]
     found = _run(path)

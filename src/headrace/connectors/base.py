@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from headrace.errors import OptionError, Problem
 from headrace.formats import Format
 from headrace.formats.options import option_problems as option_problems
-from headrace.formats.schemas import Schema
+from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

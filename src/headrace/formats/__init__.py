@@ -7,10 +7,10 @@
 
 from headrace.formats.base import Format
 from headrace.formats.csv import Csv
-from headrace.formats.datatypes import Field
 from headrace.formats.json import Json
-from headrace.formats.plain import Parquet, Raw, Text
 from headrace.formats.registry import get, names, of
-from headrace.formats.schemas import Schema
+from headrace.formats.text import Parquet, Raw, Text
+from headrace.schemas.datatypes import Field
+from headrace.schemas.fields import Schema
 
 __all__ = ["Csv", "Field", "Format", "Json", "Parquet", "Raw", "Schema", "Text", "get", "names", "of"]

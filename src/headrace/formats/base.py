@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headrace.errors import OptionError, SchemaError
-from headrace.formats.datatypes import DataType
 from headrace.formats.options import option_problems
-from headrace.formats.schemas import Schema, walk
+from headrace.schemas.datatypes import DataType
+from headrace.schemas.fields import Schema, walk
 
 
 class Format(BaseModel):

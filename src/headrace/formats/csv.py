@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from headrace.formats.base import Format
-from headrace.formats.datatypes import Array, DataType, Map, Scalar, Struct
+from headrace.schemas.datatypes import Array, DataType, Map, Scalar, Struct
 
 
 class Csv(Format):

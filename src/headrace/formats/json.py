@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from headrace.formats.base import Format
-from headrace.formats.datatypes import DataType, Map, Scalar
+from headrace.schemas.datatypes import DataType, Map, Scalar
 
 
 class Json(Format):

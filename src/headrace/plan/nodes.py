@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 from headrace.aggregates import Aggregate as PythonAggregate
 from headrace.connectors.base import Connector, WriteMode
 from headrace.formats import Format
-from headrace.formats.schemas import Schema
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within
+from headrace.schemas.fields import Schema
 from headrace.sql.clause import MatchRecognize
 from headrace.sql.inputs import Chosen
 from headrace.triggers import Emission, LateRows

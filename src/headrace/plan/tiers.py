@@ -13,6 +13,7 @@ from typing import Literal
 
 from headrace.connectors.base import Connector
 from headrace.durations import text
+from headrace.explain.phrases import window_phrase
 from headrace.plan.facts import by_clock
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import (
@@ -31,7 +32,6 @@ from headrace.plan.nodes import (
     Sql,
     WindowAggregate,
 )
-from headrace.plan.phrases import window_phrase
 from headrace.windows import Session, Sliding, Tumbling
 
 TierName = Literal["native", "kernel", "arrow", "python"]

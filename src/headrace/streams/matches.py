@@ -9,10 +9,10 @@ from typing import get_args
 from headrace.connectors.base import Connector
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
-from headrace.formats.schemas import Schema
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
 from headrace.plan.nodes import FAULTS, Match, MatchRules, Named, Ref
+from headrace.schemas.fields import Schema
 from headrace.streams.stream import Stream
 from headrace.streams.timed import TimedStream
 from headrace.triggers import LateRows

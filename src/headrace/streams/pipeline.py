@@ -15,9 +15,7 @@ from headrace.durations import Duration
 from headrace.errors import OptionError, PlanError, Problem, did_you_mean
 from headrace.formats import Format
 from headrace.formats import of as format_of
-from headrace.formats.schemas import Schema
 from headrace.plan import sqltext
-from headrace.plan.check import problems_of
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import (
     ClockTime,
@@ -30,10 +28,12 @@ from headrace.plan.nodes import (
     Source,
     Sql,
 )
+from headrace.plan.validation import problems_of
+from headrace.schemas.fields import Schema
 from headrace.streams.rows import require_connector
 
 if TYPE_CHECKING:
-    from headrace.engine.run import Running
+    from headrace.runtime.run import Running
     from headrace.streams.queried import Queried
     from headrace.streams.stream import SourceStream, Stream
 
@@ -161,8 +161,8 @@ class Pipeline:
         Raises:
             PlanError: the plan can't be run; every reason is listed.
         """
-        from headrace.plan.drawing import drawing, text_of
-        from headrace.plan.explain import explain
+        from headrace.explain.explanation import explain
+        from headrace.explain.text import drawing, text_of
 
         return text_of(drawing(explain(self.check()), width=width))
 
@@ -205,7 +205,7 @@ class Pipeline:
                 where=f"pipeline `{self.name}`",
                 hint='put it under `if __name__ == "__main__":`, so that it runs only with `python <file>`',
             )
-        from headrace.engine.run import start
+        from headrace.runtime.run import start
 
         return start(
             self.check(),

@@ -8,7 +8,6 @@ from headrace.connectors.base import Connector, WriteMode
 from headrace.errors import OptionError
 from headrace.formats import Format
 from headrace.formats import of as format_of
-from headrace.formats.schemas import Schema
 from headrace.plan.nodes import (
     Drop,
     Expression,
@@ -23,6 +22,7 @@ from headrace.plan.nodes import (
     Where,
     WithColumns,
 )
+from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -110,7 +110,7 @@ class Rows:
 
     def to_dataframe(self, **options: Any) -> DataFrame:
         """The stream as a Spark DataFrame, to go on with in PySpark."""
-        from headrace.engine.frames import frame_of
+        from headrace.lowering.frames import frame_of
 
         return frame_of(self._pipeline.graph, self._ref, **options)
 

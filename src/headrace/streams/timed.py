@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.connectors.base import Connector
-    from headrace.formats.schemas import Schema
+    from headrace.schemas.fields import Schema
     from headrace.streams.matches import Matches, RuleMatches
     from headrace.streams.panes import Deduplicated
 

@@ -23,11 +23,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace.testing.batch import stream_equals_batch
     from headrace.testing.drawing import draw
-    from headrace.testing.junit import write_junit
-    from headrace.testing.runner import Outcome, Report, run_case, run_cases, run_files
-    from headrace.testing.transcript import Case, read_case, read_file
+    from headrace.testing.transcripts.batch import stream_equals_batch
+    from headrace.testing.transcripts.case import Case, read_case, read_file
+    from headrace.testing.transcripts.junit import write_junit
+    from headrace.testing.transcripts.runner import Outcome, Report, run_case, run_cases, run_files
 
 __all__ = [
     "Case",
@@ -44,17 +44,17 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Case": "transcript",
-    "Outcome": "runner",
-    "Report": "runner",
+    "Case": "transcripts.case",
+    "Outcome": "transcripts.runner",
+    "Report": "transcripts.runner",
     "draw": "drawing",
-    "read_case": "transcript",
-    "read_file": "transcript",
-    "run_case": "runner",
-    "run_cases": "runner",
-    "run_files": "runner",
-    "stream_equals_batch": "batch",
-    "write_junit": "junit",
+    "read_case": "transcripts.case",
+    "read_file": "transcripts.case",
+    "run_case": "transcripts.runner",
+    "run_cases": "transcripts.runner",
+    "run_files": "transcripts.runner",
+    "stream_equals_batch": "transcripts.batch",
+    "write_junit": "transcripts.junit",
 }
 
 

@@ -16,8 +16,8 @@ from sinks import rows
 
 from headrace import connect
 from headrace.connectors.base import Connector, Run
-from headrace.connectors.database import chunks
-from headrace.connectors.database.dialect import APART
+from headrace.connectors.sql import chunks
+from headrace.connectors.sql.dialect import APART
 from headrace.errors import FencedError
 
 MakeRun = Callable[..., Run]

@@ -19,10 +19,10 @@ from waiting import wait_until
 from headrace import Pipeline, connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import Connector, ReadContext
-from headrace.connectors.database.patience import said_by_task
-from headrace.connectors.postgres_changes import PostgresChanges
-from headrace.connectors.postgres_changes.log import ChangeLog
-from headrace.connectors.postgres_changes.table import looked_at
+from headrace.connectors.postgres_cdc import PostgresChanges
+from headrace.connectors.postgres_cdc.log import ChangeLog
+from headrace.connectors.postgres_cdc.table import looked_at
+from headrace.connectors.sql.patience import said_by_task
 from headrace.errors import SourceError
 from headrace.formats import Schema
 

@@ -16,7 +16,7 @@ from pyspark import TaskContext
 from headrace import connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import Run
-from headrace.engine.session import open_session
+from headrace.spark.session import open_session
 
 url, table, place = sys.argv[1:]
 spark = open_session(

@@ -11,10 +11,10 @@ from servers import Server
 
 from headrace import Pipeline, connect
 from headrace.connectors import registry
-from headrace.engine.rule_listing import rules_drawn, tables_listed
-from headrace.engine.why import why_of
+from headrace.debugging.why import why_of
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import MatchRules
+from headrace.rules.listing import rules_drawn, tables_listed
 
 
 def pattern(letter: str) -> str:

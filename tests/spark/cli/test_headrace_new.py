@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.cli.app import main
-from headrace.cli.new import Template
+from headrace.cli.commands.new import Template
 
 
 def called(*words: str) -> None:
@@ -53,7 +53,7 @@ def test_a_new_connector_writes_and_survives_its_own_tests(
     monkeypatch.syspath_prepend(str(Path.cwd()))
     with monkeypatch.context() as patch:
         # The session of the tests serves: a project's own tests start one, and two in a process can't be.
-        patch.setattr("headrace.engine.session.open_session", lambda *_, **__: spark)
+        patch.setattr("headrace.spark.session.open_session", lambda *_, **__: spark)
         tests: dict[str, Any] = {}
         exec(Path("tests/test_delivery.py").read_text(), tests)
         tests["test_every_row_once"](tmp_path / "trials")

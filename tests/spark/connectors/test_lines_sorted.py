@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.connectors.database.sink import _packed
+from headrace.connectors.sql.sink import _packed
 
 Run = list[list[str]]
 """The values of each line, without the row's number."""

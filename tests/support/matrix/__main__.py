@@ -38,7 +38,7 @@ def main(table: Table, arguments: Sequence[str]) -> int:
 
 
 def _run(way: Way, chosen: list, table: Table) -> list:  # type: ignore[type-arg]
-    from headrace.engine.session import open_session
+    from headrace.spark.session import open_session
 
     conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
     spark = open_session("headrace-matrix", master="local[2]", conf=conf)

@@ -17,7 +17,7 @@ from tests.support.pattern_matrix.writing import texts
 
 def drive(texts_wanted: list[str]) -> int:
     """The cells whose name has the texts, in the driver."""
-    from headrace.engine.session import open_session
+    from headrace.spark.session import open_session
 
     conf = {"spark.driver.memory": "1g", "spark.ui.enabled": "false"}
     chosen = [cell for cell in PATTERNS.allowed if all(text in cell.name for text in texts_wanted)]

@@ -16,10 +16,10 @@ from tests.support.pattern_matrix.runs import PATTERNS
 from tests.support.pattern_matrix.streams import STREAMS, Line, Rows
 from tests.support.pattern_matrix.writing import content_of
 
-from headrace.engine.matching import MatchDriver
-from headrace.engine.watermarks import END_OF_TIME_MS
+from headrace.lowering.patterns import MatchDriver
+from headrace.lowering.watermarks import END_OF_TIME_MS
 from headrace.plan.nodes import Match
-from headrace.testing.transcript import read_case
+from headrace.testing.transcripts.case import read_case
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli import failures
+from headrace.cli.terminal import errors as failures
 from headrace.errors import DeliveryError, HeadraceError, OptionError, PlanError, Problem, SetupError
 
 Write = Callable[[str, str], Path]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.engine import doctor
+from headrace.devtools import doctor
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from headrace.cli.liveline import LiveLine
-from headrace.cli.output import err
+from headrace.cli.terminal.live_line import LiveLine
+from headrace.cli.terminal.output import err
 
 CLEAR = "\r\x1b[2K"
 

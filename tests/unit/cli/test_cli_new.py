@@ -9,8 +9,8 @@ from typing import get_args
 
 import pytest
 
+from headrace.cli.commands.new import TEMPLATES, Template
 from headrace.cli.loading import load_one
-from headrace.cli.new import TEMPLATES, Template
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.cli.following import tell_faults
-from headrace.cli.summary import Summary
-from headrace.cli.views import View
-from headrace.engine.progress_log import RulesStatus, Status
-from headrace.engine.rule_log import RuleFault
-from headrace.plan.drawing import text_of
+from headrace.cli.terminal.following import tell_faults
+from headrace.cli.terminal.summary import Summary
+from headrace.cli.terminal.views import View
+from headrace.explain.text import text_of
+from headrace.rules.log import RuleFault
+from headrace.runtime.progress import RulesStatus, Status
 
 
 def status(*faults: str) -> Status:

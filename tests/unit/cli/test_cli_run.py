@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.interrupts import Interrupts
-from headrace.cli.summary import Summary
-from headrace.cli.views import JsonView, LiveView, PlainView, View, status_text, view_for
-from headrace.engine.balance import Balance
-from headrace.engine.progress_log import QueryStatus, Status
-from headrace.plan.drawing import text_of
+from headrace.cli.terminal.interrupts import Interrupts
+from headrace.cli.terminal.summary import Summary
+from headrace.cli.terminal.views import JsonView, LiveView, PlainView, View, status_text, view_for
+from headrace.explain.text import text_of
+from headrace.runtime.progress import QueryStatus, Status
+from headrace.runtime.row_accounting import Balance
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 

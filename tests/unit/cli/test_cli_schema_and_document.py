@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace.documents import load
+from headrace.yaml import load
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[[str, str], Path]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.cli.state import lines_of
-from headrace.engine.checkpoints import Progress
-from headrace.engine.state import StepState
-from headrace.engine.state_entries import Found
-from headrace.plan.drawing import text_of
+from headrace.checkpoints.entries import Found
+from headrace.checkpoints.layout import Progress
+from headrace.checkpoints.state import StepState
+from headrace.cli.commands.state import lines_of
+from headrace.explain.text import text_of
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 

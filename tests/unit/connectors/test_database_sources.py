@@ -11,13 +11,13 @@ import pytest
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import Connector
-from headrace.connectors.database.poller import Poller
-from headrace.connectors.database.polling import Marks, Piece, Polled, Polling
-from headrace.connectors.postgres_changes.pgoutput import UNCHANGED, Change, Decoder
-from headrace.connectors.postgres_changes.record import Record
-from headrace.documents import load
+from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Decoder
+from headrace.connectors.postgres_cdc.record import Record
+from headrace.connectors.sql.poller import Poller
+from headrace.connectors.sql.polling import Marks, Piece, Polled, Polling
 from headrace.errors import DocumentError, OptionError, PlanError
-from headrace.plan.explain import explain
+from headrace.explain.explanation import explain
+from headrace.yaml import load
 
 URL = "postgresql://ada:secret@db/shop"
 CHANGES = connect.postgres_changes(url=URL, table="orders")
@@ -144,7 +144,7 @@ def test_a_mark_is_used_when_it_is_old_enough() -> None:
 def test_the_age_of_a_mark_counts_from_when_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server takes longer to answer than the delay is: rows below the mark still have all of it to become visible."""
     clock, takes = [0.0], [10.0, 0.0, 3.0]
-    monkeypatch.setattr("headrace.connectors.database.poller.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("headrace.connectors.sql.poller.time.monotonic", lambda: clock[0])
 
     class Slow(Polled):
         def highest(self, database: Any) -> str:

@@ -19,7 +19,7 @@ from headrace.connectors.kafka.ledger import Entry
 from headrace.connectors.kafka.records import expressions, fields_of
 from headrace.connectors.kafka.servers import kafka_java
 from headrace.errors import DeliveryError, OptionError, PlanError, SetupError
-from headrace.plan.describe import connector_phrase
+from headrace.explain.describe import connector_phrase
 
 
 def kafka(**options: Any) -> connect.kafka:

@@ -13,7 +13,7 @@ import pytest
 from headrace import connect, formats
 from headrace.connectors.registry import connector, kinds
 from headrace.errors import OptionError
-from headrace.plan.describe import connector_phrase
+from headrace.explain.describe import connector_phrase
 
 
 @dataclasses.dataclass

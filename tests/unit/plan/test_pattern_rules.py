@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headrace import documents
+from headrace import yaml
 from headrace.errors import PlanError
-from headrace.plan.cautions import cautions_of
+from headrace.plan.warnings import cautions_of
 
 WRONG = {
     "[{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]": "the pattern ends with `b`, which must not follow, and nothing says for how long\n  hint: add within",
@@ -39,14 +39,14 @@ def document(steps: str, more: str = "", key: str = "k") -> str:
 @pytest.mark.parametrize("steps", WRONG, ids=lambda steps: WRONG[steps].partition("\n")[0])
 def test_a_wrong_pattern_is_told(steps: str) -> None:
     with pytest.raises(PlanError) as told:
-        documents.from_text(document(steps)).check()
+        yaml.from_text(document(steps)).check()
     assert WRONG[steps] in str(told.value)
 
 
 def test_all_that_is_wrong_is_told_at_once_and_where() -> None:
     steps = "[{a: {where: v = 'a', greedy: true}}, {b: {not_followed_by: v = 'b'}}]"
     with pytest.raises(PlanError) as told:
-        documents.from_text(document(steps, ", skip: {to_first: c}, select: {k: c.v}"), file="p.yaml").check()
+        yaml.from_text(document(steps, ", skip: {to_first: c}, select: {k: c.v}"), file="p.yaml").check()
     said = [problem.what for problem in told.value.problems]
     assert len(said) == 5
     assert "skip goes to `c`, and no such step takes rows" in said
@@ -59,20 +59,18 @@ def test_between_can_not_be_longer_than_the_whole() -> None:
     with pytest.raises(
         PlanError, match="between two rows may be 2 minutes, and the whole match takes less than 1 minute"
     ):
-        documents.from_text(
-            document("[{a: v = 'a'}]", ", within: {whole: 1 minute, between: 2 minutes}")
-        ).check()
+        yaml.from_text(document("[{a: v = 'a'}]", ", within: {whole: 1 minute, between: 2 minutes}")).check()
 
 
 def test_fields_texts_and_arguments_of_lambdas_are_no_steps() -> None:
     steps = "[{a: \"n.x > 1 and v = 'b.c'\"}, {b: {next: 'exists(a, r -> r.v = v)'}}]"
-    documents.from_text(document(steps)).check()
+    yaml.from_text(document(steps)).check()
 
 
 def test_rows_without_time_can_not_be_matched() -> None:
     text = document("[{a: v = 'a'}]").replace(", event_time: ts", "")
     with pytest.raises(PlanError, match="match needs rows with time"):
-        documents.from_text(text).check()
+        yaml.from_text(text).check()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +91,7 @@ def test_rows_without_time_can_not_be_matched() -> None:
     ],
 )
 def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: str) -> None:
-    said = [caution.what for caution in cautions_of(documents.from_text(document(steps, more)).check())]
+    said = [caution.what for caution in cautions_of(yaml.from_text(document(steps, more)).check())]
     assert (told in said[0]) if told else said == []
 
 
@@ -113,5 +111,5 @@ def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: st
     ],
 )
 def test_a_step_that_can_have_no_row_yet_is_told(steps: str, told: str) -> None:
-    cautions = cautions_of(documents.from_text(document(steps, ", within: 1 minute")).check())
+    cautions = cautions_of(yaml.from_text(document(steps, ", within: 1 minute")).check())
     assert [caution.what for caution in cautions] == ([told] if told else [])

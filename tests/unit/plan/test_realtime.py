@@ -8,8 +8,8 @@ import pytest
 
 from headrace import Pipeline, triggers, windows
 from headrace.connectors.base import Connector, Role
-from headrace.plan.drawing import drawing, text_of
-from headrace.plan.explain import as_json, explain
+from headrace.explain.explanation import as_json, explain
+from headrace.explain.text import drawing, text_of
 
 
 class Topic(Connector):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from headrace import Pipeline, connect, windows
-from headrace.documents import dump, from_text
 from headrace.errors import OptionError, PlanError
-from headrace.plan.cautions import cautions_of
 from headrace.plan.nodes import Ref, RowPattern
 from headrace.plan.queries import queries_of
 from headrace.plan.state_bounds import bound_of
+from headrace.plan.warnings import cautions_of
+from headrace.yaml import dump, from_text
 
 SCHEMA = "symbol string, price double, ts timestamp"
 FALLS = """select m.symbol, m.low from ticks match_recognize (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect, windows
-from headrace.plan.explain import explain
+from headrace.explain.explanation import explain
 
 
 def said(build: Callable[[Any], Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.plan.nodes import ClockTime, EventTime, Ref
 from headrace.testing.drawing.recording import FOREVER
 from headrace.testing.drawing.watermark import WatermarkLine
-from headrace.testing.script import Advance, End, Rows, Watermark
+from headrace.testing.transcripts.script import Advance, End, Rows, Watermark
 
 S = 1_000_000
 ROWS = Rows("", {})

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from headrace import documents
+from headrace import yaml
 from headrace.plan.graph import Graph
 from headrace.plan.nodes import Ref
-from headrace.testing.final import final_rows, obstacle, split_sessions
-from headrace.testing.outputs import Instant
+from headrace.testing.transcripts.final import final_rows, obstacle, split_sessions
+from headrace.testing.transcripts.outputs import Instant
 
 
 def graph(step: str, *, time: str = "event_time: {column: ts}", more: str = "") -> Graph:
-    return documents.from_text(
+    return yaml.from_text(
         f"name: x\nsources: {{tx: {{memory: {{}}, schema: 'k string, v int, ts timestamp', {time}}}}}\n"
         f"steps:\n  out: {{from: tx, {step}}}\n{more}"
     ).graph

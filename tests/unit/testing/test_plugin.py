@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace.testing.pytest_plugin import whole_files
+from headrace.testing.transcripts.plugin import whole_files
 
 CASE = """
 name: %s
@@ -46,7 +46,7 @@ def test_a_case_that_cannot_be_read_fails_with_its_faults(tmp_path: Path) -> Non
 
 
 def test_the_plugin_does_not_load_spark() -> None:
-    program = "import sys, headrace.testing.pytest_plugin; print('pyspark' in sys.modules)"
+    program = "import sys, headrace.testing.transcripts.plugin; print('pyspark' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
 

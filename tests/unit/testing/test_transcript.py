@@ -9,8 +9,8 @@ import pytest
 
 from headrace.errors import DocumentError, PlanError
 from headrace.testing import read_case, read_file
-from headrace.testing.script import Advance, End, Expect, Restart, Rows, Watermark
-from headrace.testing.transcript import Case, Unread, read_text
+from headrace.testing.transcripts.case import Case, Unread, read_text
+from headrace.testing.transcripts.script import Advance, End, Expect, Restart, Rows, Watermark
 
 HEAD = """\
 name: a case

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors import flat
+from headrace.connectors import flatten as flat
 from headrace.connectors.base import Run, Staged
 from headrace.connectors.console.screen import Screen
 

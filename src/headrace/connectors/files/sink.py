@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors import flat
+from headrace.connectors import flatten as flat
 from headrace.connectors.base import Run, Staged
 from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import Entry, Ledger

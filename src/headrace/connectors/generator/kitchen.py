@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from headrace.connectors.generator.recipes import KINDS, Recipe
 from headrace.errors import did_you_mean
-from headrace.formats.datatypes import Decimal, Field, Scalar
 from headrace.formats.options import option_problems
+from headrace.schemas.datatypes import Decimal, Field, Scalar
 
 _NUMERIC = ("tinyint", "smallint", "int", "bigint")
 _OF_MAPPINGS = ("choice", "constant")

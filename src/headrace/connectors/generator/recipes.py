@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from headrace.connectors.generator import places
 from headrace.connectors.options import DurationOption
 from headrace.durations import microseconds
-from headrace.formats.datatypes import quoted
+from headrace.schemas.datatypes import quoted
 
 NUMBER = "__number"
 """The hidden column with the number of the row."""

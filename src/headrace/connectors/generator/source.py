@@ -11,7 +11,7 @@ from headrace.connectors.generator.kitchen import guessed
 from headrace.connectors.generator.recipes import NUMBER, Recipe, literal
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats import Schema
-from headrace.formats.datatypes import Field, quoted
+from headrace.schemas.datatypes import Field, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

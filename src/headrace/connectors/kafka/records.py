@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors import flat
-from headrace.connectors.flat import quoted
+from headrace.connectors import flatten as flat
+from headrace.connectors.flatten import quoted
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.base import ReadContext
 from headrace.connectors.memory.shelf import Rows, Shelf
 from headrace.errors import SourceError
-from headrace.formats.schemas import Schema
+from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

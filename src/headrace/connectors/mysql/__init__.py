@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from headrace.connectors.base import Writer
-from headrace.connectors.database.dialect import Dialect
-from headrace.connectors.database.options import ServerTable
+from headrace.connectors.sql.dialect import Dialect
+from headrace.connectors.sql.options import ServerTable
 
 
 class MySQL(ServerTable):
@@ -40,7 +40,7 @@ class MySQL(ServerTable):
         return MySQLDialect(self.url)
 
     def writer(self) -> Writer:
-        from headrace.connectors.database.sink import TableWriter
         from headrace.connectors.mysql.dialect import MySQLDialect
+        from headrace.connectors.sql.sink import TableWriter
 
         return TableWriter(MySQLDialect(self.url, writes=True), self.table, self.key, self._waited())

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
-from headrace.connectors.database.dialect import (
+from headrace.connectors.sql.dialect import (
     CHUNK,
     LEDGER,
     RUNS,
@@ -21,8 +21,8 @@ from headrace.connectors.database.dialect import (
     qualified,
     some_null,
 )
-from headrace.connectors.database.lines import Spelling
-from headrace.connectors.database.tables import RETRACTION, Table
+from headrace.connectors.sql.lines import Spelling
+from headrace.connectors.sql.tables import RETRACTION, Table
 
 pymysql = client("pymysql", extra="mysql")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from headrace.connectors.database.dialect import Dialect
-from headrace.connectors.database.options import ServerTable
+from headrace.connectors.sql.dialect import Dialect
+from headrace.connectors.sql.options import ServerTable
 
 
 class Postgres(ServerTable):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from headrace.connectors.database.dialect import (
+from headrace.connectors.sql.dialect import (
     APART,
     CHUNK,
     LEDGER,
@@ -20,8 +20,8 @@ from headrace.connectors.database.dialect import (
     qualified,
     some_null,
 )
-from headrace.connectors.database.lines import Spelling
-from headrace.connectors.database.tables import RETRACTION, Table
+from headrace.connectors.sql.lines import Spelling
+from headrace.connectors.sql.tables import RETRACTION, Table
 
 psycopg = client("psycopg", extra="postgres")
 

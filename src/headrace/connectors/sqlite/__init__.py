@@ -12,8 +12,8 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 
 from headrace.connectors.base import Connector, Listing, Reader, Writer
-from headrace.connectors.database.options import DatabaseTable
 from headrace.connectors.options import DurationOption, PathOption
+from headrace.connectors.sql.options import DatabaseTable
 
 
 class DatabaseFile(Connector):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headrace.connectors.database.dialect import Database
+from headrace.connectors.sql.dialect import Database
 from headrace.connectors.sqlite.tables import affinity, quoted
 
 _SPARK = {"INTEGER": "bigint", "REAL": "double", "NUMERIC": "double", "BLOB": "binary", "TEXT": "string"}

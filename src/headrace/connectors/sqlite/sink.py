@@ -17,10 +17,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors import flat
+from headrace.connectors import flatten as flat
 from headrace.connectors.base import Run, Staged
-from headrace.connectors.database.tables import RETRACTION, applied
 from headrace.connectors.failpoints import reach
+from headrace.connectors.sql.tables import RETRACTION, applied
 from headrace.connectors.sqlite.tables import SQLiteTable, declared, exact, quoted
 from headrace.errors import DeliveryError, FencedError
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pyarrow
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.database.source import TableReader
+from headrace.connectors.sql.source import TableReader
 from headrace.connectors.sqlite.dialect import SQLiteDialect
 from headrace.connectors.sqlite.tables import affinity, quoted
 from headrace.errors import SourceError, did_you_mean
-from headrace.formats.datatypes import quoted as sql_name
+from headrace.schemas.datatypes import quoted as sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Context, Decimal
 from typing import Any
 
-from headrace.connectors.database.tables import Column, Table
+from headrace.connectors.sql.tables import Column, Table
 from headrace.errors import DeliveryError
 
 _TYPES = {"double": "REAL", "float": "REAL", "binary": "BLOB"}

@@ -19,7 +19,7 @@ from headrace.errors import LoadError, did_you_mean
 from headrace.testing.drawing.layout import panel_of
 from headrace.testing.drawing.recording import Recording
 from headrace.testing.drawing.svg import svg_of
-from headrace.testing.transcript import Case, read_file
+from headrace.testing.transcripts.case import Case, read_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ def draw(path: str | Path, *, case: str = "", step: str = "", spark: SparkSessio
     True
     """
     from headrace.testing.drawing.recorder import record
-    from headrace.testing.runner import test_session
+    from headrace.testing.transcripts.runner import test_session
 
     cases = chosen(path, case)
     session = spark or test_session()

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
 from headrace.errors import TranscriptError, did_you_mean
-from headrace.plan.describe import named
+from headrace.explain.describe import named
+from headrace.explain.phrases import emission_phrases, window_phrase
 from headrace.plan.nodes import Source, WindowAggregate
-from headrace.plan.phrases import emission_phrases, window_phrase
 from headrace.testing.drawing.recording import Arrival, Ends, Kind, Moment, Pane, Recording
 from headrace.testing.drawing.watermark import WatermarkLine
-from headrace.testing.outputs import Instant, Output, show
-from headrace.testing.runner import perform, stage_of
-from headrace.testing.script import (
+from headrace.testing.transcripts.case import Case
+from headrace.testing.transcripts.outputs import Instant, Output, show
+from headrace.testing.transcripts.runner import perform, stage_of
+from headrace.testing.transcripts.script import (
     Advance,
     End,
     Expect,
@@ -27,8 +28,7 @@ from headrace.testing.script import (
     output_of,
     times_of,
 )
-from headrace.testing.transcript import Case
-from headrace.testing.values import micros_of_plain
+from headrace.testing.transcripts.values import micros_of_plain
 from headrace.windows import Landmark, Trailing, Window
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from headrace.testing.drawing.recording import FOREVER, Recording
-from headrace.testing.outputs import NEAR, Instant
+from headrace.testing.transcripts.outputs import NEAR, Instant
 
 SECOND = 1_000_000
 _STEPS = [

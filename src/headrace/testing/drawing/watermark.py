@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 
 from headrace.plan.nodes import ClockTime, EventTime
 from headrace.testing.drawing.recording import FOREVER
-from headrace.testing.script import Advance, End, Line, Rows, Watermark
+from headrace.testing.transcripts.script import Advance, End, Line, Rows, Watermark
 
 
 class WatermarkLine:

@@ -1,0 +1,1 @@
+"""The pipeline directory: layout, state signatures, the state reader and repartitioning."""

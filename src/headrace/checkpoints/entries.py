@@ -1,0 +1,189 @@
+"""The entries of one step's state, key by key: what Spark's state reader gives, decoded by the kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.lowering.lowering import hidden_key
+from headrace.plan.nodes import Distinct, Match, MatchRules, RowPattern
+from headrace.rules.log import Edition, RuleLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+    from headrace.plan.nodes import Node
+
+WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values", "matches"
+_WHOLE = {"ignoreNullFields": "false"}
+_HIDDEN_KEY = hidden_key("")
+# Our sessions are half open, so the native gap is a microsecond less; see `native`.
+_BOUNDS = {"window": "interval 0 microseconds", "session_window": "interval 1 microsecond"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found: how much of each kind there is, and some keys with all of theirs."""
+
+    keys: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    entries: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class StateFiles:
+    """The state of one query as frames."""
+
+    spark: SparkSession
+    checkpoint: Path
+
+    def frame(self, variable: str | None = None) -> DataFrame:
+        """All entries of a state variable; of Spark's own operator where none is named."""
+        reader = self.spark.read.format("statestore").option("path", str(self.checkpoint / "spark"))
+        return (reader.option("stateVarName", variable) if variable else reader).load()
+
+    def entries(self, variable: str) -> DataFrame:
+        """The entries of a map variable: key, slot and bytes."""
+        slot = F.col("user_map_key.value").alias("slot")
+        return self.frame(variable).select("key", slot, "user_map_value.value")
+
+
+def entries_of(files: StateFiles, node: Node, trunk: DataFrame, *, key: str | None, limit: int) -> Found:
+    """What the state of a step holds.
+
+    Args:
+        files: its query's state.
+        node: the step.
+        trunk: its query's plan, which knows the layout.
+        key: only this key: its columns' values, with commas between.
+        limit: so many keys are given at most; all are counted.
+    """
+    parts = _parts(files, node, trunk)
+    if key is not None:
+        parts = [(kind, frame.where(_said(frame) == key)) for kind, frame in parts]
+    united = _united(parts).persist()
+    try:
+        counts = {row["kind"]: row["count"] for row in united.groupBy("kind").count().collect()}
+        keyed = united.groupBy("key")
+        some = keyed.agg(F.collect_list(F.struct("kind", "entry")).alias("entries")).orderBy("key")
+        found = tuple(_entry(row["key"], row["entries"]) for row in some.limit(limit).collect())
+        return Found(united.select("key").distinct().count(), counts, found)
+    finally:
+        united.unpersist()
+
+
+def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, DataFrame]]:
+    """Each kind of entry with its frame: a struct `key`, and columns that are the entry."""
+    kernel = files.spark._jvm.org.apache.spark.sql.headrace.windows  # type: ignore[union-attr]
+    if isinstance(node, Distinct):
+        time = F.timestamp_micros("list_element.value").alias("time")
+        return [(KEPT, files.frame(KEPT).select("key", time))]
+    if isinstance(node, Match | MatchRules | RowPattern):
+        return _matches(files, node, trunk)
+    if (view := kernel.StateView.of(trunk._jdf)) is None:
+        names = [name for name, _ in getattr(node, "keys", ())]
+        return [_native(files, kernel.NativeView.of(trunk._jdf), names)]
+    stored = files.entries(WINDOWS)
+    parts = [(WINDOWS, DataFrame(view.windows(stored._jdf), files.spark))]
+    if view.ordered():
+        parts.append((WAITING, DataFrame(view.waiting(stored._jdf), files.spark)))
+    return parts
+
+
+def _matches(
+    files: StateFiles, node: Match | MatchRules | RowPattern, trunk: DataFrame
+) -> list[tuple[str, DataFrame]]:
+    """Partial matches, or the match that is open, and rows that wait for the watermark."""
+    kernel = files.spark._jvm.org.apache.spark.sql.headrace  # type: ignore[union-attr]
+    stored = files.entries(MATCHES)
+    if isinstance(node, Match):
+        view = kernel.patterns.MatchView.of(trunk._jdf)
+        found = view.partials(stored._jdf)
+    elif isinstance(node, MatchRules):
+        view = kernel.rules.RulesView.of(trunk._jdf)
+        edition = RuleLog(files.checkpoint).last or Edition(-1)
+        found = view.partials(stored._jdf, edition.loaded)
+    else:
+        view = kernel.rowpatterns.RowPatternView.of(trunk._jdf)
+        found = view.searches(stored._jdf)
+    return [
+        (MATCHES, DataFrame(found, files.spark)),
+        (WAITING, DataFrame(view.waiting(stored._jdf), files.spark)),
+    ]
+
+
+def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, DataFrame]:
+    """Spark's own aggregation: evaluated where its buffers are known, else as they are stored."""
+    frame = _with_session_in_key(files.frame().select("key", "value"))
+    if view is not None and view.fits(frame._jdf.schema().apply("value").dataType()):
+        frame = DataFrame(view.values(frame._jdf), files.spark)
+    else:
+        frame = frame.withColumnRenamed("value", VALUES)
+    fields = _fields(frame, "key")
+    window = next((name for name in fields if name in _BOUNDS), None)
+    own = [name for name in fields if name != window]
+    said = names if len(names) == len(own) else own  # Spark has a name of its own for a key that is computed
+    key = F.struct(*(F.col("key")[name].alias(shown) for name, shown in zip(own, said, strict=True)))
+    if window is None:
+        return VALUES, frame.select(key.alias("key"), VALUES)
+    start, end = (F.col("key")[window][edge] for edge in ("start", "end"))
+    end = end + F.expr(_BOUNDS[window])
+    return WINDOWS, frame.select(key.alias("key"), start.alias("start"), end.alias("end"), VALUES)
+
+
+def _with_session_in_key(frame: DataFrame) -> DataFrame:
+    """Spark keeps a session's whole row as the value; then key, session and buffers are told apart by their places."""
+    fields = _fields(frame, "value")
+    if "session_window" not in fields:
+        return frame
+    at = fields.index("session_window")
+    flat = frame.select("value.*").toDF(*(f"c{place}" for place in range(len(fields))))
+    key = [F.col(f"c{place}").alias(fields[place]) for place in range(at + 1)]
+    buffers = [F.col(f"c{place}").alias(fields[place]) for place in range(at + 1, len(fields))]
+    return flat.select(F.struct(*key).alias("key"), F.struct(*buffers).alias("value"))
+
+
+def _united(parts: Iterable[tuple[str, DataFrame]]) -> DataFrame:
+    first, *others = (
+        frame.select(
+            F.to_json("key", _WHOLE).alias("key"),
+            F.lit(kind).alias("kind"),
+            F.to_json(F.struct(*(name for name in frame.columns if name != "key")), _WHOLE).alias("entry"),
+        )
+        for kind, frame in parts
+    )
+    for other in others:
+        first = first.unionAll(other)
+    return first
+
+
+def _said(frame: DataFrame) -> Column:
+    return F.concat_ws(",", *(F.col("key")[name].cast("string") for name in _fields(frame, "key")))
+
+
+def _fields(frame: DataFrame, column: str) -> list[str]:
+    """The names of a struct column's fields."""
+    return list(frame.schema[column].dataType.fieldNames())  # type: ignore[attr-defined]
+
+
+def _entry(key: str, entries: Iterable[Any]) -> dict[str, Any]:
+    found: dict[str, list[Any]] = {}
+    for kind, entry in entries:
+        found.setdefault(kind, []).append(json.loads(entry))
+    named = {name.removeprefix(_HIDDEN_KEY): value for name, value in json.loads(key or "{}").items()}
+    shown: dict[str, Any] = {kind: sorted(several, key=_order) for kind, several in found.items()}
+    if VALUES in shown:
+        shown[VALUES] = shown[VALUES][0][VALUES]
+    if KEPT in shown:
+        shown[KEPT] = [one["time"] for one in shown[KEPT]]
+    return {"key": named, **shown}
+
+
+def _order(entry: dict[str, Any]) -> tuple[str, str]:
+    return entry.get("start") or entry.get("time") or "", entry.get("end") or ""

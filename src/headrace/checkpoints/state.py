@@ -1,0 +1,87 @@
+"""What a checkpoint holds: for each stateful step its epoch and watermark, and key by key what it remembers.
+
+The state is read with Spark's state reader and decoded by the kernel's own layout. Nothing is locked or written, so a
+running pipeline can be looked at; what is seen is the state after its last finished epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.checkpoints.entries import Found, StateFiles, entries_of
+from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
+from headrace.lowering.physical import assembled_aside
+from headrace.runtime.queries import refuse_changed
+from headrace.spark.jars import jars_for
+from headrace.spark.session import open_session
+
+if TYPE_CHECKING:
+    from headrace.checkpoints.layout import Progress
+    from headrace.plan.graph import Graph
+
+
+@dataclass(frozen=True)
+class StepState:
+    """What one stateful step remembers."""
+
+    step: str
+    verb: str
+    progress: Progress
+    found: Found
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "step": self.step,
+            "kind": self.verb,
+            "epoch": self.progress.epoch,
+            "watermark": self.progress.watermark,
+            "partitions": self.progress.partitions,
+            "keys": self.found.keys,
+            "counts": self.found.counts,
+            "entries": list(self.found.entries),
+        }
+
+
+def state_of(
+    graph: Graph,
+    directory: Path,
+    *,
+    step: str | None = None,
+    key: str | None = None,
+    limit: int = 20,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> list[StepState]:
+    """The state of a plan's stateful steps in a pipeline's directory.
+
+    Args:
+        graph: the plan.
+        directory: the pipeline's directory.
+        step: only this one.
+        key: only this key: its columns' values, with commas between.
+        limit: so many keys of each step are given; all are counted.
+        master: as Spark spells it.
+        conf: settings of Spark's.
+
+    Raises:
+        OptionError: there is no checkpoint, or none of that step.
+        PlanError: the state is of a step that was declared differently.
+    """
+    wanted = {query.name for query in queries_with_state(graph, directory, step)}
+    spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
+    with assembled_aside(spark, graph) as built:
+        chosen = [one for one in built if one.query.name in wanted]
+        refuse_changed(graph, chosen, directory)
+        states = []
+        for one in chosen:
+            node, files = graph[one.query.tip.step], StateFiles(spark, checkpoint_of(directory, one.query))
+            progress = progress_of(files.checkpoint)
+            # Before the first epoch is finished there is no state that could be read.
+            nothing = progress.epoch is None
+            found = Found() if nothing else entries_of(files, node, one.trunk, key=key, limit=limit)
+            states.append(StepState(node.name, node.verb, progress, found))
+        return states

@@ -1,0 +1,100 @@
+"""`headrace check`: everything that is wrong with pipelines, without running them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from headrace.cli.options import AsJson, PipelineFiles
+from headrace.cli.terminal.errors import WRONG, problems_in, show_cautions, show_problems
+from headrace.cli.terminal.output import show, show_json
+from headrace.errors import HeadraceError, Problem
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import MatchRules
+
+
+def check(
+    files: PipelineFiles,
+    json: AsJson = False,
+) -> None:
+    """Find everything that is wrong with pipelines, without running them.
+
+    All problems of all files are listed, each with its place and a hint; so is what can be run and may surprise. Exit
+    status 0: all can be run; 2: some can't.
+
+    For example:
+
+    - `headrace check pipeline.py pipeline.yaml`
+    """
+    results = [_checked(file) for file in files]
+    if json:
+        show_json([result.plain() for result in results])
+    else:
+        for result in results:
+            result.show()
+    if any(result.problems for result in results):
+        raise typer.Exit(WRONG)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What was found in one file."""
+
+    file: Path
+    problems: tuple[Problem, ...]
+    cautions: tuple[Problem, ...] = ()
+    pipelines: tuple[str, ...] = ()
+
+    def show(self) -> None:
+        show_problems(self.problems)
+        show_cautions(self.cautions)
+        if not self.problems:
+            show(f"{self.file}: fine ({'; '.join(self.pipelines)})", "good")
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "file": str(self.file),
+            "ok": not self.problems,
+            "problems": [asdict(problem) for problem in self.problems],
+            "cautions": [asdict(caution) for caution in self.cautions],
+        }
+
+
+def _checked(file: Path) -> _Result:
+    from headrace.cli import loading
+    from headrace.plan.warnings import cautions_of
+
+    try:
+        pipelines = loading.load_all(file)
+    except HeadraceError as error:
+        return _Result(file, problems_in(error))
+    problems = tuple(problem for pipeline in pipelines for problem in loading.check(pipeline))
+    problems += tuple(problem for pipeline in pipelines for problem in _of_rules(pipeline.graph))
+    if problems:
+        return _Result(file, problems)
+    cautions = tuple(caution for pipeline in pipelines for caution in cautions_of(pipeline.graph))
+    said = (
+        f"{p.name}, {_count(len(p.graph.nodes), 'step')}, {_count(len(p.graph.sinks), 'sink')}"
+        for p in pipelines
+    )
+    return _Result(file, (), cautions, tuple(said))
+
+
+def _of_rules(graph: Graph) -> Iterator[Problem]:
+    """What is wrong with rules in files: a run would begin with that. Tables of databases aren't asked."""
+    for node in graph.of(MatchRules):
+        if isinstance(node.table, str):
+            from headrace.rules.listing import rules_drawn
+
+            try:
+                yield from rules_drawn(graph, node)[1]
+            except HeadraceError as error:
+                yield from problems_in(error)
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"

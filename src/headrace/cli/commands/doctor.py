@@ -1,0 +1,52 @@
+"""`headrace doctor`: what this machine has, what it lacks, and the command that mends it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from headrace.cli.options import AsJson, flag
+from headrace.cli.terminal.errors import FAILED
+from headrace.cli.terminal.output import show_json, show_lines
+from headrace.explain.text import Line
+
+_MARKS = {"ok": ("✓", "good"), "optional": ("○", "warn"), "missing": ("✗", "bad")}
+
+
+def doctor(
+    spark: Annotated[
+        bool, flag("--spark", help="Start Spark too and run a query: the full proof, some seconds.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Look at this machine: Java, Spark, the kernel, jars and connectors.
+
+    What is missing comes with the command that mends it. Exit status 0: pipelines can run here; 1: they can't.
+
+    For example:
+
+    - `headrace doctor --spark`
+    """
+    from headrace.devtools.doctor import Check, examine, healthy
+
+    checks = examine(start_spark=spark)
+    well = healthy(checks)
+
+    def lines(check: Check, width: int) -> list[Line]:
+        mark, role = _MARKS[check.status]
+        mend: list[Line] = (
+            [((f"    {' ' * width}mend: ", "hint"), (check.mend, "bold"))] if check.mend else []
+        )
+        return [((f"  {mark} ", role), (f"{check.name:<{width}}", "name"), (check.fact, "fact")), *mend]
+
+    if json:
+        show_json({"healthy": well, "checks": [asdict(check) for check in checks]})
+    else:
+        wide = max(len(check.name) for check in checks) + 2
+        show_lines(line for check in checks for line in lines(check, wide))
+        last = ("Pipelines can run here.", "good") if well else ("Pipelines can't run here yet.", "bad")
+        show_lines([(), (last,)])
+    if not well:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,76 @@
+"""`headrace draw`: a case as a time line, or the patterns of a pipeline as state diagrams, in SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headrace.cli.terminal.output import say
+from headrace.errors import LoadError
+
+
+def draw(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file of cases, as `headrace test` takes, or a pipeline.")
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Where to; else beside the cases, as .svg."),
+    ] = None,
+    case: Annotated[
+        str, typer.Option("--case", metavar="NAME", help="Draw only cases whose name contains this.")
+    ] = "",
+    step: Annotated[
+        str, typer.Option("--step", metavar="NAME", help="Which step, if there are several.")
+    ] = "",
+    rule: Annotated[
+        str, typer.Option("--rule", metavar="ID", help="Only this rule, where a table has the patterns.")
+    ] = "",
+) -> None:
+    """Draw a case as a time line: what fires when. Or draw the patterns of a pipeline.
+
+    Event time runs to the right, the lines of the script down. Rows are dots, the watermark is a stepped line, windows
+    are shaded while they are open, panes are boxes where they fire: coloured by timing, retractions struck through.
+    Several cases become panels of one picture. It shows what came, whether or not the case expects it.
+
+    For example:
+
+    - `headrace draw late.transcript.yaml -o late.svg`
+    - `headrace draw cases.yaml --case "fires again" -o again.svg`
+    - `headrace draw fraud.yaml -o patterns.svg`: a state diagram for each `match`, each
+      MATCH_RECOGNIZE, and each rule of a table
+    - `headrace draw fraud.yaml --rule small_then_large`
+    """
+    if not file.is_file():
+        raise LoadError("there is no such file", where=str(file), hint=f"it is looked for in {Path.cwd()}")
+    target = output or file.with_name(
+        f"{file.name.removesuffix(file.suffix).removesuffix('.transcript')}.svg"
+    )
+    picture = _patterns(file, step, rule) if _is_pipeline(file) else _cases(file, case, step)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(picture, encoding="utf-8")
+    say(f"wrote {target}", "good")
+
+
+def _is_pipeline(file: Path) -> bool:
+    """Whether it holds a pipeline by itself; cases hold one inside."""
+    if file.suffix == ".py":
+        return True
+    return not any(line.startswith(("script:", "pipeline:")) for line in file.read_text().splitlines())
+
+
+def _cases(file: Path, case: str, step: str) -> str:
+    from headrace.testing.drawing import draw as drawn
+
+    return drawn(file, case=case, step=step)
+
+
+def _patterns(file: Path, step: str, rule: str) -> str:
+    from headrace.cli.loading import load_one
+    from headrace.cli.terminal.pattern_drawings import diagrams_of
+    from headrace.explain.pattern_svg import svg_of
+
+    return svg_of(diagrams_of(load_one(file, None).check(), step, rule, where=str(file)))

@@ -1,0 +1,128 @@
+"""`headrace explain`: the plan drawn, the cuts into queries, where each step runs and what is guaranteed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
+from headrace.cli.terminal.errors import show_cautions
+from headrace.cli.terminal.output import out, show_cropped, show_json, show_lines, width
+from headrace.errors import OptionError
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import MatchRules
+
+if TYPE_CHECKING:
+    from headrace.rules.listing import TableListing
+
+
+def explain(
+    file: PipelineFile,
+    pipeline: PipelineName = None,
+    physical: Annotated[
+        bool, flag("--physical", help="Add Spark's plan of each query (starts Spark).")
+    ] = False,
+    mermaid: Annotated[bool, flag("--mermaid", help="Print a Mermaid flowchart.")] = False,
+    json: AsJson = False,
+    *,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            "--step", metavar="NAME", help="With --mermaid: this step's pattern as a state diagram."
+        ),
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option("--rule", metavar="ID", help="With --mermaid: this rule of a table as a state diagram."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY", help="Where it says which rules are in force; .headrace/NAME if not said."
+        ),
+    ] = None,
+) -> None:
+    """Show what a pipeline will do, without running it.
+
+    Draws the steps from sources (top) to sinks; then the Spark queries they are cut into, the tier of each step
+    (native, kernel, arrow or python) with the reason, what its state keeps and how much that can become, what is
+    guaranteed for each sink, and what keeps Spark's real-time mode from taking it. Of a table of rules it lists each
+    rule: the version in force, where it stands, and what is wrong with it.
+
+    For example:
+
+    - `headrace explain fraud.py`
+    - `headrace explain fraud.yaml --mermaid > fraud.mmd`
+    - `headrace explain fraud.yaml --mermaid --step small_then_large`
+    - `headrace explain fraud.yaml --mermaid --rule small_then_large`
+    """
+    from headrace.cli.loading import load_one
+    from headrace.cli.terminal.rule_lines import lines_of
+    from headrace.explain.explanation import as_json
+    from headrace.explain.explanation import explain as explained
+    from headrace.explain.mermaid import mermaid as flowchart
+    from headrace.explain.text import drawing
+    from headrace.plan.warnings import cautions_of
+
+    if mermaid and (json or physical):
+        other = "--json" if json else "--physical"
+        raise OptionError(
+            f"expected --mermaid or {other}, got both",
+            where="explain",
+            hint="a flowchart holds only the steps",
+        )
+    if (step is not None or rule is not None) and not mermaid:
+        word = "--step" if step is not None else "--rule"
+        raise OptionError(f"{word} is for --mermaid", where="explain", hint="add --mermaid")
+    explanation = explained(load_one(file, pipeline).check())
+    graph = explanation.graph
+    show_cautions(cautions_of(graph))
+    plans = _physical(graph) if physical else {}
+    if mermaid:
+        plain = step is None and rule is None
+        out().file.write(
+            flowchart(explanation) if plain else _states(graph, step or "", rule or "", str(file))
+        )
+        return
+    tables = _tables(graph, checkpoint)
+    if json:
+        rules = {"rules": [table.as_json() for table in tables]}
+        show_json({**as_json(explanation), **rules, **({"physical": plans} if physical else {})})
+    else:
+        show_lines(drawing(explanation, width=width()))
+        for table in tables:
+            show_lines(lines_of(table, width=width()))
+        for name, plan in plans.items():
+            show_lines([(), (("Physical plan", "heading"), (f"   query {name}", "rail"))])
+            show_cropped(plan)
+
+
+def _states(graph: Graph, step: str, rule: str, where: str) -> str:
+    from headrace.cli.terminal.pattern_drawings import diagrams_of
+    from headrace.explain.pattern_diagram import mermaid
+
+    found = diagrams_of(graph, step, rule, where=where)
+    if len(found) > 1:
+        names = ", ".join(diagram.name for diagram in found)
+        raise OptionError(
+            f"`{step}` has {len(found)} rules, and a diagram shows one",
+            where="--step",
+            hint=f"add --rule ID: {names}",
+        )
+    return mermaid(found[0])
+
+
+def _tables(graph: Graph, checkpoint: Path | None) -> list[TableListing]:
+    if not graph.of(MatchRules):
+        return []
+    from headrace.rules.listing import tables_listed
+
+    return tables_listed(graph, checkpoint or Path(".headrace") / graph.name)
+
+
+def _physical(graph: Graph) -> dict[str, str]:
+    from headrace.lowering.physical import physical_plans
+
+    return physical_plans(graph)

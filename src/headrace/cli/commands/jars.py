@@ -1,0 +1,84 @@
+"""`headrace jars`: the Maven jars that some connectors need, fetched ahead of time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headrace.cli.options import AsJson
+from headrace.cli.terminal.output import say, show, show_json
+
+if TYPE_CHECKING:
+    from headrace.spark.jars import JarSet
+
+jars = typer.Typer(
+    help="Jars that some connectors need: list them, fetch them ahead of time.", no_args_is_help=True
+)
+
+
+def _names() -> list[str]:
+    from headrace.spark.jars import jar_sets
+
+    return sorted(jar_sets())
+
+
+@jars.command()
+def fetch(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Sets of jars, such as kafka.", autocompletion=_names),
+    ],
+    mirror: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Maven repository to use instead of Maven Central.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Download sets of jars into the cache: before going offline, or when an image is built.
+
+    A download that broke goes on where it stopped, and every jar is checked against its SHA-256.
+
+    For example:
+
+    - `headrace jars fetch kafka`
+    """
+    from headrace.spark.jars import fetch as fetched
+    from headrace.spark.jars import jar_set
+    from headrace.spark.startup import progress
+
+    for name in names:  # before anything is downloaded
+        jar_set(name)
+    with progress("jars") as watch:
+        found = {name: [str(path) for path in fetched(name, mirror=mirror, watch=watch)] for name in names}
+    if json:
+        show_json(found)
+    else:
+        for path in (path for paths in found.values() for path in paths):
+            show(path)
+        say(f"{', '.join(names)}: all there", "good")
+
+
+@jars.command("list")
+def list_(json: AsJson = False) -> None:
+    """List the sets of jars, and which of them are here."""
+    from headrace.spark.jars import jar_sets
+
+    known = jar_sets().values()
+    if json:
+        show_json([_plain(chosen) for chosen in known])
+        return
+    for chosen in known:
+        state = f"fetch it: headrace jars fetch {chosen.name}" if chosen.missing() else "here"
+        show(
+            f"{chosen.name}: to {chosen.about} ({len(chosen.jars)} jars, {chosen.size / 1e6:.1f} MB; {state})"
+        )
+
+
+def _plain(chosen: JarSet) -> dict[str, Any]:
+    return {
+        "name": chosen.name,
+        "about": chosen.about,
+        "jars": [jar.maven for jar in chosen.jars],
+        "bytes": chosen.size,
+        "here": not chosen.missing(),
+    }

@@ -1,0 +1,377 @@
+"""`headrace kafka`: a Kafka to try things on, and what one needs of any Kafka from a terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as jsons
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headrace.cli.options import AsJson, flag
+from headrace.cli.terminal.interrupts import Interrupts
+from headrace.cli.terminal.output import say, show, show_json
+from headrace.errors import OptionError, SetupError
+
+if TYPE_CHECKING:
+    from headrace.connectors.kafka.client import Client
+    from headrace.connectors.kafka.shown import Lag, Record
+
+kafka = typer.Typer(
+    help="A Kafka to try things on, and topics, records and groups of any Kafka.", no_args_is_help=True
+)
+
+_Servers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="The brokers; $KAFKA, the one of `kafka up` or localhost:9092 if not said."
+    ),
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="A setting of librdkafka, such as security.protocol=SASL_SSL."
+    ),
+]
+_Directory = Annotated[
+    Path | None,
+    typer.Option("--dir", metavar="DIRECTORY", help="Where its data are; in the cache if not said."),
+]
+_Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
+_From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="PLACE",
+        help="earliest, latest, an offset (-5: the last five) or a time in ISO form.",
+    ),
+]
+
+
+@kafka.command()
+def up(
+    *,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, metavar="PORT", help="The first broker's port; 0 for any free one."),
+    ] = 9092,
+    brokers: Annotated[
+        int, typer.Option(min=1, max=9, metavar="N", help="How many; three or more replicate.")
+    ] = 1,
+    directory: _Directory = None,
+    detach: Annotated[bool, flag("--detach", "-d", help="Leave it running; `kafka down` ends it.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Start a real Kafka on this machine; Ctrl-C ends it, the data stay.
+
+    For example:
+
+    - `headrace kafka up`
+    - `headrace kafka up --brokers 3 --detach`
+    """
+    from headrace.devtools import kafka_server
+    from headrace.spark.startup import progress
+
+    with Interrupts() as interrupts:
+        with progress("jars") as watch:
+            cluster = kafka_server.start(directory, port=port, brokers=brokers, watch=watch, say=say)
+        if json:
+            show_json(_running(cluster))
+        else:
+            show(f"Kafka answers at {cluster.servers}")
+            say(f"its data are in {cluster.directory}")
+        sys.stdout.flush()
+        if detach:
+            say(f"headrace kafka down{f' --dir {directory}' if directory else ''} ends it")
+            return
+        say("Ctrl-C ends it")
+        waiting = threading.Event()
+        while not interrupts.count and cluster.running:
+            waiting.wait(0.2)
+        fell = not interrupts.count
+        say("ending")
+        cluster.stop()
+    if fell:
+        raise SetupError(
+            "a broker ended by itself", where="kafka up", hint=f"its log is in {cluster.directory}"
+        )
+
+
+@kafka.command()
+def down(directory: _Directory = None, json: AsJson = False) -> None:
+    """End the Kafka that `headrace kafka up --detach` started."""
+    from headrace.devtools import kafka_server
+
+    cluster = kafka_server.running_cluster(directory)
+    if cluster is None:
+        place = directory or kafka_server.default_directory()
+        raise OptionError(
+            f"no Kafka of {place} runs", where="kafka down", hint="is it in another directory? --dir"
+        )
+    cluster.stop()
+    if json:
+        show_json({"ended": cluster.servers, "directory": str(cluster.directory)})
+    else:
+        say(f"ended; its data stay in {cluster.directory}", "good")
+
+
+@kafka.command()
+def topics(
+    *,
+    create: Annotated[str | None, typer.Option(metavar="NAME", help="Create a topic.")] = None,
+    delete: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Delete a topic and all it holds.")
+    ] = None,
+    partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of a created topic.")] = 4,
+    replication: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="On how many brokers it is; the server's default if not said."),
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A setting of a created topic, as retention.ms=3600000."),
+    ] = None,
+    servers: _Servers = None,
+    settings: _Settings = None,
+    json: AsJson = False,
+) -> None:
+    """List topics; create or delete one.
+
+    For example:
+
+    - `headrace kafka topics --create payments --partitions 8`
+    """
+    if create and delete:
+        raise OptionError("expected --create or --delete, got both", where="kafka topics")
+    client = _client(servers, settings)
+    if create:
+        client.create(
+            create,
+            partitions=partitions,
+            replication=replication,
+            settings=_pairs(config, "--config", "retention.ms=3600000"),
+        )
+        say(f"created {create}", "good")
+    if delete:
+        client.delete(delete)
+        say(f"deleted {delete}", "good")
+    if create or delete:
+        return
+    found = client.topics()
+    if json:
+        show_json([dataclasses.asdict(topic) for topic in found])
+        return
+    _table(
+        ("topic", "partitions", "copies", "offsets"),
+        [(t.name, t.partitions, t.replication, t.records) for t in found],
+    )
+
+
+@kafka.command()
+def produce(
+    topic: _Topic,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Lines to send; standard input if not said.")
+    ] = None,
+    *,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="The field of each JSON line that is the record's key."),
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What stands between key and value in each line.")
+    ] = None,
+    partition: Annotated[int | None, typer.Option(metavar="N", help="Send all to this partition.")] = None,
+    servers: _Servers = None,
+    settings: _Settings = None,
+    json: AsJson = False,
+) -> None:
+    """Send each line as a record, and wait until all are written.
+
+    For example:
+
+    - `headrace kafka produce payments payments.jsonl --key card`
+    - `echo 'a:1' | headrace kafka produce pairs --separator :`
+    """
+    if separator == "" or (key and separator):
+        got = "both" if separator else "an empty --separator"
+        raise OptionError(f"expected --key or --separator, got {got}", where="kafka produce")
+    client = _client(servers, settings)
+    client.require(topic)
+    sent = client.produce(topic, _keyed(_lines(file), key, separator), partition=partition)
+    if json:
+        show_json({"topic": topic, "records": sent})
+    else:
+        say(f"{sent} records to {topic}", "good")
+
+
+@kafka.command()
+def consume(
+    topic: _Topic,
+    *,
+    start: _From = "earliest",
+    limit: Annotated[
+        int | None, typer.Option("--max", min=1, metavar="N", help="Stop after so many records.")
+    ] = None,
+    follow: Annotated[bool, flag("--follow", "-f", help="Wait for more records, until Ctrl-C.")] = False,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Read as a member of this group, and note how far it is."),
+    ] = None,
+    servers: _Servers = None,
+    settings: _Settings = None,
+    json: AsJson = False,
+) -> None:
+    """Print the values of a topic's records, one a line; with --json everything about them.
+
+    Records of transactions that were given up are not there.
+
+    For example:
+
+    - `headrace kafka consume alerts --from -10`
+    - `headrace kafka consume alerts --from 2026-03-01T12:00:00Z --follow --json`
+    """
+    client = _client(servers, settings)
+    with Interrupts() as interrupts:
+        found = client.consume(
+            topic, start=start, group=group, follow=follow, ended=lambda: interrupts.count > 0
+        )
+        for seen, record in enumerate(found, 1):
+            _print(record, json)
+            if seen == limit:
+                break
+
+
+@kafka.command()
+def lag(
+    group: Annotated[str | None, typer.Argument(metavar="GROUP", help="One group; all if not said.")] = None,
+    servers: _Servers = None,
+    settings: _Settings = None,
+    json: AsJson = False,
+) -> None:
+    """Show how far groups are behind: the pipelines' (`<pipeline>.<source>`) and everybody else's."""
+    _show_lag(_client(servers, settings).lag(group), json)
+
+
+@kafka.command()
+def replay(
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The consumer group.")],
+    topic: _Topic,
+    *,
+    start: _From,
+    servers: _Servers = None,
+    settings: _Settings = None,
+    json: AsJson = False,
+) -> None:
+    """Move a group to another place of a topic, so that its members read from there.
+
+    Nobody may be reading as that group meanwhile. A pipeline's position is in its checkpoint, not in its group: start one
+    with another checkpoint and `start: {time: ...}` to have it read again.
+
+    For example:
+
+    - `headrace kafka replay billing payments --from 2026-03-01T12:00:00Z`
+    """
+    _show_lag(_client(servers, settings).replay(group, topic, start), json)
+
+
+def _client(servers: str | None, settings: list[str] | None) -> Client:
+    from headrace.connectors.kafka.client import Client
+    from headrace.devtools.kafka_server import running_cluster
+
+    address = servers or os.environ.get("KAFKA")
+    if address is None:
+        cluster = running_cluster()
+        address = cluster.servers if cluster else "localhost:9092"
+    return Client(address, _pairs(settings, "--set", "security.protocol=SASL_SSL"))
+
+
+def _pairs(given: list[str] | None, where: str, example: str) -> dict[str, str]:
+    found = {}
+    for item in given or ():
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise OptionError(f"expected KEY=VALUE, got {item!r}", where=where, hint=f"such as {example}")
+        found[key] = value
+    return found
+
+
+def _running(cluster: Any) -> dict[str, Any]:
+    return {
+        "servers": cluster.servers,
+        "directory": str(cluster.directory),
+        "brokers": [dataclasses.asdict(broker) for broker in cluster.brokers],
+    }
+
+
+def _lines(file: Path | None) -> Iterator[bytes]:
+    """Lines as they are: what isn't UTF-8 is sent all the same."""
+    if file is None:
+        yield from map(_line, sys.stdin.buffer)
+        return
+    try:
+        with file.open("rb") as lines:
+            yield from map(_line, lines)
+    except OSError as error:
+        raise OptionError(f"{file} can't be read: {error.strerror}", where="kafka produce") from error
+
+
+def _keyed(
+    lines: Iterator[bytes], field: str | None, separator: str | None
+) -> Iterator[tuple[str | bytes | None, bytes]]:
+    for number, line in enumerate(lines, 1):
+        if separator is not None:
+            key, found, value = line.partition(separator.encode())
+            yield (key, value) if found else (None, line)
+        elif field is not None:
+            yield _field(line, field, number), line
+        else:
+            yield None, line
+
+
+def _field(line: bytes, field: str, number: int) -> str | None:
+    try:
+        value = jsons.loads(line)[field]
+    except (ValueError, KeyError, TypeError):
+        raise OptionError(
+            f"line {number}: expected a JSON object with the field `{field}`, got {_start(line)!r}",
+            where="kafka produce",
+            hint="leave --key out to send records without a key",
+        ) from None
+    return None if value is None else value if isinstance(value, str) else jsons.dumps(value)
+
+
+def _line(line: bytes) -> bytes:
+    return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _start(line: bytes) -> str:
+    return line.decode(errors="replace")[:60]
+
+
+def _print(record: Record, json: bool) -> None:
+    if json:
+        sys.stdout.write(jsons.dumps(dataclasses.asdict(record), ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{record.value if record.value is not None else ''}\n")
+    sys.stdout.flush()
+
+
+def _show_lag(found: list[Lag], json: bool) -> None:
+    if json:
+        show_json([dataclasses.asdict(one) | {"lag": one.lag} for one in found])
+        return
+    rows = [(one.group, one.topic, one.partition, one.offset, one.end, one.lag) for one in found]
+    _table(("group", "topic", "partition", "offset", "end", "lag"), rows)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    texts = [head, *(tuple(map(str, row)) for row in rows)]
+    widths = [max(len(row[place]) for row in texts) for place in range(len(head))]
+    for row in texts:
+        show("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,82 @@
+"""`headrace new`: a project that runs, from a template."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+import typer
+
+from headrace.cli.terminal.output import show, show_lines
+from headrace.errors import OptionError
+
+TEMPLATES = Path(__file__).parents[2] / "devtools" / "templates"
+SUFFIX = ".tmpl"
+"""Python files of templates end in it, so that nothing takes them for modules of ours."""
+
+Template = Literal["blank", "card_fraud", "connector", "word_count"]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_ABOUT = {
+    "connector.py": "the connector",
+    "pipeline.py": "the pipeline",
+    "pipeline.yaml": "the same as a document; keep the one you like",
+    "README.md": "what to type",
+    "tests": "tests of it, in virtual time or with crashes",
+    "pyproject.toml": "makes it known to documents, once installed",
+}
+
+
+def new(
+    name: Annotated[
+        Path,
+        typer.Argument(metavar="NAME", help="The project's directory; its last part names the pipeline."),
+    ],
+    template: Annotated[
+        Template | None,
+        typer.Option(help="What to begin with; the one that NAME names, or word_count, if not said."),
+    ] = None,
+) -> None:
+    """Make a project from a template: a pipeline in Python and in YAML, data, a test, a README. All of it runs.
+
+    For example:
+
+    - `headrace new fraud --template card_fraud && cd fraud && headrace run pipeline.py --finish`
+    - `headrace new connector`: a sink of your own, and the tests that kill it
+    """
+    if not _NAME.fullmatch(name.name):
+        raise OptionError(
+            f"expected a name of letters, digits, _ and -, got {name.name!r}",
+            where="new",
+            hint="such as my-pipeline",
+        )
+    if name.exists() and (not name.is_dir() or any(name.iterdir())):
+        raise OptionError("it exists and is not empty", where=str(name), hint="choose another name")
+    namesake = name.name if name.name in get_args(Template) else "word_count"
+    _copy(TEMPLATES / (template or namesake), name)
+    _tell(name)
+
+
+def _copy(template: Path, target: Path) -> None:
+    for source in sorted(template.rglob("*")):
+        made = target / str(source.relative_to(template)).removesuffix(SUFFIX)
+        if source.is_file() and "__pycache__" not in source.parts:
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.write_text(source.read_text().replace("{{name}}", target.name))
+
+
+def _tell(project: Path) -> None:
+    show(f"made {project}/", "good")
+    for made in sorted(project.iterdir(), key=lambda path: (*_ABOUT, path.name).index(path.name)):
+        word = f"{made.name}/" if made.is_dir() else made.name
+        show_lines([((f"  {word:<15}", "name"), (_ABOUT.get(made.name, "data"), "rail"))])
+    show("next:")
+    for command in (f"cd {project}", *_commands(project)):
+        show(f"  {command}")
+
+
+def _commands(project: Path) -> list[str]:
+    """The commands of the README, so that the two never differ."""
+    lines = (project / "README.md").read_text().splitlines()
+    return [line.split("#")[0].strip() for line in lines if line.startswith("headrace ")]

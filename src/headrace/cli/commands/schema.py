@@ -1,0 +1,127 @@
+"""`headrace schema`: the JSON Schema of documents, for editors; and the connectors with their options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from headrace.cli.options import AsJson, flag
+from headrace.cli.terminal.output import show_json, show_lines, width
+from headrace.connectors.base import Connector
+from headrace.explain.text import Line, filled
+
+
+def _kinds() -> list[str]:
+    from headrace.connectors.registry import kinds
+
+    return list(kinds())
+
+
+def schema(
+    connectors: Annotated[
+        bool, flag("--connectors", help="List the connectors and their options instead.")
+    ] = False,
+    connector: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="The options of one connector.", autocompletion=_kinds),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Print the JSON Schema of pipeline documents, or the options of connectors.
+
+    Editors check and complete a document that begins with `# yaml-language-server: $schema=headrace.schema.json`.
+
+    For example:
+
+    - `headrace schema > headrace.schema.json`
+    - `headrace schema --connector files`
+    """
+    if not connectors and connector is None:
+        from headrace.yaml import document_schema
+
+        show_json(document_schema())
+        return
+    found = [_model(kind) for kind in ([connector] if connector else _kinds())]
+    if json:
+        show_json([_plain(model) for model in found])
+    else:
+        for model in found:
+            show_lines(_lines(model, width()))
+
+
+def _model(kind: str) -> type[Connector]:
+    from headrace.connectors.registry import connector
+
+    return connector(kind)
+
+
+def _plain(model: type[Connector]) -> dict[str, Any]:
+    return {
+        "connector": model.kind,
+        "roles": sorted(model.roles),
+        "delivers": model.delivers if "sink" in model.roles else None,
+        "about": _about(model),
+        "options": [
+            {
+                "name": name,
+                "type": kind,
+                "required": field.is_required(),
+                "default": default,
+                "about": field.description or "",
+            }
+            for name, kind, default, field in _options(model)
+        ],
+    }
+
+
+def _lines(model: type[Connector], width: int) -> Iterator[Line]:
+    roles = ", ".join(sorted(model.roles))
+    delivers = f" · delivers {model.delivers.replace('_', ' ')}" if "sink" in model.roles else ""
+    yield (model.kind, "title"), (f"   {roles}{delivers}", "verb")
+    yield ((f"  {_about(model)}", "fact"),)
+    options = list(_options(model))
+    wide = max((len(name) for name, *_ in options), default=0) + 2
+    for name, kind, default, field in options:
+        said = (
+            "required"
+            if field.is_required()
+            else f"default {default}"
+            if default not in (None, "", [])
+            else ""
+        )
+        head = f"  {name:<{wide}}"
+        parts = filled([text for text in (kind, said, field.description or "") if text], width - len(head))
+        yield (head, "name"), (parts[0], "fact")
+        yield from (((" " * len(head), ""), (part, "fact")) for part in parts[1:])
+    yield ()
+
+
+def _options(model: type[Connector]) -> Iterator[tuple[str, str, Any, FieldInfo]]:
+    properties = model.model_json_schema(mode="validation").get("properties", {})
+    for name, field in model.model_fields.items():
+        word = field.alias or name
+        shown = properties.get(word, properties.get(name, {}))
+        default = None if field.default is PydanticUndefined else shown.get("default", field.default)
+        yield word, _type(shown), default, field
+
+
+def _type(shown: dict[str, Any]) -> str:
+    """A JSON Schema type in a word or two."""
+    if "enum" in shown:
+        return " | ".join(map(str, shown["enum"]))
+    if "anyOf" in shown:
+        return " or ".join(
+            dict.fromkeys(_type(part) for part in shown["anyOf"] if part.get("type") != "null")
+        )
+    if shown.get("type") == "array":
+        return f"list of {_type(shown.get('items', {}))}"
+    kind = str(shown.get("type", "any"))
+    return {"string": "text", "integer": "whole number", "object": "mapping"}.get(kind, kind)
+
+
+def _about(model: type[Connector]) -> str:
+    return (model.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")

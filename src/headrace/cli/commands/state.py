@@ -1,0 +1,156 @@
+"""`headrace state`: what a checkpoint holds, step by step and key by key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headrace.cli.options import AsJson, PipelineFile, PipelineName
+from headrace.cli.terminal.output import say, show_json, show_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.checkpoints.state import StepState
+    from headrace.explain.text import Line
+    from headrace.plan.graph import Graph
+
+_WORDS = {
+    "windows": "open windows",
+    "waiting": "rows waiting",
+    "kept": "kept times",
+    "values": "results",
+    "matches": "partial matches",
+}
+_SOME = 5
+"""Of a key, so many windows or rows are shown as text; JSON has all."""
+
+
+def state(
+    file: PipelineFile,
+    *,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="DIRECTORY", help="The pipeline's directory; .headrace/NAME if not said."),
+    ] = None,
+    step: Annotated[str | None, typer.Option(metavar="NAME", help="Only this step.")] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY", help="Only this key; of several columns the values, with commas between."
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Show so many keys of each step; all are counted.")
+    ] = 20,
+    repartition: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Write the state in N parts; the pipeline must not be running."
+        ),
+    ] = None,
+    json: AsJson = False,
+    pipeline: PipelineName = None,
+) -> None:
+    """Show what a pipeline's checkpoint remembers.
+
+    For each step with state: the last finished epoch and the watermark, how many keys and open windows there are, and
+    for each key its windows (bounds, rows, results so far, the last pane), rows that wait for the watermark, kept
+    times of `distinct`, or running results. Reads only; a running pipeline may be looked at. Starts Spark.
+
+    For example:
+
+    - `headrace state fraud.yaml`
+    - `headrace state fraud.py --step totals --key 4711 --json`
+    - `headrace state fraud.py --repartition 16`
+    """
+    from headrace.checkpoints.layout import left_behind
+    from headrace.checkpoints.state import state_of
+    from headrace.cli.loading import load_one
+
+    graph = load_one(file, pipeline).check()
+    directory = checkpoint or Path(".headrace") / graph.name
+    if repartition is not None:
+        _repartition(graph, directory, repartition, step)
+    states = state_of(graph, directory, step=step, key=key, limit=limit)
+    gone = left_behind(graph, directory) if step is None else []
+    if json:
+        steps = [one.as_json() for one in states]
+        show_json({"pipeline": graph.name, "checkpoint": str(directory), "steps": steps, "left_behind": gone})
+        return
+    for one in states:
+        show_lines(lines_of(one))
+    if not states:
+        say("no step of the pipeline has state there", "warn")
+    for name in gone:
+        say(f"{name}: the plan no longer has it; its checkpoint is in {directory / 'queries' / name}", "warn")
+
+
+def _repartition(graph: Graph, directory: Path, partitions: int, step: str | None) -> None:
+    from headrace.checkpoints.repartition import repartition
+
+    for name, (before, after) in repartition(graph, directory, partitions, step=step).items():
+        said = "had them already" if before == after else f"had {before}"
+        say(f"{name}: {after} partitions ({said})")
+
+
+def lines_of(state: StepState) -> Iterator[Line]:
+    """One step's state as lines."""
+    progress, found = state.progress, state.found
+    epoch = "no epoch finished yet" if progress.epoch is None else f"epoch {progress.epoch}"
+    mark = (
+        "the input has ended" if progress.watermark == "end" else f"watermark {progress.watermark or 'none'}"
+    )
+    yield ((state.step, "name"), (f"  {state.verb}", "verb"), (f"  {epoch}, {mark}", "fact"))
+    counted = [f"{found.keys} keys", *(f"{n} {_WORDS[kind]}" for kind, n in sorted(found.counts.items()))]
+    yield ((f"  {', '.join(counted)}", "fact"),)
+    for entry in found.entries:
+        yield from _of_key(entry)
+    if (more := found.keys - len(found.entries)) > 0:
+        yield ((f"  ... and {more} more keys (--limit, --key)", "rail"),)
+    yield ()
+
+
+def _of_key(entry: dict[str, Any]) -> Iterator[Line]:
+    key = ", ".join(f"{name}={value}" for name, value in entry["key"].items()) or "all rows"
+    values = f"  {_plain(entry['values'])}" if "values" in entry else ""
+    yield ((f"  {key}", "label"), (values, "fact"))
+    lines = [_window(window) for window in entry.get("windows", ())]
+    lines += [_match(match) for match in entry.get("matches", ())]
+    lines += [_row(row) for row in entry.get("waiting", ())]
+    lines += [f"kept: {time}" for time in entry.get("kept", ())]
+    for line in lines[:_SOME]:
+        yield ((f"    {line}", "fact"),)
+    if len(lines) > _SOME:
+        yield ((f"    ... and {len(lines) - _SOME} more (--json has all)", "rail"),)
+
+
+def _window(window: dict[str, Any]) -> str:
+    bounds = f"[{window['start']}, {window['end']})" if window["start"] else "everything"
+    if window.get("number") is not None:
+        bounds = f"#{window['number']} from {window['start']} to {window['end']}"
+    known = f"  {window['rows']} rows" if "rows" in window else ""
+    if window.get("unshown") not in (None, window.get("rows")):
+        known += f" ({window['unshown']} not shown yet)"
+    pane = f"  last pane {window['last_pane']}" if window.get("last_pane") is not None else ""
+    values = "closed" if window["values"] is None else _plain(window["values"])
+    return f"{bounds}{known}{pane}  {values}"
+
+
+def _match(match: dict[str, Any]) -> str:
+    """A complete one waits for those that began before it."""
+    taken = ", ".join(f"{step} {len(rows)}" for step, rows in match["matched"].items() if rows)
+    waits = "  complete" if match["complete"] else ""
+    rule = f"{match['rule']} {match['version']}: " if "rule" in match else ""
+    return f"{rule}from {match['start']} to {match['end']}  {taken}{waits}"
+
+
+def _row(row: dict[str, Any]) -> str:
+    """A row of a trailing window stays for those after it when its own result was given."""
+    return f"{'kept' if row.get('panes') else 'waits'}: {row['time']}  {_plain(row['row'])}"
+
+
+def _plain(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())

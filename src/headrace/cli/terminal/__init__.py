@@ -1,0 +1,1 @@
+"""Terminal output: tables, the live line, errors."""

@@ -1,0 +1,106 @@
+"""How errors reach the user: the fact, the hint and an exit status; a traceback only when asked for.
+
+Exit status 2: what was typed, or a file that was given, is wrong. 1: it was right, and the run, the machine or a test
+failed. 130: stopped at once by a second Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.text import Text
+
+from headrace.cli.terminal.output import err, say
+from headrace.errors import (
+    DeliveryError,
+    DocumentError,
+    HeadraceError,
+    PlanError,
+    Problem,
+    SetupError,
+    SourceError,
+)
+
+FAILED, WRONG, INTERRUPTED = 1, 2, 130
+VARIABLE = "HEADRACE_TRACEBACK"
+
+
+def report(error: BaseException) -> int:
+    """Show an error on standard error; returns the exit status."""
+    if wants_traceback():
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    if isinstance(error, HeadraceError):
+        show_problems(problems_in(error))
+        return FAILED if isinstance(error, SetupError | SourceError | DeliveryError) else WRONG
+    if isinstance(error, KeyboardInterrupt):
+        say("interrupted", "warn")
+        return INTERRUPTED
+    _unexpected(error)
+    return FAILED
+
+
+def problems_in(error: HeadraceError) -> tuple[Problem, ...]:
+    """What an error says, one by one."""
+    return error.problems if isinstance(error, PlanError | DocumentError) else (error.problem,)
+
+
+def show_problems(problems: tuple[Problem, ...]) -> None:
+    """Problems on standard error, each with its hint beneath."""
+    for problem in problems:
+        _show_one("error", "bad", problem)
+    if len(problems) > 1:
+        say(f"{len(problems)} problems", "bad")
+
+
+def show_cautions(cautions: Iterable[Problem]) -> None:
+    """Cautions on standard error, each with its hint beneath."""
+    for caution in cautions:
+        _show_one("caution", "warn", caution)
+
+
+def wants_traceback() -> bool:
+    """Whether the user asked for tracebacks, by `--traceback` or the environment."""
+    return os.environ.get(VARIABLE, "") not in ("", "0")
+
+
+def _show_one(word: str, style: str, problem: Problem) -> None:
+    console = err()
+    where = f"{problem.where}: " if problem.where else ""
+    console.print(Text.assemble((f"{word}: ", style), (where, "bold"), problem.what), soft_wrap=True)
+    if problem.hint:
+        console.print(Text.assemble(("  hint: ", "hint"), problem.hint), soft_wrap=True)
+
+
+def _unexpected(error: BaseException) -> None:
+    say(f"error: unexpected {type(error).__name__}: {_first_line(error)}", "bad")
+    if not wants_traceback():
+        log = _kept(error)
+        say(f"  hint: the traceback is in {log}" if log else "  hint: the log can't be written")
+        say(f"  or see it here: {shlex.join(['headrace', *sys.argv[1:], '--traceback'])}")
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "no message")
+
+
+def _kept(error: BaseException) -> Path | None:
+    """The traceback in a file beside Spark's logs, so that a bug report can have it without running again."""
+    from headrace.spark.cache import cache_directory
+
+    path = (
+        cache_directory()
+        / "logs"
+        / f"headrace-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}.log"
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(traceback.format_exception(error)))
+    except OSError:
+        return None
+    return path

@@ -1,0 +1,69 @@
+"""The patterns of a pipeline as state diagrams: those of its steps, and those of its tables of rules as they are now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace.cli.terminal.errors import show_cautions
+from headrace.errors import LoadError, OptionError, did_you_mean
+from headrace.explain.pattern_diagram import Diagram, diagram_of
+from headrace.explain.row_pattern_diagram import row_diagram_of
+from headrace.plan.nodes import Match, MatchRules, RowPattern
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+
+
+def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagram]:
+    """The diagrams of all patterns; of one step or one rule, if it is named. Rules that are wrong are told of.
+
+    Raises:
+        LoadError: there is none.
+        OptionError: no step with a pattern, or no rule, has that name.
+        SourceError: a table of rules can't be read.
+    """
+    nodes = [
+        node for node in graph if isinstance(node, MatchRules if rule else Match | MatchRules | RowPattern)
+    ]
+    if not nodes and rule:
+        raise OptionError("no step takes its patterns from a table", where="--rule", hint="leave it out")
+    if not nodes:
+        raise LoadError(
+            "there is nothing to draw: no step has a `match` or a MATCH_RECOGNIZE",
+            where=where,
+            hint="time lines are drawn of cases, such as late.transcript.yaml",
+        )
+    if step and step not in (known := [node.name for node in nodes]):
+        what = f"there is no step `{step}` with {'rules' if rule else 'a pattern'}"
+        raise OptionError(what, where=graph.name, hint=did_you_mean(step, known))
+    chosen = [node for node in nodes if step in ("", node.name)]
+    found, refused = list[Diagram](), list[OptionError]()
+    for node in chosen:
+        try:
+            found += _of_step(graph, node, rule, len(nodes) > 1)
+        except OptionError as error:  # another table may have the rule
+            refused.append(error)
+    if refused and not found:
+        raise refused[0]
+    if not found:
+        hint = "headrace explain lists what is in the table"
+        raise LoadError("there is nothing to draw: no rule is active", where=where, hint=hint)
+    return found
+
+
+def _of_step(graph: Graph, node: Match | MatchRules | RowPattern, rule: str, several: bool) -> list[Diagram]:
+    if isinstance(node, Match):
+        return [diagram_of(node)]
+    if isinstance(node, RowPattern):
+        return [row_diagram_of(node)]
+    from headrace.rules.listing import rules_drawn
+
+    found, wrong = rules_drawn(graph, node, rule)
+    show_cautions(wrong)
+    drawn = []
+    for one, match in found:
+        version = f", version {one.version}" if one.version is not None else ""
+        name = f"{node.name}: {one.id}" if several else one.id
+        drawn.append(replace(diagram_of(match), name=f"{name}{version}"))
+    return drawn

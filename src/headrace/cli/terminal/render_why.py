@@ -1,0 +1,216 @@
+"""The answer of `headrace why` as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.debugging.key_report import Told
+    from headrace.debugging.rule_report import OfRule
+    from headrace.debugging.why import Why
+    from headrace.explain.text import Line, Span
+
+_HELD: dict[bool | None, Span] = {True: ("true ", "good"), False: ("false", "bad"), None: ("later", "warn")}
+
+
+def lines_of(why: Why, *, whole: bool = True) -> Iterator[Line]:
+    """What one step says; of rules that the key has nothing to do with only why, unless `whole`."""
+    yield from _heading(why)
+    if why.told is not None:
+        yield from _indented(_told(why.told), 1)
+    else:
+        yield from _indented(_table(why), 1)
+        for rule in why.rules:
+            yield from _indented(_rule(rule, whole=whole), 1)
+    for note in why.notes:
+        yield ((f"  note: {note}", "warn"),)
+    yield ()
+
+
+def _indented(lines: Iterable[Line], depth: int) -> Iterator[Line]:
+    return ((("  " * depth, ""), *line) for line in lines)
+
+
+def _heading(why: Why) -> Iterator[Line]:
+    progress = why.progress
+    key = ", ".join(f"{name}={value}" for name, value in why.key.items()) or "all rows"
+    epoch = "no epoch finished yet" if progress.epoch is None else f"epoch {progress.epoch}"
+    ended = progress.watermark == "end"
+    mark = "the input has ended" if ended else f"watermark {moment(progress.watermark or 'none')}"
+    yield (
+        (why.step, "name"),
+        (f"  {why.verb}", "verb"),
+        (f"  {key}", "label"),
+        (f"  {epoch}, {mark}", "fact"),
+    )
+
+
+def _table(why: Why) -> Iterator[Line]:
+    count = len(why.rules)
+    asked = f"{count} rule{'s' if count != 1 else ''} of {why.table}"
+    yield ((f"{asked if count else f'no rule of {why.table} is in force'}", "heading"),)
+    for fault in why.faults:
+        for number, line in enumerate(str(fault).splitlines()):
+            yield (("" if number else "wrong: ", "bad"), (line, "fact"))
+
+
+def _rule(rule: OfRule, *, whole: bool) -> Iterator[Line]:
+    since = f", since epoch {rule.since}" if rule.since else ""
+    yield ((rule.rule, "name"), (f"  version {rule.version}{since}", "fact"))
+    told = rule.told
+    idle = not (told.partials or told.waiting or told.after or any(map(_did_something, told.rows)))
+    shown = _idle(told) if idle and not whole else _told(told)
+    yield from _indented(shown, 1)
+
+
+def _did_something(row: Mapping[str, Any]) -> bool:
+    return bool(row["came"]) or any(
+        "start" in asked or "begins a" in asked["outcome"] for asked in row["asked"]
+    )
+
+
+def _idle(told: Told) -> Iterator[Line]:
+    """A rule that none of the last rows has begun: what the very last one failed."""
+    if not told.known or not told.rows:
+        yield from _told(told)
+        return
+    of = f"the last {len(told.rows)} rows" if len(told.rows) > 1 else "the last row"
+    yield ((f"no partial match; {of} began none. The last one:", "heading"),)
+    yield from _row(told.rows[-1])
+    yield from _notes(told)
+
+
+def _told(told: Told) -> Iterator[Line]:
+    if not told.known:
+        yield (("it has had no row of this key", "warn"),)
+    else:
+        yield from _partials(told)
+        yield from _waiting(told)
+        yield from _rows(told)
+    yield from _notes(told)
+
+
+def _notes(told: Told) -> Iterator[Line]:
+    for note in told.notes:
+        yield ((f"note: {note}", "warn"),)
+
+
+def _partials(told: Told) -> Iterator[Line]:
+    if not told.partials:
+        yield (("no partial match", "heading"),)
+        return
+    count = len(told.partials)
+    yield ((f"{count} partial match{'es' if count > 1 else ''}", "heading"),)
+    for partial in told.partials:
+        yield from _partial(partial)
+
+
+def _partial(partial: Mapping[str, Any]) -> Iterator[Line]:
+    out = f", times out at {moment(partial['times_out'])}" if "times_out" in partial else ", never times out"
+    yield ((f"  since {moment(partial['start'])}", "fact"), (out, "rail"))
+    for row in partial["rows"]:
+        taken = f"{row['step']}  " if row["step"] else ""
+        yield ((f"    {taken}", "name"), (f"{moment(row['time'])}  {_values(row['row'])}", "fact"))
+    if partial["complete"]:
+        yield (("    complete; waits for a match that began earlier", "good"),)
+        return
+    if partial["for_time"]:
+        yield (("    matches when its time is up", "label"),)
+    yield from _awaited("waits for", partial["waits_for"], partial["strict"])
+    yield from _awaited("ends with", partial["ends_with"], strict=False)
+
+
+def _awaited(word: str, steps: Iterable[Mapping[str, Any]], strict: bool) -> Iterator[Line]:
+    very_next = ", the very next row" if strict else ""
+    for one in steps:
+        condition = f": {one['condition']}" if one["condition"] else ": any row"
+        yield ((f"    {word} ", "label"), (one["step"], "name"), (f"{condition}{very_next}", "fact"))
+
+
+def _waiting(told: Told) -> Iterator[Line]:
+    if told.waiting:
+        yield ((f"{_counted(len(told.waiting))} for the watermark; if it passed now:", "heading"),)
+        for row in told.waiting:
+            yield from _row(row)
+    unread = [row for row in told.unread if row.get("matters", True)]
+    idle = [row for row in told.unread if not row.get("matters", True)]
+    yield from _listed(unread, f"{_rows_word(len(unread))} of the input not read yet")
+    fit = "fits" if len(idle) == 1 else "fit"
+    yield from _listed(idle, f"{_rows_word(len(idle))} ahead of the watermark {fit} no step")
+
+
+def _listed(rows: Sequence[Mapping[str, Any]], heading: str) -> Iterator[Line]:
+    if rows:
+        yield ((heading, "heading"),)
+    for row in rows:
+        yield ((f"  {moment(row['time'])}  {_values(row['row'])}", "fact"),)
+
+
+def _rows(told: Told) -> Iterator[Line]:
+    if told.taken is None:
+        return
+    if not told.taken:
+        yield (("no row taken yet", "heading"),)
+        return
+    of = f" of {told.taken}" if told.taken > len(told.rows) else ""
+    yield ((f"the last {len(told.rows)}{of} rows taken", "heading"),)
+    for row in told.rows:
+        yield from _row(row)
+    yield from _came(told.after)
+
+
+def _row(row: Mapping[str, Any]) -> Iterator[Line]:
+    yield ((f"  {moment(row['time'])}", "name"), (f"  {_values(row['row'])}", "fact"))
+    yield from _came(one for one in row["came"] if one["kind"] == "timeout")  # before the row was looked at
+    for asked in row["asked"]:
+        match = f"match since {moment(asked['start'])}" if "start" in asked else "new match"
+        yield ((f"    {match}: ", "label"), (asked["outcome"], "fact"))
+        for test in asked["tests"]:
+            yield from _test(test)
+    yield from _came(one for one in row["came"] if one["kind"] != "timeout")
+
+
+def _test(test: Mapping[str, Any]) -> Iterator[Line]:
+    role = "" if test["role"] in ("where", "define", "not") else f" {test['role']}"
+    parts = test["parts"] or [{"text": test["condition"] or "any row", "held": test["held"], "values": {}}]
+    for part in parts:
+        seen = {name: value for name, value in part["values"].items() if name != part["text"]}
+        yield (
+            ("      ", ""),
+            _HELD[part["held"]],
+            (f"  {test['step']}{role}: ", "name"),
+            (part["text"], "fact"),
+            (f"  ({_values(seen)})" if seen else "", "rail"),
+        )
+
+
+def _came(results: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+    for result in results:
+        role = "good" if result["kind"] == "match" else "warn"
+        yield ((f"    -> {result['kind']}", role), (f"  {_values(result['values'])}", "fact"))
+
+
+def moment(text: str) -> str:
+    """A time without zeros that say nothing: everything is UTC."""
+    return text.removesuffix(".000Z") + "Z" if text.endswith(".000Z") else text
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_value(value)}" for name, value in values.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"({_values(value)})"
+    return "null" if value is None else moment(value) if isinstance(value, str) else str(value)
+
+
+def _rows_word(count: int) -> str:
+    return f"{count} row{'s' if count > 1 else ''}"
+
+
+def _counted(count: int) -> str:
+    return f"{count} rows wait" if count > 1 else "1 row waits"

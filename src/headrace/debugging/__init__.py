@@ -1,0 +1,1 @@
+"""Explain why a pattern did or did not match a key."""

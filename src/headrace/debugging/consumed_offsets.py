@@ -1,0 +1,72 @@
+"""Which rows of an input came before an epoch: told by Spark's own logs, for sources whose positions these speak of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.lowering.expressions import POSITION
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def taken_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | None:
+    """Whether a row came in an epoch before this one; None where the logs don't say.
+
+    They do for Kafka, whose offsets they hold, and for files, which they list. Spark keeps the logs of the last hundred epochs.
+
+    Args:
+        checkpoint: the query's.
+        epoch: the first that doesn't count.
+        sources: how many the query reads; all of them must be of these kinds.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    offsets = checkpoint / "spark" / "offsets" / str(epoch - 1)
+    if not offsets.exists():
+        return None
+    # What is no map is a heartbeat's, or that of a source which counts in its own way.
+    known = [(number, said) for number, said in enumerate(_positions(offsets)) if isinstance(said, dict)]
+    found = [
+        _of_files(checkpoint, number, said) if set(said) == {"logOffset"} else _of_topics(said)
+        for number, said in known
+    ]
+    if len(known) < sources or None in found:
+        return None
+    return reduce(or_, (one for several in found for one in several or ()), F.lit(False))
+
+
+def _positions(file: Path) -> Iterator[Any]:
+    """What each source of a query had given by the end of an epoch; the first two lines are about the epoch."""
+    for line in file.read_text().splitlines()[2:]:
+        try:
+            yield json.loads(line)
+        except ValueError:
+            yield line
+
+
+def _of_topics(said: dict[str, Any]) -> list[Column] | None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if not all(isinstance(partitions, dict) for partitions in said.values()):
+        return None
+    place, offset = (F.col(POSITION)[name] for name in ("partition", "offset"))
+    return [
+        (place == f"{topic}-{partition}") & (offset < end)
+        for topic, partitions in said.items()
+        for partition, end in partitions.items()
+    ]
+
+
+def _of_files(checkpoint: Path, number: int, said: dict[str, int]) -> list[Column]:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    logs = (checkpoint / "spark" / "sources" / str(number)).glob("[0-9]*")
+    lines = (line for log in logs for line in log.read_text().splitlines() if line.startswith("{"))
+    files = {entry["path"] for entry in map(json.loads, lines) if entry["batchId"] <= said["logOffset"]}
+    return [F.col(POSITION)["partition"].isin(*sorted(files))] if files else []

@@ -1,0 +1,1 @@
+"""Tools for development: a Kafka server, `doctor`."""

@@ -1,0 +1,172 @@
+"""Look at this machine: what Headrace needs, what is there, and the command that mends what is missing."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from tempfile import TemporaryFile
+from typing import Literal
+
+from headrace.connectors import registry
+from headrace.errors import HeadraceError
+from headrace.spark import kernel_jar
+from headrace.spark.cache import cache_directory
+from headrace.spark.jars import jar_sets
+from headrace.spark.java import Unfit, candidates, find_java
+from headrace.spark.launch import active_session, log_file
+
+Status = Literal["ok", "optional", "missing"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: What it is.
+        status: `ok`; `optional`: absent, and only some pipelines need it; `missing`: nothing runs without it.
+        fact: What was found.
+        mend: The command that mends it, where something is to be done.
+    """
+
+    name: str
+    status: Status
+    fact: str
+    mend: str = ""
+
+
+def examine(*, start_spark: bool = False) -> tuple[Check, ...]:
+    """All checks, in the order in which a pipeline needs the things.
+
+    Args:
+        start_spark: Start a session too and run a query in it: the only full proof, and it takes some seconds.
+
+    >>> {check.name for check in examine()} >= {"python", "java", "spark", "kernel"}
+    True
+    """
+    checks = [_python(), _tried("java", _java), _tried("spark", _spark), _tried("kernel", _kernel), _cache()]
+    if start_spark:
+        checks.append(_tried("session", _session))
+    return (*checks, *_jars(), *_connectors(), *_extras())
+
+
+def healthy(checks: tuple[Check, ...]) -> bool:
+    """Whether a pipeline can run here."""
+    return all(check.status != "missing" for check in checks)
+
+
+def _tried(name: str, look: Callable[[], Check]) -> Check:
+    try:
+        return look()
+    except HeadraceError as error:
+        return Check(name, "missing", error.what, error.hint)
+
+
+def _python() -> Check:
+    return Check("python", "ok", f"{platform.python_version()} ({platform.python_implementation()})")
+
+
+def _java() -> Check:
+    java = find_java()
+    passed_over = [
+        f"passed over {other}" for other in candidates() if isinstance(other, Unfit) and other.present
+    ]
+    fact = f"Java {java.version} from {java.origin}: {java.home}"
+    return Check("java", "ok", "; ".join([fact, *passed_over]))
+
+
+def _spark() -> Check:
+    home = kernel_jar.find_spark_home()
+    return Check("spark", "ok", f"Spark {kernel_jar.spark_version(home)} in {home}")
+
+
+def _kernel() -> Check:
+    made = kernel_jar.read_properties()
+    sources = kernel_jar.checkout_sources()
+    running = kernel_jar.spark_version(kernel_jar.find_spark_home())
+    if sources is not None and made.get("digest") != sources.digest:
+        state = "stale" if made else "not compiled"
+        return Check("kernel", "optional", f"{state}; the next session compiles it", "make kernel")
+    if not made:
+        return Check("kernel", "missing", "the jar is missing", "pip install --force-reinstall headrace")
+    if made["spark"] != running:
+        fact = f"compiled for Spark {made['spark']}, installed is {running}"
+        return Check("kernel", "missing", fact, f"pip install pyspark=={made['spark']}")
+    return Check("kernel", "ok", f"{kernel_jar.JAR.name} {made['digest'][:8]} for Spark {made['spark']}")
+
+
+def _cache() -> Check:
+    directory = cache_directory()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=directory):
+            return Check("cache", "ok", str(directory))
+    except OSError as error:
+        fact = f"{directory} can't be written to: {error.strerror}"
+        return Check("cache", "missing", fact, "export HEADRACE_CACHE=<a directory>")
+
+
+def _session() -> Check:
+    from headrace.spark.session import open_session
+
+    borrowed = active_session() is not None
+    session = open_session("headrace-doctor", say=lambda line: None)
+    try:
+        rows = session.range(3).count()
+        return Check("session", "ok", f"Spark started and counted {rows} rows; its log: {log_file()}")
+    finally:
+        if not borrowed:
+            session.stop()
+
+
+def _jars() -> Iterator[Check]:
+    for known in jar_sets().values():
+        name = f"jars {known.name}"
+        if known.missing():
+            mend = f"headrace jars fetch {known.name}"
+            yield Check(name, "optional", f"to {known.about}: {known.size / 1e6:.1f} MB to be fetched", mend)
+        else:
+            yield Check(name, "ok", f"to {known.about}: {len(known.jars)} jars")
+
+
+def _connectors() -> Iterator[Check]:
+    for kind in registry.kinds():
+        try:
+            roles = sorted(registry.connector(kind).roles)
+        except ImportError as error:
+            mend = f"pip install 'headrace[{kind}]'" if kind in _extra_requirements() else ""
+            yield Check(f"connector {kind}", "optional", f"can't be loaded: {error}", mend)
+        else:
+            yield Check(f"connector {kind}", "ok", ", ".join(roles))
+
+
+def _extras() -> Iterator[Check]:
+    for extra, packages in _extra_requirements().items():
+        absent = [package for package in packages if not _installed(package)]
+        if absent:
+            fact = f"needs {', '.join(absent)}"
+            yield Check(f"extra {extra}", "optional", fact, f"pip install 'headrace[{extra}]'")
+        else:
+            yield Check(f"extra {extra}", "ok", ", ".join(packages))
+
+
+def _extra_requirements() -> dict[str, list[str]]:
+    """The packages of each extra, as the installed metadata say."""
+    found: dict[str, list[str]] = {}
+    for requirement in metadata.requires("headrace") or []:
+        extra = re.search(r"""extra == ['"](.+?)['"]""", requirement)
+        package = re.match(r"[\w.-]+", requirement)
+        if extra and package:
+            found.setdefault(extra[1], []).append(package[0])
+    return found
+
+
+def _installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Descriptions and drawings of plans and patterns."""

@@ -1,0 +1,145 @@
+"""`explain`: what a plan will do, before anything runs.
+
+`explain(graph)` gathers the facts: per step the tier, the reason, the bound of its state and what real-time mode would
+say; the cuts into Spark queries; the delivery guarantee. `drawing` and `mermaid` show them; `as_json` gives them to
+programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from headrace.connectors.base import Guarantee
+from headrace.explain.describe import facts_of
+from headrace.plan.graph import Graph
+from headrace.plan.guarantees import Promise, promises
+from headrace.plan.nodes import Node, Ref, Sink
+from headrace.plan.queries import Query, queries_of
+from headrace.plan.realtime import RealTime, real_time_of
+from headrace.plan.state_bounds import StateBound, bound_of
+from headrace.plan.tiers import Tier, tier_of
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what it does, where it runs, and in which queries (by number, from 1; none: nobody needs it)."""
+
+    name: str
+    verb: str
+    facts: tuple[str, ...]
+    tier: Tier
+    queries: tuple[int, ...]
+    place: str
+    state: StateBound | None
+    """What it remembers between batches, and how much that can become."""
+    real_time: RealTime
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that is known of a plan before it runs."""
+
+    graph: Graph
+    steps: dict[str, Step]
+    queries: tuple[Query, ...]
+    promises: tuple[Promise, ...]
+    """What each sink gets, in plan order."""
+
+    @property
+    def name(self) -> str:
+        return self.graph.name
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole pipeline promises: as much as its weakest sink gets."""
+        order: tuple[Guarantee, ...] = get_args(Guarantee)
+        return min((promise.guarantee for promise in self.promises), key=order.index, default="exactly_once")
+
+    @property
+    def cuts(self) -> frozenset[tuple[Ref, str]]:
+        """The edges, (output, step that reads it), that go from one query to another through a hand-over log."""
+        logs = {ref for query in self.queries for ref in query.hands_over}
+        return frozenset(
+            (ref, node.name)
+            for node in self.graph
+            for ref in node.inputs
+            if ref in logs and not set(self.steps[ref.step].queries) & set(self.steps[node.name].queries)
+        )
+
+
+def explain(graph: Graph) -> Explanation:
+    """Gather the facts of a plan that has been checked."""
+    queries = tuple(queries_of(graph))
+    held = [steps_of(graph, query) for query in queries]
+    steps = {}
+    for node in graph:
+        tier = tier_of(graph, node)
+        steps[node.name] = Step(
+            node.name,
+            node.verb,
+            facts_of(graph, node),
+            tier,
+            tuple(number for number, names in enumerate(held, 1) if node.name in names),
+            graph.places.get(node.name, ""),
+            bound_of(graph, node),
+            real_time_of(graph, node, queries, python=tier.python),
+        )
+    return Explanation(graph, steps, queries, tuple(promises(graph)))
+
+
+def steps_of(graph: Graph, query: Query) -> list[str]:
+    """The steps that run in a query, in plan order: from what it reads to its sinks."""
+    logs = {ref.step for ref in query.reads}
+    todo = [query.tip.step, *query.sinks]
+    found = set[str]()
+    while todo:
+        name = todo.pop()
+        if name not in found and not (name in logs and name != query.tip.step):
+            found.add(name)
+            todo += [ref.step for ref in graph[name].inputs]
+    return [node.name for node in graph if node.name in found]
+
+
+def as_json(explanation: Explanation) -> dict[str, Any]:
+    """The explanation as plain data; its keys are a contract, as those of every `--json` are."""
+    return {
+        "pipeline": explanation.name,
+        "guarantee": explanation.guarantee,
+        "steps": [_step(explanation, node) for node in explanation.graph],
+        "queries": [_query(explanation, query) for query in explanation.queries],
+        "delivery": [asdict(promise) for promise in explanation.promises],
+    }
+
+
+def _step(explanation: Explanation, node: Node) -> dict[str, Any]:
+    step = explanation.steps[node.name]
+    return {
+        "name": node.name,
+        "verb": node.verb,
+        "kind": "source" if not node.inputs else "sink" if isinstance(node, Sink) else "step",
+        "inputs": [str(ref) for ref in node.inputs],
+        "outputs": [out or "main" for out in node.outputs],
+        "stateful": node.stateful,
+        "facts": list(step.facts),
+        "tier": step.tier.name,
+        "why": step.tier.why,
+        "state": step.state.kept if step.state else "",
+        "unbounded": step.state.grows if step.state else "",
+        "real_time": {"able": step.real_time.able, **asdict(step.real_time)},
+        "queries": list(step.queries),
+        "place": step.place,
+    }
+
+
+def _query(explanation: Explanation, query: Query) -> dict[str, Any]:
+    return {
+        "name": query.name,
+        "sources": list(query.sources),
+        "steps": steps_of(explanation.graph, query),
+        "stateful": explanation.graph[query.tip.step].stateful,
+        "sinks": list(query.sinks),
+        "reads": [str(ref) for ref in query.reads],
+        "hands_over": [str(ref) for ref in query.hands_over],
+        "rejects_of": list(query.owns_rejects),
+    }

@@ -1,0 +1,175 @@
+"""A pattern as a state diagram: one state for each step, one edge for each way from a row to the next.
+
+The edges are those of Glushkov's automaton: which steps can begin a part, which can end it, and which follow which. Steps
+that must not come are no states; they stand on the edges they forbid. `mermaid` writes it for README files and wikis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from headrace.durations import text
+from headrace.explain.pattern_phrases import quantifier_phrase
+from headrace.patterns.elements import Either, Element, Where, Within, steps_of
+from headrace.plan.nodes import Match
+
+START, END = "start", "end"
+
+
+@dataclass(frozen=True)
+class State:
+    """A step: its name and the condition of its rows."""
+
+    name: str
+    condition: str = ""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A way from one step (or the start) to another (or the end), and what may and must not lie between."""
+
+    source: str
+    target: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """The states and edges of one pattern."""
+
+    name: str
+    states: tuple[State, ...]
+    edges: tuple[Edge, ...]
+    limit: str = ""
+    """How long a match may take."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a sequence can begin and end with, and whether it can be nothing; edges inside it."""
+
+    firsts: tuple[tuple[str, str], ...]
+    """Steps it can begin with, each with what stands on the edge that leads there."""
+    lasts: tuple[str, ...]
+    empty: bool
+    edges: tuple[Edge, ...]
+    forbidden: str = ""
+    """What must not follow it."""
+
+
+def diagram_of(node: Match) -> Diagram:
+    """The diagram of a step's pattern.
+
+    >>> from headrace import patterns
+    >>> from headrace.plan.nodes import Ref
+    >>> found = diagram_of(Match("m", Ref("tx"), (), patterns.step("a", "x = 1").followed_by("b").one_or_more()))
+    >>> [(edge.source, edge.target, edge.label) for edge in found.edges]
+    [('start', 'a', ''), ('a', 'b', 'followed by'), ('b', 'b', 'again'), ('b', 'end', '')]
+    """
+    whole = _sequence(node.pattern.elements)
+    limit = _limit(node.within)
+    ends = _joined(whole.forbidden, limit if whole.forbidden else "")
+    edges = [
+        *(Edge(START, name, label) for name, label in whole.firsts),
+        *whole.edges,
+        *(Edge(name, END, ends) for name in whole.lasts),
+    ]
+    states = [_state(step) for step in steps_of(node.pattern.elements) if not step.negated]
+    return Diagram(node.name, tuple(states), tuple(dict.fromkeys(edges)), limit)
+
+
+def mermaid(diagram: Diagram) -> str:
+    """The diagram as Mermaid's `stateDiagram-v2`."""
+    ids = {state.name: f"s{number}" for number, state in enumerate(diagram.states)}
+    ends = {START: "[*]", END: "[*]"}
+    return "\n".join([*_lines(diagram, {**ids, **ends}), ""])
+
+
+def _lines(diagram: Diagram, ids: dict[str, str]) -> Iterator[str]:
+    yield "stateDiagram-v2"
+    yield "  direction LR"
+    for state in diagram.states:
+        said = f"{state.name}: {state.condition}" if state.condition else state.name
+        yield f'  state "{_escaped(said)}" as {ids[state.name]}'
+    for edge in diagram.edges:
+        label = f" : {_escaped(edge.label)}" if edge.label else ""
+        yield f"  {ids[edge.source]} --> {ids[edge.target]}{label}"
+
+
+def _sequence(elements: Iterable[Element]) -> _Part:
+    found = _Part((), (), True, ())
+    for element in elements:
+        found = _then(found, element)
+    return found
+
+
+def _then(before: _Part, element: Element) -> _Part:
+    verb = "" if element.contiguity == "first" else element.contiguity.replace("_", " ")
+    if element.negated:
+        said = _joined(before.forbidden, f"{verb} {element.name}{_condition(element)}")
+        return _Part(before.firsts, before.lasts, before.empty, before.edges, said)
+    part = _repeated(element)
+    label = _joined(before.forbidden, verb)
+    entered = tuple((name, _joined(label, own)) for name, own in part.firsts)
+    edges = [Edge(last, name, said) for last in before.lasts for name, said in entered]
+    return _Part(
+        (*before.firsts, *(part.firsts if before.empty else ())),  # nothing comes before the first row
+        (*part.lasts, *(before.lasts if part.empty else ())),
+        before.empty and part.empty,
+        (*before.edges, *edges, *part.edges),
+        before.forbidden if part.empty else "",
+    )
+
+
+def _repeated(element: Element) -> _Part:
+    """An element by itself, with the edges of its repeats."""
+    part = _alone(element)
+    edges = part.edges
+    if element.times is not None and element.times.most != 1:
+        said = "again" + (f" ({phrase})" if (phrase := _repeats(element)) else "")
+        edges += tuple(Edge(last, name, said) for last in part.lasts for name, _ in part.firsts)
+    return _Part(part.firsts, part.lasts, part.empty or element.may_be_absent, edges)
+
+
+def _alone(element: Element) -> _Part:
+    if isinstance(element.body, Where):
+        return _Part(((element.name, ""),), (element.name,), False, ())
+    parts = [_sequence(part) for part in element.parts]
+    if not isinstance(element.body, Either):
+        return parts[0]
+    return _Part(
+        tuple(first for part in parts for first in part.firsts),
+        tuple(last for part in parts for last in part.lasts),
+        any(part.empty for part in parts),
+        tuple(edge for part in parts for edge in part.edges),
+    )
+
+
+def _repeats(element: Element) -> str:
+    said = quantifier_phrase(element).removeprefix("once or more").removeprefix(", ")
+    return said.removeprefix("optional").removeprefix(", ")
+
+
+def _state(step: Element) -> State:
+    assert isinstance(step.body, Where)
+    return State(step.name, "" if step.body.condition is None else str(step.body.condition))
+
+
+def _condition(element: Element) -> str:
+    condition = element.body.condition if isinstance(element.body, Where) else None
+    return f" ({condition})" if condition is not None else ""
+
+
+def _limit(within: Within) -> str:
+    if within.whole is not None:
+        return f"within {text(within.whole)}"
+    return f"rows less than {text(within.between)} apart" if within.between is not None else ""
+
+
+def _joined(*said: str) -> str:
+    return ", ".join(filter(None, said))
+
+
+def _escaped(said: str) -> str:
+    return " ".join(said.split()).replace(";", "#59;").replace(":", "#58;").replace('"', "#quot;")

@@ -1,0 +1,166 @@
+"""The pattern of a `MATCH_RECOGNIZE` as a state diagram: one state for each place where a variable stands.
+
+As in `pattern_diagram` the edges are those of Glushkov's automaton. Of alternatives the preferred one comes first; anchors stand
+on the edges that they allow; a PERMUTE is one state, for all its orders would be too many.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from headrace.durations import text
+from headrace.explain.pattern_diagram import END, START, Diagram, Edge, State
+from headrace.plan.nodes import RowPattern
+from headrace.sql.pattern import (
+    Alternatives,
+    Anchor,
+    Exclusion,
+    Pattern,
+    Permutation,
+    Repeat,
+    Sequence,
+    Variable,
+    variables_of,
+)
+
+_ANCHORS = {"start": "first of the partition", "end": "last of the partition"}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a part can begin and end with, whether it can be no row, and the edges inside it. By itself: nothing."""
+
+    firsts: tuple[tuple[str, str], ...] = ()
+    """States it can begin with, each with what stands on the edge that leads there."""
+    lasts: tuple[tuple[str, str], ...] = ()
+    """States it can end with, each with what stands on the edge that leads on."""
+    empty: str | None = ""
+    """What must hold where it is no row; None where it can't be none."""
+    edges: tuple[Edge, ...] = ()
+
+
+def row_diagram_of(node: RowPattern) -> Diagram:
+    """The diagram of a clause's pattern.
+
+    >>> from headrace.plan.nodes import Ref
+    >>> from headrace.sql.statement import cut
+    >>> query = "select * from t match_recognize (pattern (^ A B*?) define B as v > 1)"
+    >>> found = row_diagram_of(RowPattern("m", Ref("t"), "t", query, "", cut(query, where="m").clause))
+    >>> [(edge.source, edge.target, edge.label) for edge in found.edges][:2]
+    [('start', 'A', 'first of the partition'), ('A', 'B', '')]
+    >>> [(edge.source, edge.target, edge.label) for edge in found.edges][2:]
+    [('B', 'B', 'again (as few as can be)'), ('B', 'end', ''), ('A', 'end', '')]
+    """
+    clause = node.clause
+    states = _States({name: " ".join(said.text.split()) for name, said in clause.define})
+    whole = states.part(clause.pattern)
+    edges = [
+        *(Edge(START, name, label) for name, label in whole.firsts),
+        *whole.edges,
+        *(Edge(name, END, label) for name, label in whole.lasts),
+        *([Edge(START, END, _joined("no row", whole.empty))] if whole.empty is not None else ()),
+    ]
+    limit = f"within {text(clause.within)}" if clause.within is not None else ""
+    return Diagram(node.name, tuple(states.found), _merged(edges), limit)
+
+
+def _merged(edges: list[Edge]) -> tuple[Edge, ...]:
+    """One edge from a state to another, with all that is said of it: a repeat inside a repeat leads there twice."""
+    labels: dict[tuple[str, str], dict[str, None]] = {}
+    for edge in edges:
+        labels.setdefault((edge.source, edge.target), {})[edge.label] = None
+    return tuple(Edge(*ends, " or ".join(filter(None, said))) for ends, said in labels.items())
+
+
+@dataclass
+class _States:
+    """Makes the parts of a pattern, and a state for each variable on the way."""
+
+    define: dict[str, str]
+    found: list[State] = field(default_factory=list)
+    times: Counter[str] = field(default_factory=Counter)
+
+    def part(self, pattern: Pattern) -> _Part:
+        match pattern:
+            case Variable(name):
+                return self._state(name, self.define.get(name, ""))
+            case Anchor(at):
+                return _Part(empty=_ANCHORS[at])
+            case Sequence(parts) | Alternatives(parts):
+                found = [self.part(part) for part in parts]
+                return reduce(_then, found, _Part()) if isinstance(pattern, Sequence) else _any_of(found)
+            case Permutation(parts):
+                return self._permuted(parts)
+            case Repeat():
+                return self._repeated(pattern)
+            case Exclusion(of):
+                return self._excluded(of)
+
+    def _state(self, name: str, condition: str) -> _Part:
+        self.times[name] += 1
+        own = name if self.times[name] == 1 else f"{name} ({self.times[name]})"
+        self.found.append(State(own, condition))
+        return _Part(((own, ""),), ((own, ""),), empty=None)
+
+    def _permuted(self, parts: tuple[Pattern, ...]) -> _Part:
+        names = tuple(dict.fromkeys(name for part in parts for name in variables_of(part)))
+        told = [" ".join(variables_of(part)) for part in parts]
+        conditions = [f"{name}: {self.define[name]}" for name in names if name in self.define]
+        return self._state(f"PERMUTE({', '.join(told)})", "; ".join(conditions))
+
+    def _repeated(self, repeat: Repeat) -> _Part:
+        part = self.part(repeat.of)
+        edges = part.edges
+        if repeat.most != 1:
+            said = f"again{_often(repeat)}"
+            edges += tuple(Edge(last, name, said) for last, _ in part.lasts for name, _ in part.firsts)
+        return replace(part, empty="" if repeat.least == 0 else part.empty, edges=edges)
+
+    def _excluded(self, of: Pattern) -> _Part:
+        begin = len(self.found)
+        part = self.part(of)
+        self.found[begin:] = [
+            State(state.name, _joined(state.condition, "not shown")) for state in self.found[begin:]
+        ]
+        return part
+
+
+def _then(before: _Part, part: _Part) -> _Part:
+    def entered(label: str | None) -> list[tuple[str, str]]:
+        return [] if label is None else [(name, _joined(label, own)) for name, own in part.firsts]
+
+    def left(label: str | None) -> list[tuple[str, str]]:
+        return [] if label is None else [(name, _joined(own, label)) for name, own in before.lasts]
+
+    none = before.empty is None or part.empty is None
+    between = [Edge(last, name, said) for last, label in before.lasts for name, said in entered(label)]
+    return _Part(
+        (*before.firsts, *entered(before.empty)),
+        (*part.lasts, *left(part.empty)),
+        None if none else _joined(before.empty, part.empty),
+        (*before.edges, *between, *part.edges),
+    )
+
+
+def _any_of(parts: list[_Part]) -> _Part:
+    return _Part(
+        tuple(first for part in parts for first in part.firsts),
+        tuple(last for part in parts for last in part.lasts),
+        next((part.empty for part in parts if part.empty is not None), None),
+        tuple(edge for part in parts for edge in part.edges),
+    )
+
+
+def _often(repeat: Repeat) -> str:
+    least, most = repeat.least, repeat.most
+    counted = f"{least} times" if least == most else f"{least} to {most} times"
+    if most is None:
+        counted = f"{least} times or more" if least > 1 else ""
+    said = _joined(counted, "" if repeat.greedy else "as few as can be")
+    return f" ({said})" if said else ""
+
+
+def _joined(*said: str | None) -> str:
+    return ", ".join(filter(None, said))

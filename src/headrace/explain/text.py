@@ -1,0 +1,205 @@
+"""An explanation as text for a terminal: the rails, then queries, tiers, state and delivery.
+
+A line is a list of spans, (text, role): the command line gives each role a colour, `text_of` drops them.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from headrace.connectors.base import Guarantee
+from headrace.explain.explanation import Explanation, Step, steps_of
+from headrace.explain.rails import SINK, SOURCE, STATE, STEP, RailRow, rails
+from headrace.plan.queries import Query
+
+Span = tuple[str, str]
+Line = tuple[Span, ...]
+
+_SEPARATOR = " · "
+
+
+def drawing(explanation: Explanation, *, width: int = 100) -> list[Line]:
+    """The whole text, wrapped to a width."""
+    return [
+        *_title(explanation),
+        *_graph(explanation, width),
+        *_queries(explanation, width),
+        *_tiers(explanation, width),
+        *_delivery(explanation, width),
+        *_real_time(explanation, width),
+    ]
+
+
+def text_of(lines: Iterable[Line]) -> str:
+    """The lines without their roles."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+
+
+def _title(explanation: Explanation) -> Iterator[Line]:
+    count = len(explanation.queries)
+    queries = "nothing to run: no sink" if not count else "1 query" if count == 1 else f"{count} queries"
+    yield (explanation.name, "title"), (f"   {_words(explanation.guarantee)}{_SEPARATOR}{queries}", "fact")
+    yield ((f"  {SOURCE} read   {STEP} step   {STATE} keeps state   {SINK} write", "rail"),)
+    yield ()
+
+
+def _graph(explanation: Explanation, width: int) -> Iterator[Line]:
+    rows = rails(explanation.graph, explanation.cuts)
+    rail_width = max((len(row.rails) for row in rows), default=0) + 2
+    name_width = max((len(_shown(step)) for step in explanation.steps.values()), default=0) + 2
+    for row in rows:
+        if row.node is None:
+            yield (f"  {row.rails:<{rail_width}}", "rail"), (row.label, "label")
+        else:
+            yield from _step_lines(row, explanation.steps[row.node.name], rail_width, name_width, width)
+
+
+def _step_lines(row: RailRow, step: Step, rail_width: int, name_width: int, width: int) -> Iterator[Line]:
+    verb_width = 14
+    indent = 2 + rail_width + name_width + verb_width
+    lines = filled(step.facts, max(width - indent, 30))
+    rail = _marked(row.rails, step.tier.name)
+    pad = " " * (rail_width - len(row.rails))
+    name_role = "name" if ":" not in step.name else "fact"
+    head: Line = (
+        ("  ", ""), *rail, (pad, ""), (f"{_shown(step):<{name_width}}", name_role), (f"{step.verb:<{verb_width}}", "verb"),
+    )  # fmt: skip
+    yield (*head, (lines[0] if lines else "", "fact"))
+    for more in lines[1:]:
+        yield (f"  {row.below:<{indent - 2}}", "rail"), (more, "fact")
+
+
+def _marked(text: str, tier: str) -> Iterator[Span]:
+    for character in text:
+        yield character, "rail" if character in "│ " else f"mark.{tier}"
+
+
+def _shown(step: Step) -> str:
+    return step.name if ":" not in step.name else ""
+
+
+def filled(phrases: Iterable[str], width: int) -> list[str]:
+    """Phrases side by side as far as they fit; one that is too long alone is wrapped."""
+    lines = [""]
+    for phrase in phrases:
+        joined = f"{lines[-1]}{_SEPARATOR}{phrase}" if lines[-1] else phrase
+        if len(joined) <= width:
+            lines[-1] = joined
+        else:
+            parts = textwrap.wrap(phrase, width, break_long_words=False, break_on_hyphens=False)
+            lines = [*(lines if lines[-1] else lines[:-1]), *parts]
+    return [line for line in lines if line]
+
+
+def _queries(explanation: Explanation, width: int) -> Iterator[Line]:
+    if not explanation.queries:
+        return
+    yield from _heading("Queries", "what Spark runs; each stateful step has one query")
+    for number, query in enumerate(explanation.queries, 1):
+        way = _way(explanation, query)
+        lead = f"  {number:>2}  "
+        for count, part in enumerate(textwrap.wrap(way, max(width - len(lead), 30), break_on_hyphens=False)):
+            yield (lead if count == 0 else " " * len(lead), "query"), (part, "fact")
+
+
+def _way(explanation: Explanation, query: Query) -> str:
+    graph = explanation.graph
+    begins = [*query.sources, *(f"log of {ref}" for ref in query.reads)]
+    tip = [query.tip.step] if graph[query.tip.step].stateful else []
+    between = [
+        name for name in steps_of(graph, query)
+        if name not in (*begins, *tip, *query.sinks, *query.sources) and ":" not in name and not graph[name].stateful
+    ]  # fmt: skip
+    ends = [*query.sinks, *(f"log of {ref}" for ref in query.hands_over)]
+    middle = _in_order(explanation, [*between, *tip])
+    return " → ".join(filter(None, [", ".join(begins), ", ".join(middle), ", ".join(ends)]))
+
+
+def _in_order(explanation: Explanation, names: list[str]) -> list[str]:
+    return [node.name for node in explanation.graph if node.name in names]
+
+
+def _tiers(explanation: Explanation, width: int) -> Iterator[Line]:
+    steps = [step for step in explanation.steps.values() if _worth_saying(step)]
+    if not steps:
+        return
+    yield from _heading("Tiers", "where steps run; the others are plain Spark expressions")
+    name_width = max(len(step.name) for step in steps) + 2
+    for step in steps:
+        indent = 2 + name_width + 8
+        said = [step.tier.why, *_state(step)]
+        lines = [line for text in said for line in textwrap.wrap(text, max(width - indent, 30))]
+        head = (f"  {step.name:<{name_width}}", "name"), (f"{step.tier.name:<8}", f"mark.{step.tier.name}")
+        yield (*head, (lines[0], "fact"))
+        for line in lines[1:]:
+            yield (" " * indent, ""), (line, "fact")
+
+
+def _state(step: Step) -> Iterator[str]:
+    if step.state is not None:
+        yield f"state: {step.state.kept}"
+        if step.state.grows:
+            yield f"no bound: grows with {step.state.grows}" + (
+                f"; {step.state.hint}" if step.state.hint else ""
+            )
+
+
+def _worth_saying(step: Step) -> bool:
+    return step.state is not None or step.tier.name != "native" or step.tier.why.startswith("a Column")
+
+
+def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
+    if not explanation.promises:
+        return
+    yield from _heading("Delivery", f"{_words(explanation.guarantee)} from end to end")
+    name_width = max(len(promise.sink) for promise in explanation.promises) + 2
+    for promise in explanation.promises:
+        weak = promise.guarantee == explanation.guarantee != "exactly_once"
+        indent = 2 + name_width + 15
+        said = f"{promise.because}{f' (weakest link); better: {promise.better}' if weak else ''}"
+        lines = textwrap.wrap(said, max(width - indent, 30))
+        head = (
+            (f"  {promise.sink:<{name_width}}", "name"),
+            (f"{_words(promise.guarantee):<15}", promise.guarantee),
+        )
+        yield (*head, (lines[0], "fact"))
+        for line in lines[1:]:
+            yield (" " * indent, ""), (line, "fact")
+
+
+def _real_time(explanation: Explanation, width: int) -> Iterator[Line]:
+    """What keeps real-time mode from taking the pipeline; if nothing does, what would be different there."""
+    steps = [step for step in explanation.steps.values() if step.queries]
+    if not steps:
+        return
+    blocked = any(step.real_time.blocked for step in steps)
+    yield from _heading(
+        "Real time", "what blocks it" if blocked else "nothing blocks it; what would be different"
+    )
+    said = [(step, text) for step in steps for text in _said(step, blocked)]
+    name_width = max(len(_called(step)) for step, _ in said) + 2 if said else 0
+    told = ""
+    for step, text in said:
+        name = _called(step)
+        for line in textwrap.wrap(text, max(width - name_width - 2, 30), break_on_hyphens=False):
+            yield (f"  {name if name != told else '':<{name_width}}", "name"), (line, "fact")
+            told = name
+
+
+def _said(step: Step, blocked: bool) -> tuple[str, ...]:
+    return step.real_time.blocked if blocked else step.real_time.differs
+
+
+def _called(step: Step) -> str:
+    """A step that has no name of its own is called by its verb."""
+    return step.name if ":" not in step.name else step.verb
+
+
+def _words(guarantee: Guarantee) -> str:
+    return guarantee.replace("_", " ")
+
+
+def _heading(word: str, rest: str) -> Iterator[Line]:
+    yield ()
+    yield (word, "heading"), (f"   {rest}", "rail")

@@ -1,9 +1,0 @@
-"""The columns of a `rejects` output: the record as it came, why it doesn't decode, and where it stood."""
-
-from __future__ import annotations
-
-from headrace.formats.schemas import Schema
-
-REJECTS = Schema.of(
-    "raw binary, reason string, field string, source string, partition string, position bigint, read_at timestamp"
-)

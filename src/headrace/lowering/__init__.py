@@ -1,0 +1,1 @@
+"""Plan nodes to DataFrames, one function per node."""

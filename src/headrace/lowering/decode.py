@@ -1,0 +1,123 @@
+"""Bytes to rows by the kernel's decode expression, and the records that don't decode.
+
+The expression is non-deterministic in Spark's sense, so it is evaluated exactly once for each record that a job reads.
+It gives null for a record that doesn't decode; that row is filtered out here, and its reject is in `Rejects` by the time
+the job has ended. A job that reads the frame twice finds the same rejects twice; `Rejects.take` gives each once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from headrace.errors import DecodeError, SourceError
+from headrace.formats import Format, Schema
+from headrace.schemas.datatypes import quoted
+
+OnError = Literal["fail", "skip", "divert"]
+REJECT_BYTES = 64 * 2**20
+_RECORD = ("value", "partition", "offset")
+_DECODED = "__decoded"
+_METADATA = "__metadata"
+_FAILED = re.compile(r"DecodeFailure: (source `.*?`, partition .*?, position -?\w+): (.*)")
+_FLOODED = re.compile(r"TooManyRejects: (source `.*?`): (.*) \(hint: (.*)\)")
+
+
+@dataclass(frozen=True)
+class Rejects:
+    """The records of one source that didn't decode since the last `take`; one epoch's, if taken in each epoch.
+
+    With `on_error="skip"` there is only `count`, with `"fail"` there are none.
+    """
+
+    source: str
+    _spark: SparkSession
+    _collector: Any
+
+    @property
+    def count(self) -> int:
+        """How many there are, each position once."""
+        return int(self._collector.count())
+
+    def take(self) -> DataFrame:
+        """The rejects as rows of `headrace.formats.dead_letters.REJECTS`, and start again with none.
+
+        Raises:
+            SourceError: they are more bytes than the limit, so that some are lost; the epoch must not be committed.
+        """
+        try:
+            return DataFrame(self._collector.take(self._spark._jsparkSession), self._spark)
+        except Py4JJavaError as error:
+            raise as_source_error(error) or error from None
+
+    def reset(self) -> None:
+        """Forget what an epoch that failed has left."""
+        self._collector.reset()
+
+
+def decoded(
+    spark: SparkSession,
+    frame: DataFrame,
+    *,
+    format: Format,  # noqa: A002 (the word of the API)
+    schema: Schema | None,
+    on_error: OnError,
+    source: str,
+    reject_bytes: int = REJECT_BYTES,
+) -> tuple[DataFrame, Rejects]:
+    """The records of `frame` as rows, and the collector of those that don't decode.
+
+    Args:
+        spark: The session.
+        frame: Has `value binary, partition string, offset bigint`, and any other columns, which are kept; of a struct
+            `__metadata` the fields are.
+        format: How a record is written.
+        schema: The columns wanted; None for the format's own.
+        on_error: `fail` ends the job (see `as_source_error`), `skip` counts, `divert` collects.
+        source: The source's name, for messages and rejects.
+        reject_bytes: How much the rejects of one epoch may hold before the job fails.
+
+    Returns:
+        A frame with the schema's columns, the kept ones and `__position struct<source, partition, offset>`; and
+        the rejects, which are complete when a job over the frame has ended.
+    """
+    columns = format.checked(schema, where=f"source `{source}`")
+    kernel = _kernel(spark)
+    collector = kernel.RejectCollector.open(spark._jsparkSession, source, reject_bytes, on_error == "skip")
+    column = kernel.Decode.column(
+        format.name,
+        columns.ddl,
+        format.model_dump_json(),
+        on_error,
+        collector,
+        *(f.col(c)._jc for c in _RECORD),
+    )
+    position = f.struct(f.lit(source).alias("source"), "partition", "offset").alias("__position")
+    kept = [name for name in frame.columns if name not in _RECORD]
+    columns_kept = [f.col(quoted(name)) for name in kept]
+    rows = frame.select(Column(column).alias(_DECODED), *columns_kept, position).where(
+        f.col(_DECODED).isNotNull()
+    )
+    # Metadata come as a struct, because a column of theirs may be called `partition` or `offset` too.
+    others = [f"{_METADATA}.*" if name == _METADATA else quoted(name) for name in kept]
+    return rows.select(f"{_DECODED}.*", *others, "__position"), Rejects(source, spark, collector)
+
+
+def as_source_error(error: BaseException) -> SourceError | None:
+    """The error for the user, if a Spark job failed because of a record that doesn't decode."""
+    text = str(error)
+    if failed := _FAILED.search(text):
+        hint = 'on_error="divert" sends such records to the source\'s `rejects` and goes on'
+        return DecodeError(failed[2], where=failed[1], hint=hint)
+    if flooded := _FLOODED.search(text):
+        return SourceError(flooded[2], where=flooded[1], hint=flooded[3])
+    return None
+
+
+def _kernel(spark: SparkSession) -> Any:
+    return spark._jvm.org.apache.spark.sql.headrace.decode  # type: ignore[union-attr]

@@ -1,0 +1,30 @@
+"""The bridge to the kernel's `Distinct`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.lowering.windows import Counts
+    from headrace.plan.nodes import Distinct
+
+_NO_POSITION = "cast(null as struct<source: string, partition: string, offset: bigint>)"
+
+
+def deduplicated(spark: SparkSession, frame: DataFrame, node: Distinct, counts: Counts) -> DataFrame:
+    """The step's tagged rows: `__main` without repeats, `__late` those it can't judge any more."""
+    time = F.unix_micros("__ts") if "__ts" in frame.columns else F.lit(None).cast("bigint")
+    position = F.col("__position") if "__position" in frame.columns else F.expr(_NO_POSITION)
+    packed = frame.select(
+        F.struct(*(frame[f"`{name}`"] for name in node.on)).alias("key"),
+        F.struct(*(frame[f"`{name}`"] for name in frame.columns)).alias("data"),
+        time.alias("time"),
+        position.alias("position"),
+    )
+    operator = spark._jvm.org.apache.spark.sql.headrace.Distinct  # type: ignore[union-attr]
+    return DataFrame(operator.apply(packed._jdf, node.within, counts._kernel), spark)

@@ -1,0 +1,36 @@
+"""Plans as DataFrames: for going on in PySpark, for explaining, and for running as a batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Literal
+
+from headrace.lowering.expressions import shown
+from headrace.lowering.lowering import Lowering
+from headrace.lowering.sources import BatchInputs, StreamInputs
+from headrace.lowering.watermarks import Heartbeats
+from headrace.spark.jars import jars_for
+from headrace.spark.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.plan.graph import Graph
+    from headrace.plan.nodes import Ref
+
+
+def frame_of(graph: Graph, ref: Ref, *, how: Literal["stream", "batch"] = "stream") -> DataFrame:
+    """One output of a plan as a DataFrame.
+
+    Args:
+        graph: the plan.
+        ref: the output.
+        how: `"stream"`, or `"batch"` over all that the sources hold now.
+    """
+    spark = open_session(graph.name, jars=jars_for(graph.connectors))
+    if how == "batch":
+        return shown(Lowering(spark, graph, BatchInputs(spark, graph.name)).frame(ref))
+    place = Path(mkdtemp(prefix="headrace-"))
+    inputs = StreamInputs(spark, graph.name, place, Heartbeats(spark, str(place)))
+    return shown(Lowering(spark, graph, inputs).frame(ref))

@@ -1,0 +1,365 @@
+"""From nodes to DataFrames: one function for each kind of node.
+
+`Lowering` walks the plan from wherever its frames are already known (sources, logs, or a micro-batch) and memoises. It
+serves streams and batches alike: whether a frame is streaming is decided where the sources are read.
+
+Columns that start with `__` are Headrace's own. They go along with the rows, whatever the user selects, and are taken
+off before a sink or a SQL text sees the rows: `__ts` (event time), `__position` (arrival order), `__route`, and for
+steps with several outputs `__output` with one struct for each (`__main`, `__late`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import singledispatch
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documentation has it
+
+from headrace.errors import PlanError, Problem
+from headrace.lowering.distinct import deduplicated
+from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
+from headrace.lowering.match_recognize import recognized
+from headrace.lowering.native import native_windows
+from headrace.lowering.patterns import matched
+from headrace.lowering.python_aggregates import refuse_unpicklable, with_results
+from headrace.lowering.rules import RuleStep
+from headrace.lowering.watermarks import with_floor
+from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
+from headrace.plan.facts import LATE_COLUMNS, by_clock, late_columns
+from headrace.plan.nodes import (
+    MAIN,
+    Aggregate,
+    ClockTime,
+    Distinct,
+    Drop,
+    EventTime,
+    FrameSource,
+    Lookup,
+    Match,
+    MatchRules,
+    Node,
+    Ref,
+    Route,
+    RowPattern,
+    Select,
+    Source,
+    Sql,
+    Union,
+    Where,
+    WindowAggregate,
+    WithColumns,
+)
+from headrace.rules.revision import load_now
+from headrace.spark.errors import spark_says
+from headrace.windows import Session, Sliding, Tumbling
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+    from headrace.rules.tables import RuleTable
+
+_view_numbers = count()
+
+
+class Inputs(Protocol):
+    """How a lowering comes by what lies outside the plan."""
+
+    def source(self, node: Source) -> DataFrame:
+        """The decoded rows of a source."""
+        ...
+
+    def table(self, node: Lookup) -> DataFrame:
+        """The table of a lookup."""
+        ...
+
+    def rules(self, node: MatchRules) -> RuleTable:
+        """The table of a step's rules."""
+        ...
+
+    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+        """The rows with a watermark on the node's column."""
+        ...
+
+
+class Lowering:
+    """The frames of one plan, made as they are asked for."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        graph: Graph,
+        inputs: Inputs,
+        *,
+        raw: Mapping[str, DataFrame] | None = None,
+        frames: Mapping[Ref, DataFrame] | None = None,
+    ) -> None:
+        self.spark = spark
+        self.graph = graph
+        self.inputs = inputs
+        self.counts: dict[str, Counts] = {}
+        """Where the rows of each stateful step of the kernel are counted."""
+        self.rules: dict[str, RuleStep] = {}
+        """The steps that take their patterns from a table."""
+        self._raw = dict(raw or {})
+        self._frames = dict(frames or {})
+
+    def with_frames(self, frames: Mapping[Ref, DataFrame]) -> Lowering:
+        """The same with more outputs known."""
+        known = {**self._frames, **frames}
+        return Lowering(self.spark, self.graph, self.inputs, raw=self._raw, frames=known)
+
+    def frame(self, ref: Ref) -> DataFrame:
+        """The rows of one output, hidden columns included."""
+        if ref not in self._frames:
+            self._frames[ref] = self._named(
+                ref.step, lambda: output_of(self.graph[ref.step], ref, self.raw(ref.step))
+            )
+        return self._frames[ref]
+
+    def raw(self, step: str) -> DataFrame:
+        """All outputs of a step in one frame, as its query computes them."""
+        if step not in self._raw:
+            self._raw[step] = self._named(step, lambda: lower(self.graph[step], self))
+        return self._raw[step]
+
+    def _named(self, step: str, build: Callable[[], DataFrame]) -> DataFrame:
+        """Build a frame; what Spark says against it is told with the step's name and place."""
+        where = self.graph.where(self.graph[step])
+        try:
+            return build()
+        except PlanError as error:
+            if not any(problem.where == f"`{step}`" for problem in error.problems):
+                raise
+            # What looks at the step alone knows its name, and no place.
+            raise PlanError([Problem(where, one.what, one.hint) for one in error.problems]) from None
+        except (AnalysisException, ParseException) as error:
+            what, hint = spark_says(error)
+            raise PlanError([Problem(where, what, hint)]) from None
+
+
+@singledispatch
+def lower(node: Node, lowering: Lowering) -> DataFrame:
+    """The frame of a node; see the functions below, one for each kind."""
+    raise NotImplementedError(type(node).__name__)
+
+
+@lower.register
+def _source(node: Source, lowering: Lowering) -> DataFrame:
+    return lowering.inputs.source(node)
+
+
+@lower.register
+def _frame_source(node: FrameSource, lowering: Lowering) -> DataFrame:
+    return node.frame  # type: ignore[no-any-return]
+
+
+@lower.register
+def _event_time(node: EventTime, lowering: Lowering) -> DataFrame:
+    return _timed(node, lowering, lowering.frame(node.input).drop(TIME))
+
+
+@lower.register
+def _clock_time(node: ClockTime, lowering: Lowering) -> DataFrame:
+    frame = lowering.frame(node.input).drop(TIME)
+    return _timed(node, lowering, frame.withColumn(node.column, F.current_timestamp()))
+
+
+def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) -> DataFrame:
+    """The frame with its watermark; a floor over it, unless what follows at once is a step that has no condition."""
+    marked = lowering.inputs.watermarked(frame, node)
+    followed = lowering.graph.consumers[Ref(node.name)]
+    unconditional = all(
+        isinstance(step, Aggregate | WindowAggregate | Distinct | Match | MatchRules | RowPattern)
+        for step in followed
+    )
+    return marked if unconditional or not marked.isStreaming else with_floor(marked)
+
+
+@lower.register
+def _where(node: Where, lowering: Lowering) -> DataFrame:
+    return lowering.frame(node.input).where(column(node.condition))
+
+
+@lower.register
+def _select(node: Select, lowering: Lowering) -> DataFrame:
+    frame = lowering.frame(node.input)
+    chosen = [column(item).alias(name) if name else column(item) for name, item in node.columns]
+    return frame.select(*chosen, *hidden(frame))
+
+
+@lower.register
+def _with_columns(node: WithColumns, lowering: Lowering) -> DataFrame:
+    return lowering.frame(node.input).withColumns({name: column(item) for name, item in node.columns})
+
+
+@lower.register
+def _drop(node: Drop, lowering: Lowering) -> DataFrame:
+    return lowering.frame(node.input).drop(*node.columns)
+
+
+@lower.register
+def _union(node: Union, lowering: Lowering) -> DataFrame:
+    first, *others = (lowering.frame(ref) for ref in node.streams)
+    for other in others:
+        first = first.unionByName(other, allowMissingColumns=True)
+    return first
+
+
+@lower.register
+def _route(node: Route, lowering: Lowering) -> DataFrame:
+    """Number the branch a row takes: the first whose condition holds."""
+    frame = lowering.frame(node.input)
+    taken = F.when(F.lit(False), F.lit(""))
+    for name, condition in node.branches:
+        taken = taken.when(column(condition), F.lit(name))
+    return frame.withColumn(ROUTE, taken)
+
+
+@lower.register
+def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
+    frame, table = lowering.frame(node.input), lowering.inputs.table(node)
+    clash = [name for name in table.columns if name in frame.columns and name not in node.on]
+    if clash:
+        what = f"both the stream and the table have a column `{clash[0]}`"
+        raise PlanError(
+            [Problem(lowering.graph.where(node), what, "rename one with select(...) before the lookup")]
+        )
+    added = [name for name in table.columns if name not in node.on]
+    joined = frame.join(F.broadcast(table), on=list(node.on), how=node.how)
+    return joined.select(*visible(frame), *added, *hidden(frame))
+
+
+@lower.register
+def _sql(node: Sql, lowering: Lowering) -> DataFrame:
+    frames = {table: shown(lowering.frame(ref)) for table, ref in node.tables}
+    return queried(node.query, frames, lowering.spark)
+
+
+def queried(query: str, frames: Mapping[str, DataFrame], otherwise: SparkSession) -> DataFrame:
+    """Run a text over views whose names nobody else can have: several pipelines may share a session."""
+    views = {table: f"__headrace_{next(_view_numbers)}" for table in frames}
+    # A micro-batch has a session of its own, which alone knows the views made of its frames.
+    spark = next((frame.sparkSession for frame in frames.values()), otherwise)
+    for table, frame in frames.items():
+        frame.createOrReplaceTempView(views[table])
+    try:
+        return spark.sql(_over_views(query, views))
+    finally:
+        for view in views.values():
+            spark.catalog.dropTempView(view)
+
+
+@lower.register
+def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
+    frame = shown(lowering.frame(node.input))
+    return frame.groupBy(*named(node.keys)).agg(*named(node.aggregates))
+
+
+@lower.register
+def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
+    refuse_unpicklable(lowering.graph.where(node), node)
+    frame = lowering.frame(node.input)
+    if node.emission.late_rows == "count" or _same_in_batch(frame, node):
+        return native_windows(frame, node, named(node.keys), named(node.aggregates))
+    aggregates = {name: column(item) for name, item in node.aggregates}
+    ready, keys, time = _keyed(frame, node, lowering)
+    if not frame.isStreaming:
+        return windowed_batch(ready, keys, node.window, aggregates, time=time)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return windowed(ready, keys, node.window, node.emission, aggregates, time=time, counts=counts)
+
+
+def _keyed(
+    frame: DataFrame, node: WindowAggregate | Match | MatchRules, lowering: Lowering
+) -> tuple[DataFrame, list[str], Time]:
+    """A step's input with its computed keys as columns; the names of all key columns; and what its time is."""
+    computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
+    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
+    return frame.withColumns(computed), keys, _time(node, lowering)
+
+
+def _time(node: WindowAggregate | Match | MatchRules | RowPattern, lowering: Lowering) -> Time:
+    return "clock" if by_clock(lowering.graph, node.input) else "event"
+
+
+def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
+    """Whether Spark's own operator gives what the kernel would: in a batch nothing is late and a window fires once."""
+    native = isinstance(node.window, Tumbling | Sliding | Session)
+    return native and node.emission.fires_once and not frame.isStreaming
+
+
+@lower.register
+def _match(node: Match, lowering: Lowering) -> DataFrame:
+    frame, keys, time = _keyed(lowering.frame(node.input), node, lowering)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return matched(frame, keys, node, time=time, counts=counts)
+
+
+@lower.register
+def _match_rules(node: MatchRules, lowering: Lowering) -> DataFrame:
+    frame, keys, time = _keyed(lowering.frame(node.input), node, lowering)
+    step = lowering.rules[node.name] = RuleStep(frame, lowering.graph, node, keys, time=time)
+    if not frame.isStreaming:
+        load_now(step, lowering.inputs.rules(node))
+        return step.rows()
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return step.rows(counts)
+
+
+@lower.register
+def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return recognized(_chosen(node, lowering), node, time=_time(node, lowering), counts=counts)
+
+
+def _chosen(node: RowPattern, lowering: Lowering) -> DataFrame:
+    """The rows that a row pattern is over, with Headrace's own columns."""
+    frame = lowering.frame(node.input)
+    if node.chosen is None:
+        return frame
+    own = hidden(frame)
+    rows = queried(node.chosen.selecting(own), {node.table: with_floor(frame)}, lowering.spark)
+    shown_names = [name for name in rows.columns if name not in own]
+    names = node.chosen.names or shown_names
+    return rows.select(*shown_names, *own).toDF(*names, *own)
+
+
+@lower.register
+def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return deduplicated(lowering.spark, lowering.frame(node.input), node, counts)
+
+
+def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
+    """One output out of all those that a step's frame holds."""
+    if isinstance(node, Route):
+        return raw.where(F.col(ROUTE) == ref.output).drop(ROUTE)
+    if OUTPUT in raw.columns:
+        tag = ref.output or "main"
+        rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
+        if isinstance(node, RowPattern) and ref.output == MAIN:
+            return queried(node.rest, {node.table: rows}, raw.sparkSession)
+        keys = node.keys if isinstance(node, WindowAggregate | Match | MatchRules) else ()
+        rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
+        if ref.output == "late":
+            return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
+        return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
+    if ref.output != MAIN:
+        raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
+    return with_results(raw, node) if isinstance(node, WindowAggregate) else raw
+
+
+def hidden_key(name: str) -> str:
+    """What a computed key is called inside its step: it is no column of the input, so `.late` doesn't have it."""
+    return f"{HIDDEN}key_{name}"
+
+
+def _over_views(query: str, views: Mapping[str, str]) -> str:
+    """The query with each table defined in front of it, so that it can use its own names for them."""
+    defined = ", ".join(f"`{table}` as (select * from {view})" for table, view in views.items())
+    own = re.match(r"\s*with\s+", query, re.IGNORECASE)
+    return f"with {defined}, {query[own.end() :]}" if own else f"with {defined} {query}"

@@ -1,0 +1,288 @@
+"""The bridge to the kernel's row patterns: a frame and a `MATCH_RECOGNIZE` in, tagged rows out.
+
+Spark analyses the expressions; the kernel looks at the plans only. The conditions and measures of a clause are formulas over
+values (`__v0, __v1, ...`), and a value is an expression on one row, an aggregate over rows, or the number of the match.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import BooleanType, DataType, LongType
+
+from headrace.errors import PlanError, Problem, did_you_mean
+from headrace.lowering.expressions import HIDDEN
+from headrace.lowering.windows import Counts, Time
+from headrace.plan.facts import plain_column
+from headrace.spark.errors import written_in
+from headrace.sql.tokens import place_of, tokens_of
+from headrace.sql.values import (
+    CLASSIFIER,
+    NUMBER,
+    Aggregation,
+    Holed,
+    MatchNumber,
+    Navigation,
+    Subquery,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from headrace.plan.nodes import RowPattern
+    from headrace.sql.clause import MatchRecognize
+
+_VALUE = re.compile(r"\b__v(\d+)\b")
+_QUERY = re.compile(r"\b__q(\d+)\b")
+
+
+def recognized(
+    frame: DataFrame, node: RowPattern, *, time: Time = "event", counts: Counts | None = None
+) -> DataFrame:
+    """The tagged rows of a step: `main` holds the matches, `late` the rows that came too late.
+
+    Over a stream it waits for the watermark; over a batch it takes all rows at once, in the order of their time.
+    """
+    step = Expressions(frame, node).step(node.clause, time=time)
+    patterns = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.patterns  # type: ignore[union-attr]
+    if frame.isStreaming:
+        counted = counts or Counts(frame.sparkSession)
+        return DataFrame(
+            patterns.InOrderOperator.apply(frame._jdf, step, counted._kernel), frame.sparkSession
+        )
+    return DataFrame(patterns.InOrderOperator.batch(frame._jdf, step), frame.sparkSession)
+
+
+class Expressions:
+    """The conditions and measures of a clause, analysed over the columns of a frame whose rows are not looked at."""
+
+    def __init__(self, frame: DataFrame, node: RowPattern) -> None:
+        visible = tuple(name for name in frame.columns if not name.startswith(HIDDEN))
+        empty = {CLASSIFIER: F.lit(None).cast("string"), NUMBER: F.lit(None).cast("bigint")}
+        self._frame = frame
+        self._extended = frame.withColumns(empty)
+        self._formulas = _Formulas.of(node, visible)
+        try:
+            self._made = self._formulas.constant(frame.sparkSession).over(self._extended, node)
+        except AnalysisException as error:
+            raise PlanError([self._formulas.said_by_spark(error, node, visible)]) from None
+
+    def step(self, clause: MatchRecognize, *, time: Time = "event") -> Any:
+        """The step as the kernel knows it; the clause must have these conditions and measures."""
+        kernel = self._frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.rowpatterns  # type: ignore[union-attr]
+        aggregates = self._made.aggregates
+        return kernel.RowPatternStep.apply(
+            self._frame._jdf,
+            self._extended._jdf,
+            self._made.rows._jdf,
+            None if aggregates is None else aggregates._jdf,
+            self._made.results._jdf,
+            json.dumps(self._formulas.declaration(clause, self._frame.columns, time)),
+        )
+
+    def run(self, clause: MatchRecognize, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What each batch of a script gives, without a streaming query: the kernel's logic over state in memory.
+
+        For tests: a batch is `{"rows": [...], "watermark": t, "restart": true}`, and times are whole microseconds.
+        """
+        jvm = self._frame.sparkSession.sparkContext._jvm
+        driver = jvm.org.apache.spark.sql.headrace.patterns.InOrderDriver(self.step(clause))  # type: ignore[union-attr]
+        answer: dict[str, Any] = json.loads(driver.run(json.dumps(list(script))))
+        return answer
+
+
+@dataclass(frozen=True)
+class _Frames:
+    rows: DataFrame
+    aggregates: DataFrame | None
+    results: DataFrame
+
+
+@dataclass(frozen=True)
+class _Formulas:
+    """All conditions and measures of a clause over one list of values."""
+
+    texts: tuple[str, ...]
+    values: tuple[Value, ...]
+    conditions: tuple[str, ...]
+    subqueries: tuple[Subquery, ...]
+
+    @staticmethod
+    def of(node: RowPattern, columns: tuple[str, ...]) -> _Formulas:
+        clause = node.clause
+        holed = [clause.condition(text, columns, where=f"`{node.name}`") for _, text in clause.define]
+        holed += [clause.measure(text, columns, where=f"`{node.name}`") for _, text in clause.measures]
+        values, subqueries, texts = list[Value](), list[Subquery](), list[str]()
+        for one in holed:
+            moved = _moved(one, len(subqueries))
+            subqueries += one.subqueries
+            values += [value for value in moved.values if value not in values]
+            at = [values.index(value) for value in moved.values]
+            texts.append(_VALUE.sub(lambda found, at=at: f"__v{at[int(found[1])]}", moved.text))  # type: ignore[misc]
+        return _Formulas(
+            tuple(texts), tuple(values), tuple(name for name, _ in clause.define), tuple(subqueries)
+        )
+
+    def constant(self, spark: SparkSession) -> _Formulas:
+        """With subqueries replaced by what they give: they may not depend on rows."""
+        known = [_literal(spark, query) for query in self.subqueries]
+
+        def put(text: str) -> str:
+            return _QUERY.sub(lambda found: known[int(found[1])], text)
+
+        values = tuple(
+            value if not isinstance(value, Navigation | Aggregation) else _with_text(value, put(value.text))
+            for value in self.values
+        )
+        return _Formulas(tuple(map(put, self.texts)), values, self.conditions, ())
+
+    def over(self, extended: DataFrame, node: RowPattern) -> _Frames:
+        """The expressions, analysed by Spark over the input's columns."""
+        on_rows = [value for value in self.values if isinstance(value, Navigation)]
+        over_rows = [value for value in self.values if isinstance(value, Aggregation)]
+        rows = extended.select(*(F.expr(value.text).alias(f"__r{i}") for i, value in enumerate(on_rows)))
+        made = [F.expr(value.text).alias(f"__a{i}") for i, value in enumerate(over_rows)]
+        aggregates = extended.groupBy().agg(*made) if made else None
+        types: dict[Value, DataType] = {v: f.dataType for v, f in zip(on_rows, rows.schema, strict=True)}
+        if aggregates is not None:
+            types |= {v: f.dataType for v, f in zip(over_rows, aggregates.schema, strict=True)}
+        empty = extended.sparkSession.range(0).select(
+            "id",
+            *(
+                F.lit(None).cast(types.get(value, LongType())).alias(f"__v{i}")
+                for i, value in enumerate(self.values)
+            ),
+        )
+        results = empty.select(*(F.expr(text).alias(f"__f{i}") for i, text in enumerate(self.texts)))
+        self._refuse_values(results, node)
+        return _Frames(rows, aggregates, results)
+
+    def said_by_spark(self, error: AnalysisException, node: RowPattern, columns: tuple[str, ...]) -> Problem:
+        """What Spark says against an expression, in the user's words and with their columns."""
+        where = f"`{node.name}`"
+        if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+            name = (error.getMessageParameters() or {}).get("objectName", "").strip("`")
+            at = _found_at(node, name)
+            return Problem(where, f"there is no column `{name}`{at}", did_you_mean(name, columns))
+        text = " ".join(str(error).split("SQLSTATE")[0].split())
+        said = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;") + written_in(str(error))
+        return Problem(where, _VALUE.sub(lambda found: _said(self.values[int(found[1])]), said))
+
+    def _refuse_values(self, results: DataFrame, node: RowPattern) -> None:
+        for (name, text), field in zip(node.clause.define, results.schema, strict=False):
+            if not isinstance(field.dataType, BooleanType):
+                at = place_of(node.query, text.at)
+                what = (
+                    f"DEFINE of `{name}` at {at}: expected a condition, got {field.dataType.simpleString()}"
+                )
+                raise PlanError([Problem(f"`{node.name}`", what, "write a comparison, such as A.price > 10")])
+
+    def declaration(self, clause: MatchRecognize, columns: list[str], time: str) -> dict[str, Any]:
+        """The clause as the kernel reads it."""
+        called = {name.lower(): name for name in columns}
+        order = [(key, called.get((plain_column(key.text) or "").lower())) for key in clause.order_by]
+        first = len(self.conditions)
+        return {
+            "pattern": clause.pattern.plain(),
+            "variables": list(clause.variables),
+            "conditions": {name: i for i, name in enumerate(self.conditions)},
+            "measures": [{"name": name, "formula": first + i} for i, (name, _) in enumerate(clause.measures)],
+            "values": self._values(),
+            "rows": clause.rows,
+            "skip": clause.skip,
+            "skip_to": list(clause.skip_to),
+            "within": clause.within,
+            "keys": [called[name.lower()] for name in clause.partition_by],
+            "order": [column for _, column in order if column is not None],
+            "ties": [
+                {"column": column, "descending": key.descending, "nulls_last": key.nulls_last}
+                for key, column in order[1:]
+                if column is not None
+            ],
+            "time": time,
+        }
+
+    def _values(self) -> list[dict[str, Any]]:
+        counts = {Navigation: 0, Aggregation: 0}
+        found = []
+        for value in self.values:
+            plain = value.plain()
+            if isinstance(value, Navigation | Aggregation):
+                plain["index"] = counts[type(value)]
+                counts[type(value)] += 1
+            found.append(plain)
+        return found
+
+
+def _found_at(node: RowPattern, name: str) -> str:
+    """Where the clause says a name."""
+    texts = [text for _, text in (*node.clause.define, *node.clause.measures)]
+    places = [
+        token.at
+        for text in texts
+        for token in tokens_of(node.query, text.at, text.at + len(text.text))
+        if token.names and token.name.lower() == name.lower()
+    ]
+    return f" ({place_of(node.query, min(places))})" if places else ""
+
+
+def _said(value: Value) -> str:
+    """A value as one would write it."""
+    if isinstance(value, MatchNumber):
+        return "MATCH_NUMBER()"
+    if isinstance(value, Aggregation):
+        return value.text.replace("( ", "(").replace(" )", ")")
+    inner = "CLASSIFIER()" if value.text == CLASSIFIER else value.text
+    return ".".join((*value.labels[:1], inner)) if value.text != CLASSIFIER else inner
+
+
+def _moved(holed: Holed, by: int) -> Holed:
+    """With its subqueries numbered from `by` on."""
+
+    def put(text: str) -> str:
+        return _QUERY.sub(lambda found: f"__q{int(found[1]) + by}", text)
+
+    values = tuple(
+        _with_text(value, put(value.text)) if isinstance(value, Navigation | Aggregation) else value
+        for value in holed.values
+    )
+    return Holed(put(holed.text), values, holed.subqueries)
+
+
+def _with_text(value: Navigation | Aggregation, text: str) -> Value:
+    return replace(value, text=text)
+
+
+def _literal(spark: SparkSession, query: Subquery) -> str:
+    """What a subquery gives, as SQL."""
+    found = spark.sql(query.text).collect()
+    if query.kind == "exists":
+        return "true" if found else "false"
+    if query.kind == "in":
+        return ", ".join(_constant(row[0]) for row in found) or "null"
+    return _constant(found[0][0]) if found else "null"
+
+
+def _constant(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"double('{value!r}')"
+    if isinstance(value, Decimal):
+        return f"{value}BD"
+    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

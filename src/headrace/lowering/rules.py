@@ -1,0 +1,61 @@
+"""The bridge to the kernel's rules: a frame in, tagged rows out, and what Spark says against a rule before it gets there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from headrace.lowering.patterns import counted
+from headrace.lowering.windows import Counts, Time
+from headrace.rules.checks import RuleChecks
+from headrace.spark.errors import spark_says
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+    from headrace.plan.nodes import MatchRules
+    from headrace.yaml.rules import Rule
+
+
+class RuleStep(RuleChecks):
+    """The kernel's step, and what is asked of a rule before it gets there."""
+
+    def __init__(
+        self, frame: DataFrame, graph: Graph, node: MatchRules, keys: Sequence[str], *, time: Time = "event"
+    ) -> None:
+        """Take the step's columns from `frame`, whose rows are not looked at."""
+        super().__init__(graph, node, keys, time=time)
+        self.frame = frame
+        declared = {
+            "keys": list(keys),
+            "order": node.order,
+            "time": time,
+            "counted": counted(node),
+            "measures": None if node.measures is None else node.measures.ddl,
+        }
+        kernel = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.rules  # type: ignore[union-attr]
+        self.kernel = kernel.RulesStep.apply(frame._jdf, json.dumps(declared))
+
+    def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
+        """Why a rule can't be used; none where it can."""
+        found = list(super().problems(rule))
+        yield from found or self._of_kernel(rule)
+
+    def rows(self, counts: Counts | None = None) -> DataFrame:
+        """The tagged rows: `__output` is `main`, `timeouts` or `late`."""
+        spark = self.frame.sparkSession
+        operator = spark.sparkContext._jvm.org.apache.spark.sql.headrace.patterns.InOrderOperator  # type: ignore[union-attr]
+        if not self.frame.isStreaming:
+            return DataFrame(operator.batch(self.frame._jdf, self.kernel), spark)
+        told = counts or Counts(spark)
+        return DataFrame(operator.apply(self.frame._jdf, self.kernel, told._kernel), spark)
+
+    def _of_kernel(self, rule: Rule) -> Iterator[tuple[str, str]]:
+        try:
+            self.kernel.check(self.declared(rule))
+        except (PySparkException, Py4JJavaError) as error:
+            yield spark_says(error)

@@ -1,0 +1,146 @@
+"""Where the rows of a lowering come from: sources read as streams or as batches, and lookup tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.connectors.base import Acknowledging, Connector, Finite, ReadContext
+from headrace.lowering.decode import Rejects, decoded
+from headrace.lowering.expressions import POSITION, TIME
+from headrace.rules.tables import RuleTable, table_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.connectors.base import Reader
+    from headrace.lowering.watermarks import Heartbeats
+    from headrace.plan.nodes import ClockTime, EventTime, Lookup, MatchRules, Source
+
+
+class StreamInputs:
+    """Sources as streams, for one query."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: str,
+        directory: str | Path,
+        heartbeats: Heartbeats,
+        *,
+        speaks_for: Collection[str] = (),
+        real_time: bool = False,
+    ) -> None:
+        self.spark = spark
+        self.pipeline = pipeline
+        self.directory = Path(directory)
+        self.heartbeats = heartbeats
+        self.wakes = False
+        """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes one."""
+        self.rejects: dict[str, Rejects] = {}
+        """The collectors of records that didn't decode, by source; filled as sources are read."""
+        self._speaks_for = frozenset(speaks_for)
+        self._real_time = real_time
+        self._tables: dict[str, DataFrame] = {}
+        self._reading: list[tuple[str, Reader]] = []
+
+    def source(self, node: Source) -> DataFrame:
+        """The decoded rows of a source, with their position."""
+        return self._decoded(node, self._read(node))
+
+    def table(self, node: Lookup) -> DataFrame:
+        """The table of a lookup, read once for a run and kept."""
+        if node.name not in self._tables:
+            self._tables[node.name] = read_table(self.spark, self.pipeline, node).persist()
+        return self._tables[node.name]
+
+    def rules(self, node: MatchRules) -> RuleTable:
+        """The table of a step's rules."""
+        return table_of(node)
+
+    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+        """The rows with a watermark that their own time and heartbeats move."""
+        return self.heartbeats.watermarked(frame, node, wakes=self.wakes)
+
+    def acknowledge(self, reported: Sequence[Mapping[str, Any]]) -> None:
+        """Tell the servers of the sources how far an epoch went, from Spark's report of its sources.
+
+        Of the queries that read a source, one speaks for it.
+        """
+        for name, reader in self._reading:
+            if name in self._speaks_for and isinstance(reader, Acknowledging):
+                for source in reported:
+                    reader.acknowledge(source["description"], source.get("endOffset"))
+
+    def available(self) -> None:
+        """The run takes what is there now and ends; Spark tells sources so only where it paces the query itself."""
+        for _, reader in self._reading:
+            if isinstance(reader, Finite):
+                reader.available()
+
+    def close(self) -> None:
+        """Let go of the tables and of what the sources hold open."""
+        for _, reader in self._reading:
+            reader.close()
+        self._reading.clear()
+        for table in self._tables.values():
+            table.unpersist()
+
+    def _read(self, node: Source) -> DataFrame:
+        place = str(self.directory / "sources" / node.name)
+        context = ReadContext(self.pipeline, node.name, node.schema, node.format, place, self._real_time)
+        reader = node.connector.reader()
+        self._reading.append((node.name, reader))
+        return reader.stream(self.spark, context)
+
+    def _decoded(self, node: Source, frame: DataFrame) -> DataFrame:
+        if node.connector.carries == "rows" or node.format is None:
+            return (
+                frame
+                if POSITION in frame.columns
+                else frame.withColumn(POSITION, _order_of_arrival(node.name))
+            )
+        policy = "skip" if node.on_error == "divert" and node.name not in self._speaks_for else node.on_error
+        rows, rejects = decoded(
+            self.spark, frame, format=node.format, schema=node.schema, on_error=policy, source=node.name
+        )
+        self.rejects[node.name] = rejects
+        return rows
+
+
+class BatchInputs(StreamInputs):
+    """Sources as batches: all that is there now. There is no watermark, because nothing is late."""
+
+    def __init__(self, spark: SparkSession, pipeline: str) -> None:
+        super().__init__(spark, pipeline, "", None)  # type: ignore[arg-type]
+
+    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+        """The rows with their time."""
+        return frame.withColumn(TIME, F.col(f"`{node.column}`"))
+
+    def _read(self, node: Source) -> DataFrame:
+        context = ReadContext(self.pipeline, node.name, node.schema, node.format, "")
+        return node.connector.reader().batch(self.spark, context)
+
+
+def read_table(spark: SparkSession, pipeline: str, node: Lookup) -> DataFrame:
+    """The table of a lookup as it is now. A record of it that doesn't decode stops the run."""
+    if not isinstance(node.table, Connector):
+        return node.table.column  # type: ignore[no-any-return]
+    frame = node.table.reader().batch(spark, ReadContext(pipeline, node.name, node.schema, node.format, ""))
+    if node.table.carries == "rows" or node.format is None:
+        return frame.drop(POSITION)
+    rows, _ = decoded(spark, frame, format=node.format, schema=node.schema, on_error="fail", source=node.name)
+    return rows.drop(POSITION)
+
+
+def _order_of_arrival(source: str):  # type: ignore[no-untyped-def]
+    """A position for rows that bring none: the task that read them, and their number in it."""
+    return F.struct(
+        F.lit(source).alias("source"),
+        F.lpad(F.spark_partition_id().cast("string"), 6, "0").alias("partition"),
+        F.monotonically_increasing_id().alias("offset"),
+    )

@@ -1,0 +1,1 @@
+"""Rule tables that are reloaded while a job runs."""

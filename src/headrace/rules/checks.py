@@ -1,0 +1,63 @@
+"""What can be said of a rule without Spark: the pattern it declares, and most of what may be wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.durations import text as length
+from headrace.errors import did_you_mean
+from headrace.lowering.patterns import Declared
+from headrace.plan.nodes import Match, MatchRules
+from headrace.plan.pattern_rules import grows, pattern_problems
+
+if TYPE_CHECKING:
+    from headrace.lowering.windows import Time
+    from headrace.plan.graph import Graph
+    from headrace.yaml.rules import Rule
+
+
+class RuleChecks:
+    """The step that rules are for, as far as it is needed to judge them."""
+
+    def __init__(self, graph: Graph, node: MatchRules, keys: Sequence[str], *, time: Time = "event") -> None:
+        self.graph = graph
+        self.node = node
+        self._keys = tuple(keys)
+        self._time: Time = time
+
+    def declared(self, rule: Rule) -> str:
+        """A rule as the kernel reads it."""
+        return Declared(match_of(self.node, rule), self._keys, time=self._time).text
+
+    def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
+        """Why a rule can't be used; none where it can, unless Spark has something against its expressions."""
+        node = match_of(self.node, rule)
+        yield from pattern_problems(self.graph, node)
+        yield from self._measures(rule)
+        yield from self._bounds(node)
+
+    def _measures(self, rule: Rule) -> Iterator[tuple[str, str]]:
+        known = self.node.measures.names if self.node.measures is not None else ()
+        for name, _ in rule.select or ():
+            if name not in known:
+                hint = did_you_mean(name, known) if known else "say measures='...' at the step"
+                yield f"`{name}` is no measure of the step `{self.node.name}`", hint
+
+    def _bounds(self, node: Match) -> Iterator[tuple[str, str]]:
+        if found := grows(node):
+            yield found
+        longest, within = self.node.longest, node.within.whole or node.within.between
+        if longest is not None and (within is None or within > longest):
+            took = length(within) if within is not None else "any time"
+            yield (
+                f"it may take {took}, and rules of this step {length(longest)} at most",
+                "make `within` shorter",
+            )
+
+
+def match_of(node: MatchRules, rule: Rule) -> Match:
+    """The step that a rule would be, if it were alone."""
+    return Match(
+        node.name, node.input, node.keys, rule.pattern, rule.within, rule.skip, node.order, rule.select
+    )

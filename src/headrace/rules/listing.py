@@ -1,0 +1,220 @@
+"""The tables of rules of a plan as they are now, beside what is in force: what `headrace explain` and `draw` show of them.
+
+Nothing is run and Spark isn't asked, so a column that isn't there is noticed only when a batch has looked at the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace.checkpoints.layout import checkpoint_of
+from headrace.errors import HeadraceError, OptionError, Problem, did_you_mean
+from headrace.explain.pattern_phrases import condition_phrases, pattern_phrase
+from headrace.lowering.lowering import hidden_key
+from headrace.plan.facts import by_clock
+from headrace.plan.nodes import Match, MatchRules
+from headrace.plan.queries import queries_of
+from headrace.rules.checks import RuleChecks, match_of
+from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
+from headrace.rules.revision import BEFORE, Revision
+from headrace.rules.tables import table_of
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+    from headrace.yaml.rules import Rule, Rules
+
+Standing = Literal["in force", "next batch", "retired", "not active", "wrong"]
+"""How a rule stands: `next batch` for one that is new or has changed, `retired` for one that the next batch drops."""
+
+
+@dataclass(frozen=True)
+class RuleListing:
+    """A rule of a table, or one that is in force and no longer there."""
+
+    id: str
+    standing: Standing
+    version: int | None = None
+    """The one that is in force, or will be; None where there is none."""
+    since: int | None = None
+    """The first epoch of the version in force."""
+    until_then: int | None = None
+    """The version that a change of the table has not replaced yet."""
+    place: str = ""
+    """Where it stands in the table."""
+    says: str = ""
+    """Its pattern in words; empty where the table no longer has it."""
+    conditions: tuple[str, ...] = ()
+    """What its steps ask of a row."""
+    faults: tuple[Problem, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "id": self.id,
+            "standing": self.standing,
+            "version": self.version,
+            "since_epoch": self.since,
+            "until_then": self.until_then,
+            "place": self.place,
+            "pattern": self.says,
+            "conditions": list(self.conditions),
+            "faults": [_plain(fault) for fault in self.faults],
+        }
+
+
+@dataclass(frozen=True)
+class TableListing:
+    """The table of a step."""
+
+    step: str
+    table: str
+    begun: bool
+    """Whether a run has taken rules from it."""
+    rules: tuple[RuleListing, ...] = ()
+    faults: tuple[Problem, ...] = ()
+    """Why nothing can be made of the whole table."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "step": self.step,
+            "table": self.table,
+            "begun": self.begun,
+            "rules": [rule.as_json() for rule in self.rules],
+            "faults": [_plain(fault) for fault in self.faults],
+        }
+
+
+def tables_listed(graph: Graph, directory: Path) -> list[TableListing]:
+    """The tables of all steps that have one; a table that can't be read says so, and what is in force is listed."""
+    queries = {query.tip.step: query for query in queries_of(graph)}
+    found = []
+    for node in graph.of(MatchRules):
+        known = node.name in queries
+        log = RuleLog(checkpoint_of(directory, queries[node.name])) if known else None
+        found.append(_listed(graph, node, log))
+    return found
+
+
+def rules_drawn(
+    graph: Graph, node: MatchRules, rule: str = ""
+) -> tuple[list[tuple[Rule, Match]], list[Problem]]:
+    """The rules of a step's table, each as the step it would be alone, and what is wrong with the others.
+
+    Raises:
+        SourceError: the table can't be read.
+        DocumentError: nothing can be made of it.
+        OptionError: it has no such rule, or that can't be used.
+    """
+    name, read = _read(node)
+    wrong = [Problem(_placed(name, problem), problem.what, problem.hint) for name, problem in read.faults]
+    checks = _checks(graph, node)
+    good = []
+    for one in read.rules:
+        problems = [Problem(_placed(one.id, one.where), *said) for said in checks.problems(one)]
+        wrong += problems
+        good += [] if problems else [one]
+    if rule:
+        good = [_chosen(rule, name, good, read, wrong)]
+    shown = [one for one in good if one.active or rule]
+    return [(one, match_of(node, one)) for one in shown], wrong if not rule else []
+
+
+def _chosen(rule: str, table: str, good: list[Rule], read: Rules, wrong: list[Problem]) -> Rule:
+    for one in good:
+        if one.id == rule:
+            return one
+    for problem in wrong:
+        if f"rule `{rule}`" in problem.where:
+            raise OptionError(problem.what, where=problem.where, hint=problem.hint)
+    raise OptionError(f"{table} has no rule `{rule}`", where="--rule", hint=did_you_mean(rule, read.ids))
+
+
+def _listed(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableListing:
+    before = (log.last if log else None) or Edition(BEFORE)
+    table = table_of(node)
+    begun = log is not None and log.last is not None
+    try:
+        found = table.look()
+        read = found.read()
+    except HeadraceError as error:
+        problems = getattr(error, "problems", (error.problem,))
+        rules = tuple(_in_force(rule, log, None) for rule in before.rules)
+        return TableListing(node.name, table.name, begun, rules, tuple(problems))
+    finally:
+        table.close()
+    after = before
+    if found.digest != before.digest:
+        after = Revision(_checks(graph, node), before).edition(read, found.digest, BEFORE)
+    return TableListing(node.name, table.name, begun, tuple(_rules(read, before, after, log)))
+
+
+def _rules(read: Rules, before: Edition, after: Edition, log: RuleLog | None) -> Iterator[RuleListing]:
+    """In the order of the table; then those that are in force and no longer in it."""
+    old, new = ({rule.id: rule for rule in edition.rules} for edition in (before, after))
+    written = {rule.id: rule for rule in read.rules}
+    for name in (*written, *dict.fromkeys(name for name, _ in read.faults if name not in written)):
+        rule, faults = written.get(name), _faults(after.faults, name)
+        if faults:
+            stays = old.get(name)
+            yield RuleListing(
+                name, "wrong", stays.version if stays else None, _since(stays, log),
+                **_said(rule), faults=faults,
+            )  # fmt: skip
+        elif rule is not None and not rule.active:
+            if name in old:
+                yield RuleListing(name, "retired", old[name].version, _since(old[name], log), **_said(rule))
+            else:
+                yield RuleListing(name, "not active", rule.version, **_said(rule))
+        elif name in old and new.get(name) == old[name]:
+            yield _in_force(old[name], log, rule)
+        elif name in new and rule is not None:
+            was = old[name].version if name in old else None
+            yield RuleListing(name, "next batch", new[name].version, until_then=was, **_said(rule))
+    for name in sorted(old.keys() - new.keys() - written.keys()):
+        yield RuleListing(name, "retired", old[name].version, _since(old[name], log))
+
+
+def _in_force(rule: RuleInForce, log: RuleLog | None, written: Rule | None) -> RuleListing:
+    return RuleListing(rule.id, "in force", rule.version, _since(rule, log), **_said(written))
+
+
+def _since(rule: RuleInForce | None, log: RuleLog | None) -> int | None:
+    return max(log.began(rule), 0) if rule is not None and log is not None else None
+
+
+def _said(rule: Rule | None) -> dict[str, Any]:
+    """What the table says of a rule."""
+    if rule is None:
+        return {}
+    conditions = tuple(condition_phrases(rule.pattern))
+    return {"place": rule.where, "says": pattern_phrase(rule.pattern), "conditions": conditions}
+
+
+def _faults(faults: tuple[RuleFault, ...], name: str) -> tuple[Problem, ...]:
+    return tuple(Problem(f.place, f.reason, f.hint) for f in faults if f.rule == name)
+
+
+def _read(node: MatchRules) -> tuple[str, Rules]:
+    table = table_of(node)
+    try:
+        return table.name, table.look().read()
+    finally:
+        table.close()
+
+
+def _checks(graph: Graph, node: MatchRules) -> RuleChecks:
+    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
+    return RuleChecks(graph, node, keys, time="clock" if by_clock(graph, node.input) else "event")
+
+
+def _placed(name: str, where: str | Problem) -> str:
+    place, said = where.where if isinstance(where, Problem) else where, f"rule `{name}`"
+    return place if said in place else f"{place}: {said}"
+
+
+def _plain(problem: Problem) -> dict[str, str]:
+    return {"where": problem.where, "what": problem.what, "hint": problem.hint}

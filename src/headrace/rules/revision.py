@@ -1,0 +1,101 @@
+"""What a reading of a table of rules changes: which rules go on, which begin anew, and what is wrong with the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from headrace.errors import PlanError, Problem
+from headrace.rules.log import Edition, RuleFault, RuleInForce
+
+if TYPE_CHECKING:
+    from headrace.lowering.rules import RuleStep
+    from headrace.rules.checks import RuleChecks
+    from headrace.rules.tables import RuleTable
+    from headrace.yaml.rules import Rule, Rules
+
+BEFORE = -1
+"""What stands for an epoch where there has been none: the rules that a first run begins with."""
+
+
+class Revision:
+    """One reading of a table: which rules go on, which begin, and what is wrong."""
+
+    def __init__(self, step: RuleChecks, before: Edition) -> None:
+        self._step = step
+        self._before = before
+        self._old = {rule.id: rule for rule in before.rules}
+        self._serials = before.serials
+        self._faults: list[RuleFault] = []
+
+    def edition(self, read: Rules, digest: str, epoch: int) -> Edition:
+        wrong = {name for name, _ in read.faults}
+        for name, problem in read.faults:
+            self._note(name, problem)
+        staying = [rule for rule in self._before.rules if rule.id in wrong]
+        taken = [self._taken(rule) for rule in read.rules if rule.active]
+        rules = tuple(sorted((*staying, *filter(None, taken)), key=lambda rule: rule.serial))
+        changed = rules != self._before.rules
+        return Edition(
+            epoch,
+            digest,
+            self._number if changed else self._before.number,
+            rules,
+            {**self._before.versions, **{rule.id: rule.version for rule in rules}},
+            self._serials,
+            tuple(self._faults),
+        )
+
+    @property
+    def _number(self) -> int:
+        return self._before.number + 1
+
+    def _taken(self, rule: Rule) -> RuleInForce | None:
+        """A rule of the table as it is in force from now on: as before, anew, or not at all."""
+        old = self._old.get(rule.id)
+        pattern = self._step.declared(rule)
+        if old is not None and old.pattern == pattern:
+            return old if rule.version in (None, old.version) else replace(old, version=rule.version)
+        problems = list(self._step.problems(rule))
+        if old is not None and rule.version == old.version:
+            problems.append(
+                (f"it has changed, and its version is still {old.version}", "give it the next version")
+            )
+        for what, hint in problems:
+            self._note(rule.id, Problem(rule.where, what, hint))
+        if problems:
+            return old
+        self._serials += 1
+        return RuleInForce(rule.id, self._version(rule), self._serials, self._number, pattern)
+
+    def _version(self, rule: Rule) -> int:
+        return rule.version if rule.version is not None else self._before.versions.get(rule.id, 0) + 1
+
+    def _note(self, name: str, problem: Problem) -> None:
+        old = self._old.get(name)
+        said = f"rule `{name}`"
+        place = problem.where if said in problem.where else f"{problem.where}: {said}"
+        self._faults.append(fault_of(replace(problem, where=place), name, old.version if old else None))
+
+
+def fault_of(problem: Problem, name: str, version: int | None) -> RuleFault:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return RuleFault(name, version, problem.what, problem.hint, problem.where, now)
+
+
+def load_now(step: RuleStep, table: RuleTable) -> None:
+    """Load all rules of a table into a step over a batch, where they are in force from the first row on.
+
+    Raises:
+        PlanError: a rule is wrong.
+    """
+    edition = Revision(step, Edition(BEFORE)).edition(table.look().read(), "", BEFORE)
+    refuse(edition)
+    step.kernel.load(edition.loaded)
+
+
+def refuse(edition: Edition) -> None:
+    """Raise what is wrong with rules, if anything is."""
+    if edition.faults:
+        raise PlanError([Problem(f.place, f.reason, f.hint) for f in edition.faults])

@@ -1,0 +1,1 @@
+"""Runs: queries, delivery, exchanges, progress and row accounting."""

@@ -1,0 +1,1 @@
+"""Schemas: fields, DDL and Python classes."""

@@ -1,0 +1,1 @@
+"""The JVM: Java, jars, the kernel's jar, sessions and error translation."""

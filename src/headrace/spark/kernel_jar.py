@@ -1,0 +1,213 @@
+"""Compile the kernel's Scala into the jar that goes to Spark.
+
+The Scala compiler is among Spark's own jars, so a Java runtime is all that is needed: no JDK, no Maven, no
+sbt. The jar remembers a digest of what it was made from (the sources, the compiler's options and the Spark
+version); it is made again when that changes. Three callers: the build hook of the wheel, `make kernel`
+(`python -m headrace.spark.kernel_jar`), and the session of a source checkout, which mends a stale jar by
+itself. Uses the standard library alone, because the build hook runs before anything else is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.errors import SetupError
+from headrace.spark.cache import locked, replace_atomically
+from headrace.spark.java import find_java
+
+PACKAGE = Path(__file__).resolve().parents[1]
+JAR = PACKAGE / "jars" / "headrace-kernel.jar"
+PROPERTIES = "META-INF/headrace-kernel.properties"
+OPTIONS = ("-deprecation", "-feature", "-unchecked", "-Wunused:imports,locals,privates", "-encoding", "utf8")
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time a zip can hold: the same sources give the same bytes
+
+
+@dataclass(frozen=True)
+class KernelSources:
+    """The kernel's Scala files, declarations in Java of what comes at run time, and the Spark they are compiled for."""
+
+    root: Path
+    spark_home: Path
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(sorted(file for file in self.root.rglob("*") if file.suffix in (".scala", ".java")))
+
+    @property
+    def spark_version(self) -> str:
+        return spark_version(self.spark_home)
+
+    @property
+    def digest(self) -> str:
+        """Changes whenever the jar would."""
+        sha = hashlib.sha256(f"{self.spark_version} {' '.join(OPTIONS)}\n".encode())
+        for file in self.files:
+            sha.update(f"{file.relative_to(self.root).as_posix()}\0".encode())
+            sha.update(hashlib.sha256(file.read_bytes()).digest())
+        return sha.hexdigest()[:32]
+
+
+def checkout_sources() -> KernelSources | None:
+    """The sources beside this package, if it runs from a source checkout; an installed wheel has none."""
+    root = PACKAGE.parents[1] / "kernel" / "src"
+    return KernelSources(root, find_spark_home()) if root.is_dir() else None
+
+
+def find_spark_home() -> Path:
+    """The directory of the installed pyspark, found without importing it.
+
+    Raises:
+        SetupError: pyspark isn't installed.
+    """
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise SetupError("pyspark is not installed", where="spark", hint="pip install headrace")
+    found = Path(spec.origin).parent
+    # Under spark-submit pyspark comes out of a zip, which has no jars; its Spark is then in SPARK_HOME.
+    submitted = os.environ.get("SPARK_HOME")
+    return Path(submitted) if submitted and not (found / "jars").is_dir() else found
+
+
+def spark_version(spark_home: Path) -> str:
+    """The version of the Spark in that directory, read from the name of its main jar."""
+    for jar in (spark_home / "jars").glob("spark-core_2.13-*.jar"):
+        return jar.stem.removeprefix("spark-core_2.13-")
+    raise SetupError(
+        f"{spark_home}/jars holds no spark-core_2.13 jar",
+        where="spark",
+        hint="pip install --force-reinstall pyspark (the full one, not pyspark-client)",
+    )
+
+
+def read_properties(jar: Path = JAR) -> dict[str, str]:
+    """What a jar says it was made from (`digest`, `spark`); empty if there is no such jar."""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            text = archive.read(PROPERTIES).decode()
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return {}
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def ensure_kernel_jar(say: Callable[[str], None], *, force: bool = False, strict: bool = False) -> Path:
+    """The kernel's jar; made first where the sources beside the package are newer than it.
+
+    Args:
+        say: Gets one line before and after a compilation, and the compiler's warnings.
+        force: Compile even if nothing changed.
+        strict: Fail on warnings.
+
+    Raises:
+        SetupError: There is no jar and no source, or the sources don't compile.
+    """
+    sources = checkout_sources()
+    if sources is not None:
+        return build(sources, JAR, say, force=force, strict=strict)
+    if not JAR.is_file():
+        raise SetupError(
+            f"the kernel is missing: {JAR}", where="kernel", hint="pip install --force-reinstall headrace"
+        )
+    return JAR
+
+
+def build(
+    sources: KernelSources,
+    jar: Path,
+    say: Callable[[str], None],
+    *,
+    force: bool = False,
+    strict: bool = False,
+) -> Path:
+    """Compile `sources` into `jar` unless it was made from just these."""
+    digest = sources.digest
+    if not force and read_properties(jar).get("digest") == digest:
+        return jar
+    with locked(jar):  # another process may have made it while this one waited
+        if force or read_properties(jar).get("digest") != digest:
+            _build(sources, jar, digest, say, strict)
+    return jar
+
+
+def _build(sources: KernelSources, jar: Path, digest: str, say: Callable[[str], None], strict: bool) -> None:
+    started = time.monotonic()
+    say(f"kernel: compiling {len(sources.files)} Scala files for Spark {sources.spark_version}")
+    with tempfile.TemporaryDirectory(prefix="headrace-kernel-") as scratch:
+        if warnings := _compile(sources, Path(scratch), strict):
+            say(warnings)
+        properties = f"digest={digest}\nspark={sources.spark_version}\n"
+        replace_atomically(jar, _pack(Path(scratch), properties))
+    say(f"kernel: {jar.name} made in {time.monotonic() - started:.1f} s")
+
+
+def _compile(sources: KernelSources, target: Path, strict: bool) -> str:
+    java = find_java()
+    classpath = str(sources.spark_home / "jars" / "*")
+    arguments = [*OPTIONS, *(["-Werror"] if strict else []), "-usejavacp", "-d", str(target)]
+    listing = target.with_suffix(".files")
+    listing.write_text("\n".join(f'"{file}"' for file in sources.files))
+    command = [str(java.executable), "-Xss4m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    command += ["-cp", classpath, "scala.tools.nsc.Main", *arguments, f"@{listing}"]
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+    finally:
+        listing.unlink()
+    if done.returncode != 0:
+        raise SetupError(
+            f"the kernel doesn't compile\n{done.stdout.strip()}",
+            where="kernel",
+            hint="mend it, then: make kernel",
+        )
+    return "\n".join(line for line in done.stdout.splitlines() if not line.startswith("WARNING: ")).strip()
+
+
+def _pack(classes: Path, properties: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        entries = [(file.relative_to(classes).as_posix(), file) for file in sorted(classes.rglob("*.class"))]
+        archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _EPOCH), "Manifest-Version: 1.0\r\n\r\n")
+        archive.writestr(zipfile.ZipInfo(PROPERTIES, _EPOCH), properties)
+        for name, file in entries:
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, file.read_bytes())
+    return buffer.getvalue()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`python -m headrace.spark.kernel_jar`: make the jar where it is missing or stale."""
+    parser = argparse.ArgumentParser(prog="python -m headrace.spark.kernel_jar", description=main.__doc__)
+    parser.add_argument("--force", action="store_true", help="compile even if nothing changed")
+    parser.add_argument(
+        "--strict", action="store_true", help="fail on the compiler's warnings (implies --force)"
+    )
+    chosen = parser.parse_args(arguments)
+    try:
+        jar = ensure_kernel_jar(_to_stderr, force=chosen.force or chosen.strict, strict=chosen.strict)
+    except SetupError as error:
+        _to_stderr(str(error))
+        return 1
+    _to_stderr(f"kernel: {jar} is up to date")
+    return 0
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

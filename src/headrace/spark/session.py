@@ -1,0 +1,188 @@
+"""One place that builds the SparkSession.
+
+Local by default, with RocksDB for state (changelog checkpoints, state checkpoint format 2) and UTC. Any
+`spark.*` setting and any master are passed through. Nothing of Spark's own talk reaches the terminal: it goes
+to a file, whose path `headrace.spark.launch.log_file` gives. The kernel is on the class path of driver and executors, and a
+session is refused whose kernel is missing, old or made for another Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import OptionError, SetupError
+from headrace.spark.cache import cache_directory
+from headrace.spark.kernel_jar import ensure_kernel_jar, read_properties
+from headrace.spark.launch import active_session, cores, start, submitted_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STATE = "spark.sql.streaming.stateStore"
+REQUIRED = {
+    f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{STATE}.checkpointFormatVersion": "2",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What every session has, a reused one as well, because checkpoints and results depend on it."""
+
+FAST = {
+    # To count state rows Spark would look up every row before it writes or removes it.
+    f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
+    # On this machine's disk Spark's own starts eight processes for each file of a checkpoint.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.Checkpoints",
+}
+
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+
+
+def open_session(
+    name: str = "headrace",
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    jars: Sequence[Path] = (),
+    log_directory: Path | None = None,
+    say: Callable[[str], None] | None = None,
+) -> SparkSession:
+    """The SparkSession that Headrace runs in: the active one where it fits, else a new one.
+
+    Args:
+        name: What Spark shows as the application's name.
+        master: Where to run, as Spark spells it; `local[*]` when nobody says otherwise.
+        conf: Any `spark.*` settings; they win over Headrace's own.
+        jars: More jars for driver and executors, such as a connector's.
+        log_directory: Where Spark's log goes; the cache directory's `logs` by default.
+        say: Gets a line when the kernel has to be compiled first; standard error by default.
+
+    A process has one Spark. If it already runs, settings that Spark can still change are applied to it, and
+    others that differ are refused.
+
+    Raises:
+        SetupError: Java, pyspark or the kernel is missing, Spark didn't start, or the running session doesn't
+            fit.
+        OptionError: A setting's name doesn't start with `spark.`, or Spark doesn't take its value.
+
+    >>> spark = open_session(master="local[2]")                      # doctest: +SKIP
+    >>> spark.conf.get("spark.sql.session.timeZone")                 # doctest: +SKIP
+    'UTC'
+    """
+    asked = _checked(master, conf or {})
+    _refuse_connect()
+    kernel = ensure_kernel_jar(say or _to_stderr)
+    session = active_session()
+    if session is None:
+        settings = _settings(name, submitted_settings() | asked, (kernel, *jars))
+        session = start(settings, log_directory)
+    else:
+        _fit(session, asked, jars)
+    _verify_kernel(session, kernel)
+    return session
+
+
+def _checked(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:
+    for key in conf:
+        if not key.startswith("spark."):
+            raise OptionError(
+                f"expected a Spark setting, got {key!r}", where="conf", hint="its name starts with `spark.`"
+            )
+    settings = {key: str(value) for key, value in conf.items()}
+    return settings | ({"spark.master": master} if master else {})
+
+
+def _refuse_connect() -> None:
+    if remote := os.environ.get("SPARK_REMOTE"):
+        raise SetupError(
+            f"expected classic Spark, got Spark Connect (SPARK_REMOTE is {remote})",
+            where="session",
+            hint="unset SPARK_REMOTE, and name the cluster with --master",
+        )
+
+
+def _settings(name: str, asked: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
+    master = asked.get("spark.master") or os.environ.get("MASTER") or "local[*]"
+    settings = {"spark.app.name": name, "spark.master": master} | REQUIRED | FAST | QUIET
+    if (width := cores(master)) is not None:
+        settings |= {
+            "spark.sql.shuffle.partitions": str(width),
+            "spark.default.parallelism": str(width),
+            # A laptop's own name may lead to a network it has just left.
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+    settings["spark.sql.warehouse.dir"] = str(cache_directory() / "warehouse")
+    settings |= asked
+    paths = [str(jar) for jar in jars]
+    settings["spark.jars"] = ",".join([*paths, *filter(None, [asked.get("spark.jars")])])
+    class_path = "spark.driver.extraClassPath"
+    settings[class_path] = os.pathsep.join([*paths, *filter(None, [asked.get(class_path)])])
+    return settings
+
+
+def _fit(session: SparkSession, asked: Mapping[str, str], jars: Sequence[Path]) -> None:
+    """Apply to a running session what it still lacks, or refuse it."""
+    wanted = REQUIRED | dict(asked)
+    differs = {
+        key: session.conf.get(key, None) for key in wanted if session.conf.get(key, None) != wanted[key]
+    }
+    fixed = [
+        f"{key} is {current}, asked for {wanted[key]}"
+        for key, current in differs.items()
+        if not _changed(session, key, wanted[key])
+    ]
+    there = (session.conf.get("spark.jars", None) or "").split(",")
+    fixed += [f"{jar.name} is not among its jars" for jar in jars if str(jar) not in there]
+    if fixed:
+        raise SetupError(
+            f"Spark already runs in this process, and {'; '.join(fixed)}",
+            where="session",
+            hint="stop it first (spark.stop()), or leave these settings out",
+        )
+
+
+def _changed(session: SparkSession, key: str, value: str) -> bool:
+    """Set it, if Spark reads it anew for each query; what it reads only at its start would have no effect."""
+    from pyspark.errors import AnalysisException, IllegalArgumentException
+
+    if not key.startswith(("spark.sql.", "spark.hadoop.")):
+        return False
+    try:
+        session.conf.set(key, value)
+    except AnalysisException:
+        return False
+    except IllegalArgumentException as error:
+        raise OptionError(str(error), where=f"conf {key}") from error
+    return True
+
+
+def _verify_kernel(session: SparkSession, jar: Path) -> None:
+    from py4j.java_gateway import JavaClass
+
+    kernel = session.sparkContext._jvm.org.apache.spark.sql.headrace.Kernel  # type: ignore[union-attr]
+    if not isinstance(kernel, JavaClass):
+        raise SetupError(
+            "the running Spark has no Headrace kernel",
+            where="session",
+            hint=f"let Headrace start it, or give it spark.jars and spark.driver.extraClassPath = {jar}",
+        )
+    if kernel.builtFor() != kernel.runsOn():
+        raise SetupError(
+            f"the kernel was compiled for Spark {kernel.builtFor()}, this is Spark {kernel.runsOn()}",
+            where="session",
+            hint=f"pip install pyspark=={kernel.builtFor()}",
+        )
+    if kernel.digest() != read_properties(jar).get("digest"):
+        raise SetupError(
+            "the running Spark has another version of the Headrace kernel",
+            where="session",
+            hint="end this Python process and start again",
+        )
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,1 @@
+"""Transcripts: whole pipelines in virtual time."""

@@ -1,0 +1,148 @@
+"""Stream equals batch: the same plan over the same rows as a Spark batch must give the same final results."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace.connectors.memory import Memory
+from headrace.lowering.expressions import hidden, shown
+from headrace.lowering.lowering import Lowering, lower
+from headrace.lowering.sources import BatchInputs
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import Distinct, Match, MatchRules, Ref, RowPattern, Sink, Source, WindowAggregate
+from headrace.runtime.virtual_time import NUMBER, Feed, collect, numbered
+from headrace.testing.transcripts.case import Case
+from headrace.testing.transcripts.compare import compare
+from headrace.testing.transcripts.driver import DriverStage
+from headrace.testing.transcripts.final import final_rows, obstacle, split_sessions
+from headrace.testing.transcripts.outputs import Output, rows_of
+from headrace.testing.transcripts.script import output_of
+from headrace.testing.transcripts.stage import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LATE = "late"
+HEADING = "the batch gives other rows (expected) than the stream (came)"
+
+
+class _FedBatch(BatchInputs):
+    """Sources as batches of all rows that a script has fed."""
+
+    feeds: Mapping[str, Feed] = {}
+
+    def _read(self, node: Source) -> DataFrame:
+        return self.feeds[node.name].batch(self.spark)
+
+
+def late_outputs(case: Case) -> tuple[str, ...]:
+    """The outputs that hold the late rows of the steps before those that the script looks at."""
+    looked_at = [ref for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
+    wanted = {step.name for ref in looked_at for step in case.graph.upstream(case.graph[ref.step])}
+    steps = [step for step in case.graph if step.name in wanted and LATE in step.outputs]
+    return tuple(str(Ref(step.name, LATE)) for step in steps)
+
+
+def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) -> list[str]:
+    """What the batch over all rows that the script fed gives differently, less those that were late."""
+    if case.ruled:  # a batch knows only the rules of its end
+        return []
+    graph, spark = case.graph, stage.session
+    inputs = _FedBatch(spark, graph.name)
+    inputs.feeds = stage.feeds
+    rows = {name.rpartition(".")[0]: stage.came(name) for name in late}
+    lowering = _without_late(Lowering(spark, graph, inputs), rows)
+    failures = []
+    for name in case.outputs:
+        ref = output_of(graph, name)
+        if ref is not None and not obstacle(graph, ref):
+            stream = final_rows(graph, ref, stage.came(name))
+            if split_sessions(graph, ref, stream):
+                continue
+            difference = compare(name, final_rows(graph, ref, _collected(lowering.frame(ref))), stream)
+            failures += [f"{HEADING}\n{difference}"] if difference else []
+    inputs.close()
+    return failures
+
+
+def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> list[str]:
+    """Run a whole pipeline over what its sources hold now, as a stream to its end and as a batch, and compare.
+
+    The sources must hold the same rows when they are read again, such as files or a seeded generator that ends, and
+    their rows must come in an order in which none is late. Nothing is written to the pipeline's sinks.
+
+    Returns:
+        The difference for each sink, as text; none if all are equal. Sinks whose results can't be compared (see
+        `headrace.testing.transcripts.final.obstacle`) are left out.
+
+    >>> from headrace import Pipeline, connect
+    >>> pipeline = Pipeline("sums")
+    >>> tx = pipeline.read("tx", connect.memory(rows=[{"card": "a", "amount": 1}] * 3), schema="card string, amount int")
+    >>> tx.key_by("card").aggregate("totals", total="sum(amount)").write("kept", connect.memory())
+    >>> stream_equals_batch(pipeline.check())
+    []
+    """
+    from headrace.runtime.run import start
+    from headrace.spark.jars import jars_for
+    from headrace.spark.session import open_session
+
+    session = spark or open_session(graph.name, jars=jars_for(graph.connectors))
+    shelves = {sink.name: Memory() for sink in graph.sinks}
+    nodes = {
+        node.name: replace(node, connector=shelves[node.name], mode=None) if isinstance(node, Sink) else node
+        for node in graph
+    }
+    collecting = Graph(graph.name, nodes, graph.places)
+    with tempfile.TemporaryDirectory(prefix="headrace-") as directory:
+        start(collecting, finish=True, checkpoint=directory).wait()
+    lowering = Lowering(session, graph, BatchInputs(session, graph.name))
+    failures = []
+    for sink in graph.sinks:
+        if not obstacle(graph, sink.input):
+            batch = lowering.frame(sink.input)
+            stream = session.createDataFrame(shelves[sink.name].contents(), shown(batch).schema)
+            difference = compare(
+                sink.name,
+                final_rows(graph, sink.input, _collected(batch)),
+                final_rows(graph, sink.input, _collected(stream)),
+            )
+            failures += [str(difference)] if difference else []
+    return failures
+
+
+def _without_late(lowering: Lowering, late: Mapping[str, Sequence[Output]]) -> Lowering:
+    """The lowering with each step that had late rows computed without them."""
+    graph, inputs = lowering.graph, lowering.inputs
+    raw: dict[str, DataFrame] = {}
+    for node in graph:
+        rows = late.get(node.name, ())
+        if isinstance(node, WindowAggregate | Distinct | Match | MatchRules | RowPattern) and rows:
+            known = Lowering(lowering.spark, graph, inputs, raw=raw)
+            frame = _less(known.frame(node.input), rows)
+            raw[node.name] = lower(
+                node, Lowering(lowering.spark, graph, inputs, raw=raw, frames={node.input: frame})
+            )
+    return Lowering(lowering.spark, graph, inputs, raw=raw)
+
+
+def _less(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
+    """The step's input without its late rows, each taken out as often as it was late."""
+    left = list(late)
+    gone: list[str] = []
+    counted = numbered(frame)
+    seen = collect(counted.drop(*hidden(frame)))
+    for row in rows_of(seen.schema, seen.rows):
+        number = row[NUMBER]
+        match = next((old for old in left if all(old[n] == v for n, v in row.items() if n != NUMBER)), None)
+        if match is not None:
+            left.remove(match)
+            gone.append(str(number))
+    return counted.where(f"{NUMBER} not in ({', '.join(gone)})" if gone else "true").drop(NUMBER)
+
+
+def _collected(frame: DataFrame) -> list[Output]:
+    found = collect(shown(frame))
+    return rows_of(found.schema, found.rows)

@@ -1,0 +1,99 @@
+"""The micro-batches that the lines of a script come to, for the kernel's in-process driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace.lowering.watermarks import END_OF_TIME_MS
+from headrace.plan.nodes import EventTime, Source
+from headrace.schemas.datatypes import Array, DataType, Map, Struct
+from headrace.testing.transcripts.case import Case
+from headrace.testing.transcripts.script import Advance, End, Line, Restart, Rows, Watermark, only, schema_of
+from headrace.testing.transcripts.values import micros_of_plain
+
+
+class Batches:
+    """The micro-batches that the lines of a script come to."""
+
+    def __init__(self, case: Case) -> None:
+        self.content: list[dict[str, Any]] = []
+        self._time: EventTime = only(case.graph, EventTime)
+        self._schema = schema_of(only(case.graph, Source))
+        self._fixed = bool(case.fed)
+        self._clock = 0
+        self._highest: int | None = None
+        self._count = 0
+        self._died = self._restarted = False
+
+    @classmethod
+    def of(cls, case: Case) -> Batches:
+        """Those of a whole script."""
+        batches = cls(case)
+        for index, line in enumerate(case.script):
+            batches._line(line, dying=case.killed_in(index))
+        return batches
+
+    def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
+        content = [self._row(row) for given in rows.values() for row in given]
+        self._add(content, dies=dying)
+        self._died = dying
+        times = [row["__ts"] for row in content if row["__ts"] is not None]
+        if times and not self._fixed:
+            self._highest = max([*times, self._highest or times[0]])
+            self._add([], self._highest - self._time.out_of_order)
+
+    def watermark(self, marks: Mapping[str, int]) -> None:
+        self._add([], next(iter(marks.values())))
+
+    def advance(self, microseconds: int) -> None:
+        self._clock += microseconds
+        self._add([])
+
+    def restart(self) -> None:
+        self._restarted, self._died = not self._died, False
+
+    def end(self) -> None:
+        self._add([], END_OF_TIME_MS * 1000)
+
+    def _line(self, line: Line, *, dying: bool) -> None:
+        match line:
+            case Rows(_, rows):
+                self.rows(rows, dying=dying)
+            case Watermark(_, marks):
+                self.watermark(marks)
+            case Advance(_, length):
+                self.advance(length)
+            case Restart():
+                self.restart()
+            case End():
+                self.end()
+
+    def _add(
+        self, rows: Sequence[Mapping[str, Any]], watermark: int | None = None, *, dies: bool = False
+    ) -> None:
+        batch: dict[str, Any] = {"rows": rows, "clock": self._clock}
+        if watermark is not None and watermark >= 1000:  # whole milliseconds; 0 is none yet
+            batch["watermark"] = watermark // 1000 * 1000
+        deaths = {"dies": dies, "restart": self._restarted}
+        self.content.append(batch | {death: True for death, holds in deaths.items() if holds})
+        self._restarted = False
+
+    def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        place = {"source": "", "partition": "0", "offset": self._count}
+        self._count += 1
+        values = {field.name: _inner(row.get(field.name), field.type) for field in self._schema.fields}
+        return {**values, "__ts": values[self._time.column], "__position": place}
+
+
+def _inner(value: Any, kind: DataType) -> Any:
+    """A JSON value with its times as Spark keeps them: microseconds."""
+    if value is None:
+        return None
+    if isinstance(kind, Array):
+        return [_inner(item, kind.element) for item in value]
+    if isinstance(kind, Map):
+        return {key: _inner(item, kind.value) for key, item in value.items()}
+    if isinstance(kind, Struct):
+        return {field.name: _inner(value.get(field.name), field.type) for field in kind.fields}
+    return micros_of_plain(value) if str(kind) in ("timestamp", "timestamp_ntz") else value

@@ -1,0 +1,200 @@
+"""Transcripts: test cases written as YAML, read and checked against their pipeline before anything runs.
+
+A file holds one case or several, separated by `---`. Every fault has its file, line and column.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ruamel.yaml.nodes import MappingNode, Node
+
+from headrace import yaml
+from headrace.plan.graph import Graph
+from headrace.streams.pipeline import Pipeline, collecting
+from headrace.testing.transcripts import script
+from headrace.testing.transcripts.script import Expect, Line, Restart, Rows, Rules, Watermark
+from headrace.yaml import yamltext
+from headrace.yaml.faults import Faults, fault
+from headrace.yaml.reading import fields, only, text, word
+from headrace.yaml.tree import Fields, Scalar, Value, tree_of
+
+KEYS = ("name", "pipeline", "script", "through", "description")
+Through = Literal["any", "spark", "kernel"]
+_HINT = "a case has `name`, `pipeline` and `script`"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test: a checked plan and the script it is run by. `read_case` and `read_file` make it.
+
+    >>> [case, *_] = read_file("tests/transcripts/windows/sessions.yaml")
+    >>> [type(line).__name__ for line in case.script[:3]]
+    ['Rows', 'Expect', 'Restart']
+
+    Attributes:
+        name: What reports call it.
+        where: `file:line:column` of the case.
+        graph: The plan; its sources are fed by the script.
+        script: The lines, in order.
+        through: `spark` to run as Spark queries even where a quicker way would do; `kernel` (not in a file) to run without
+            a query even where the script kills the run, which then shows what the kernel's state is worth, not Spark's part.
+    """
+
+    name: str
+    where: str
+    graph: Graph
+    script: tuple[Line, ...]
+    through: Through = "any"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The outputs that some `expect` names, in the order they are first named."""
+        lines = [line for line in self.script if isinstance(line, Expect)]
+        return tuple(dict.fromkeys(name for line in lines for name in line.outputs))
+
+    @property
+    def fed(self) -> frozenset[str]:
+        """The sources whose watermark only the script moves."""
+        return frozenset(name for line in self.script if isinstance(line, Watermark) for name in line.marks)
+
+    @property
+    def ruled(self) -> frozenset[str]:
+        """The steps whose rules come from the script."""
+        return frozenset(name for line in self.script if isinstance(line, Rules) for name in line.tables)
+
+    def killed_in(self, index: int) -> bool:
+        """Whether the run is to die in the epoch of the line at `index`."""
+        after = self.script[index + 1] if index + 1 < len(self.script) else None
+        return (
+            isinstance(self.script[index], Rows)
+            and isinstance(after, Restart)
+            and after.moment == "before_commit"
+        )
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A case that can't be read, and why: it counts as failed, and the others still run."""
+
+    name: str
+    where: str
+    error: Exception
+
+
+def read_file(path: str | Path) -> list[Case | Unread]:
+    """The cases of a file. One that is wrong is among them as what is wrong with it, so that the others can run.
+
+    Raises:
+        DocumentError: the file can't be read, or isn't YAML.
+
+    >>> read_file("tests/transcripts/windows/sessions.yaml")[0].outputs
+    ('out',)
+    """
+    file = str(path)
+    try:
+        content = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fault(file, f"the file can't be read: {error}")
+    return read_text(content, file=file)
+
+
+def read_text(content: str, *, file: str = "<text>") -> list[Case | Unread]:
+    """The cases of a text; a fault in one leaves the others readable."""
+    nodes = yamltext.nodes_of(content, file=file)
+    if not nodes:
+        fault(f"{file}:1:1", "there is no case in it", _HINT)
+    return [_attempt(node, file) for node in nodes]
+
+
+def read_case(given: str | Mapping[str, Any]) -> Case:
+    """One case from YAML text or a mapping.
+
+    Raises:
+        DocumentError: it is wrong; every fault is listed.
+
+    >>> case = read_case('''
+    ... name: amounts add up
+    ... pipeline:
+    ...   sources: {tx: {memory: {}, schema: "card string, amount int"}}
+    ...   steps: {totals: {from: tx, key_by: card, aggregate: {total: sum(amount)}}}
+    ... script:
+    ...   - rows: {tx: [{card: a, amount: 1}]}
+    ...   - expect: {totals: [{card: a, total: 1}]}
+    ... ''')
+    >>> case.name, case.outputs
+    ('amounts add up', ('totals',))
+    """
+    if not isinstance(given, str):
+        return _case(tree_of(given, file="<case>"), given.get("pipeline"), "<case>")
+    [case, *more] = read_text(given)
+    if more:
+        fault("<text>", f"expected one case, got {len(more) + 1}", "use run_files for a file of cases")
+    if isinstance(case, Unread):
+        raise case.error
+    return case
+
+
+def _attempt(node: Node, file: str) -> Case | Unread:
+    faults = Faults()
+    tree = yamltext.tree(node, file=file, environment=os.environ, faults=faults)
+    try:
+        faults.raise_any()
+        return _case(tree, _child(node, "pipeline"), file)
+    except Exception as error:  # whatever a pipeline in Python raises is that case's failure
+        return Unread(_name(tree), tree.where, error)
+
+
+def _case(tree: Value, pipeline: Any, file: str) -> Case:
+    case = fields(tree, wanted="a case", hint=_HINT)
+    faults = Faults()
+    only(case, KEYS, "a case", faults)
+    for key in ("name", "pipeline", "script"):
+        if key not in case:
+            faults.add(case.where, f"`{key}` of the case is missing", _HINT)
+    faults.raise_any()
+    name = text(case["name"], wanted="a name")
+    graph = _pipeline(case["pipeline"], pipeline, file, name).check()
+    lines = script.read(case["script"], graph)
+    through = word(case["through"], ("any", "spark")) if "through" in case else "any"
+    return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
+
+
+def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
+    if isinstance(value, Fields):
+        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "case"
+        return yaml.from_mapping(node, file=file, name=slug if slug[0].isalpha() else f"case-{slug}")
+    path = Path(file).parent / text(value, wanted="a pipeline or the path of one")
+    if path.suffix == ".py":
+        return _from_python(path, value)
+    if not path.exists():
+        fault(
+            value.where, f"there is no pipeline at {path}", "the path is taken from where the case's file is"
+        )
+    return yaml.load(path)
+
+
+def _from_python(path: Path, value: Value) -> Pipeline:
+    import runpy
+
+    with collecting() as found:
+        runpy.run_path(str(path), run_name="__main__")
+    if len(found) != 1:
+        fault(value.where, f"expected one pipeline in {path}, found {len(found)}")
+    return found[0]
+
+
+def _child(node: Node, key: str) -> Any:
+    if not isinstance(node, MappingNode):
+        return None
+    return next((item for name, item in node.value if name.value == key), None)
+
+
+def _name(tree: Value) -> str:
+    name = tree.get("name") if isinstance(tree, Fields) else None
+    return name.text if isinstance(name, Scalar) and name.text else tree.where

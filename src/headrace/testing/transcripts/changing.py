@@ -1,0 +1,34 @@
+"""Tables of rules that a script changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from headrace.plan.nodes import MatchRules
+from headrace.rules.tables import Content, FileTable
+from headrace.yaml.rules import rules_of_tree
+from headrace.yaml.tree import Fields, Value, plain
+
+
+class ScriptedTable:
+    """The rules of a step: at first those of its file, if there is one, and none otherwise; then what the script says."""
+
+    def __init__(self, node: MatchRules) -> None:
+        self.name = f"the rules of `{node.name}`"
+        there = isinstance(node.table, str) and Path(node.table).exists()
+        self._file = FileTable(str(node.table)) if there else None
+        self._content: Value = Fields(self.name)
+
+    def change(self, content: Value) -> None:
+        """Let the table hold these rules."""
+        self._file, self._content = None, content
+
+    def look(self) -> Content:
+        if self._file is not None:
+            return self._file.look()
+        content = self._content
+        return Content(json.dumps(plain(content)), lambda: rules_of_tree(content))
+
+    def close(self) -> None:
+        """Nothing is held open."""

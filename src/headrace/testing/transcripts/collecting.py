@@ -1,0 +1,67 @@
+"""The sink that stands in for every sink of a case: it keeps rows for `expect` to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.connectors.base import Run, Staged, WriteMode
+from headrace.runtime.virtual_time import Collected, collect
+from headrace.testing.transcripts.outputs import Output, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Collector:
+    """The rows of one output, as a sink would hold them: each epoch once, over all restarts."""
+
+    def __init__(self, mode: WriteMode | None) -> None:
+        self.whole = mode == "complete"
+        self.history: list[Output] = []
+        """All rows that ever came."""
+        self._rows: list[Output] = []
+        self._epochs: dict[str, int] = {}
+
+    def take(self) -> list[Output]:
+        """What has come since the last time."""
+        rows, self._rows = self._rows, []
+        return rows
+
+    def last(self, lineage: str) -> int:
+        return self._epochs.get(lineage, -1)
+
+    def add(self, lineage: str, epoch: int, rows: list[Output]) -> None:
+        if epoch > self.last(lineage):
+            self._epochs[lineage] = epoch
+            self.history = rows if self.whole else [*self.history, *rows]
+            self._rows = rows if self.whole else [*self._rows, *rows]
+
+
+class _Rows:
+    def __init__(self, collected: Collected) -> None:
+        self.content = rows_of(collected.schema, collected.rows)
+
+    @property
+    def rows(self) -> int:
+        return len(self.content)
+
+
+class CollectingWriter:
+    """The writer that stands in for every sink."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._lineage = ""
+
+    def open(self, run: Run) -> int:
+        self._lineage = run.lineage
+        return self._collector.last(run.lineage)
+
+    def stage(self, epoch: int, frame: DataFrame) -> Staged:
+        return _Rows(collect(frame))
+
+    def commit(self, epoch: int, staged: Staged) -> None:
+        assert isinstance(staged, _Rows)
+        self._collector.add(self._lineage, epoch, staged.content)
+
+    def close(self) -> None: ...

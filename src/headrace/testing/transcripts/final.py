@@ -1,0 +1,139 @@
+"""Final results: what is left of an output once everything that was replaced, retracted or swallowed is gone.
+
+A stream may say a thing several times, getting better each time; a batch says it once. These are comparable:
+the last pane of each key and window, the last row of each key of a running aggregate, and all rows of outputs whose
+rows are never replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+from headrace.plan.facts import change_of
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import Aggregate, ClockTime, Ref, Sql, WindowAggregate
+from headrace.testing.transcripts.outputs import Output, show
+from headrace.triggers import AfterCount, AfterWatermark, EachOf, Emission, Repeatedly, Trigger
+from headrace.windows import Session, Trailing
+
+PANE = "pane"
+_EACH = Repeatedly(AfterCount(1))
+
+
+def obstacle(graph: Graph, ref: Ref) -> str:
+    """Why an output of a stream can't be compared with the batch's; empty if it can."""
+    node = graph[ref.step]
+    before = graph.upstream(node)
+    windows = [step for step in before if isinstance(step, WindowAggregate)]
+    reasons = {
+        f"`{ref.output}` is about the stream, not its result": ref.output
+        in ("late", "rejects", "timeouts", "faults"),
+        "time by the clock differs from run to run": any(isinstance(step, ClockTime) for step in before),
+        "discarding panes are parts of a result": any(step.emission.mode == "discarding" for step in windows),
+        "the trigger may lose rows": any(step.emission.allow_loss for step in windows),
+        "keys are forgotten": any(step.emission.ttl is not None for step in windows),
+        "the trigger need not show the last rows of a window": not all(
+            shows_all(step.emission) for step in windows
+        ),
+        "the keys of a SQL query with groups are not known": any(
+            isinstance(step, Sql) and step.groups for step in before
+        ),
+        "rows that are replaced later have gone through another step": change_of(graph, ref) != "none"
+        and not isinstance(node, Aggregate | WindowAggregate),
+        "a trailing window with lateness repeats rows": isinstance(node, WindowAggregate)
+        and isinstance(node.window, Trailing)
+        and not node.emission.fires_once,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def shows_all(emission: Emission) -> bool:
+    """Whether each row that a window takes is in one of its panes in the end, whatever the number of rows.
+
+    >>> from headrace.triggers import after_count, emission, repeatedly
+    >>> shows_all(emission(early=after_count(10))), shows_all(emission(trigger=repeatedly(after_count(10))))
+    (True, False)
+    """
+    trigger = emission.trigger
+    if isinstance(trigger, EachOf):
+        *before, last = trigger.triggers
+        return last == _EACH and all(part == AfterCount(1) or _ends(part) for part in before)
+    return trigger == _EACH or (_ends(trigger) and (emission.lateness == 0 or not emission.may_lose))
+
+
+def _ends(trigger: Trigger) -> bool:
+    return isinstance(trigger, AfterWatermark)
+
+
+def final_rows(graph: Graph, ref: Ref, rows: Iterable[Output]) -> list[Output]:
+    """The rows of an output, in the order they came, without those that later ones have replaced."""
+    node = graph[ref.step]
+    if isinstance(node, Aggregate):
+        return list({_identity(row, _names(node.keys)): row for row in rows}.values())
+    if isinstance(node, WindowAggregate):
+        kept = list(rows) if node.emission.fires_once else _last_panes(node, rows)
+        return [{name: value for name, value in row.items() if name != PANE} for row in kept]
+    return list(rows)
+
+
+def _last_panes(node: WindowAggregate, rows: Iterable[Output]) -> list[Output]:
+    keys = _names(node.keys)
+    swallows = _holds if isinstance(node.window, Session) else _never
+    last: dict[str, Output] = {}
+    for row in rows:
+        key = _identity(row, keys)
+        gone = [
+            name
+            for name, old in last.items()
+            if _identity(old, keys) == key and swallows(old["window"], row["window"])
+        ]
+        own = f"{key}\0{_place(row['window'])}"
+        for name in [*gone, own]:
+            last.pop(name, None)
+        if not row[PANE]["retraction"]:
+            last[own] = row
+    return list(last.values())
+
+
+def _place(window: Any) -> str:
+    """What a window is known by: its bounds, or its number where the bounds grow with its rows."""
+    return show(window.get("number") if "number" in window else window)
+
+
+def split_sessions(graph: Graph, ref: Ref, final: Iterable[Output]) -> bool:
+    """Whether final results hold two sessions of a key that overlap.
+
+    The first was over when a row came whose own session still had time: not late, yet too late to join it. A batch joins them.
+    """
+    node = graph[ref.step]
+    if not isinstance(node, WindowAggregate) or not isinstance(node.window, Session):
+        return False
+    keys = _names(node.keys)
+    pairs = combinations(final, 2)
+    return any(
+        _identity(one, keys) == _identity(other, keys) and _overlap(one["window"], other["window"])
+        for one, other in pairs
+    )
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    return bool(one["start"] < other["end"] and other["start"] < one["end"])
+
+
+def _holds(old: Any, new: Any) -> bool:
+    """Whether a session took in another: a merged one holds all that it was made of."""
+    return bool(new["start"] <= old["start"] and old["end"] <= new["end"])
+
+
+def _never(old: Any, new: Any) -> bool:
+    return False
+
+
+def _names(named: tuple[tuple[str, Any], ...]) -> tuple[str, ...]:
+    return tuple(name for name, _ in named)
+
+
+def _identity(row: Output, names: tuple[str, ...]) -> str:
+    return "\0".join(f"{type(row[name]).__name__} {show(row[name])}" for name in names)

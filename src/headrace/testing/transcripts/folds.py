@@ -1,0 +1,37 @@
+"""Aggregates in Python in the in-process driver: folded in this process, where nothing has to be sent anywhere."""
+
+from __future__ import annotations
+
+from headrace.lowering.python_aggregates import called, folded
+from headrace.plan.facts import plain_column
+from headrace.plan.nodes import PythonFold, WindowAggregate
+from headrace.schemas.fields import Schema
+from headrace.testing.transcripts.outputs import Output
+
+PLAIN = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "double", "string"})
+"""Types whose values are the same in a script, in Python and in a result; others go through Spark and Arrow."""
+
+
+def folds_here(node: WindowAggregate, schema: Schema) -> bool:
+    """Whether all aggregates in Python of a step, if any, can be folded without Spark."""
+    return all(_plain(item, schema) for _, item in node.aggregates if isinstance(item, PythonFold))
+
+
+def with_results(node: WindowAggregate, row: Output) -> Output:
+    """A pane with the lists of arguments turned into results."""
+    results = {
+        name: folded(
+            called(node.name, name, item.aggregate),
+            item.aggregate,
+            (tuple(arguments.values()) for arguments in row[name]),
+        )
+        for name, item in node.aggregates
+        if isinstance(item, PythonFold)
+    }
+    return {**row, **results}
+
+
+def _plain(item: PythonFold, schema: Schema) -> bool:
+    columns = [plain_column(argument) for argument in item.aggregate.of]
+    known = [str(schema[name].type) for name in columns if name is not None and name in schema]
+    return len(known) == len(columns) and {*known, item.aggregate.returns} <= PLAIN

@@ -1,0 +1,260 @@
+"""Runs cases: each line of a script done to the pipeline on stage, each `expect` compared, every failure told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import DocumentError, HeadraceError
+from headrace.lowering.decode import as_source_error
+from headrace.lowering.python_aggregates import as_aggregate_error
+from headrace.spark.session import open_session
+from headrace.testing.transcripts.batch import batch_failures, late_outputs
+from headrace.testing.transcripts.case import Case, Unread, read_case, read_file
+from headrace.testing.transcripts.compare import compare
+from headrace.testing.transcripts.driver import DriverStage, drivable
+from headrace.testing.transcripts.script import Advance, End, Expect, Line, Restart, Rows, Rules, Watermark
+from headrace.testing.transcripts.stage import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SIDE_BY_SIDE = 4
+"""How many cases run at once: most of a small micro-batch is waiting."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case. `failure` is empty where it passed; else it says where and why not.
+
+    >>> Outcome("sums", "sums.yaml:1:1").passed, Outcome("sums", "sums.yaml:1:1", "no row came").passed
+    (True, False)
+    """
+
+    name: str
+    where: str
+    failure: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return not self.failure
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcomes of a run, in the order of the files. A run without cases has not passed.
+
+    >>> Report((Outcome("sums", "sums.yaml:1:1"),)).passed, Report(()).passed
+    (True, False)
+    """
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there were cases and all of them passed."""
+        return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
+
+    @property
+    def failures(self) -> tuple[Outcome, ...]:
+        return tuple(outcome for outcome in self.outcomes if not outcome.passed)
+
+
+def run_case(
+    given: str | Mapping[str, Any] | Case, *, batch: bool = False, spark: SparkSession | None = None
+) -> Outcome:
+    """Run one case, given as YAML text, as a mapping or as read before.
+
+    Args:
+        given: the case.
+        batch: also run it as a Spark batch, and compare the final results.
+        spark: a session that Headrace opened; one is opened if None.
+
+    Raises:
+        DocumentError: the case is wrong; every fault is listed.
+
+    >>> outcome = run_case('''
+    ... name: amounts add up
+    ... pipeline:
+    ...   sources: {tx: {memory: {}, schema: "card string, amount int"}}
+    ...   steps: {totals: {from: tx, key_by: card, aggregate: {total: sum(amount)}}}
+    ... script:
+    ...   - rows: {tx: [{card: a, amount: 1}, {card: a, amount: 2}]}
+    ...   - expect: {totals: [{card: a, total: 3}]}
+    ... ''')
+    >>> outcome.passed
+    True
+    """
+    case = given if isinstance(given, Case) else read_case(given)
+    return _run(case, spark or test_session(), batch)
+
+
+def run_cases(
+    cases: Sequence[Case | Unread],
+    *,
+    batch: bool = False,
+    spark: SparkSession | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
+) -> list[Outcome]:
+    """Run cases side by side in one session; the outcomes are in the order of the cases.
+
+    >>> from headrace.testing import read_file
+    >>> cases = read_file("tests/transcripts/beam/trigger_transcripts.yaml")
+    >>> [outcome.passed for outcome in run_cases(cases[:2])]
+    [True, True]
+    """
+    if not any(isinstance(case, Case) for case in cases):
+        return [_unread(case) for case in cases if isinstance(case, Unread)]
+    session = spark or test_session()
+    with ThreadPoolExecutor(side_by_side, thread_name_prefix="case") as pool:
+        return list(pool.map(lambda case: _outcome(case, session, batch), cases))
+
+
+def run_files(
+    paths: Iterable[str | Path],
+    *,
+    only: str = "",
+    batch: bool = False,
+    spark: SparkSession | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
+) -> Report:
+    """Run the cases of files, and of all YAML files below directories.
+
+    Args:
+        paths: files and directories.
+        only: run only cases whose name contains this text.
+        batch: also run each case as a Spark batch, and compare the final results.
+        spark: a session that Headrace opened; one is opened if None.
+        side_by_side: how many cases run at once.
+
+    >>> run_files(["tests/transcripts/beam"], only="fixed default").passed
+    True
+    """
+    cases = [case for path in files_of(paths) for case in _read(path) if only in case.name]
+    return Report(tuple(run_cases(cases, batch=batch, spark=spark, side_by_side=side_by_side)))
+
+
+def files_of(paths: Iterable[str | Path]) -> list[Path]:
+    """The files that paths name: themselves, or the YAML files below a directory, in order."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted([*path.rglob("*.yaml"), *path.rglob("*.yml")]) if path.is_dir() else [path]
+        found += inside
+    return found
+
+
+def stage_of(case: Case, spark: SparkSession, *, also: tuple[str, ...] = ()) -> Stage | DriverStage:
+    """The stage for a case: the in-process driver where that shows all of it, else Spark."""
+    return DriverStage(spark, case) if drivable(case) else Stage(spark, case, also=also)
+
+
+def perform(line: Line, stage: Stage | DriverStage, *, dying: bool) -> None:
+    """Do a line of a script to the pipeline; `expect` does nothing to it."""
+    match line:
+        case Rows():
+            stage.rows(line.rows, dying=dying)
+        case Rules():
+            assert isinstance(stage, Stage)  # the in-process driver takes no such case
+            stage.rules(line.tables)
+        case Watermark():
+            stage.watermark(line.marks)
+        case Advance():
+            stage.advance(line.length)
+        case Restart():
+            stage.restart()
+        case End():
+            stage.end()
+        case Expect():
+            pass
+
+
+def test_session() -> SparkSession:
+    """The session that tests share: the one that runs already, or a new one."""
+    return open_session("headrace-test")
+
+
+test_session.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
+
+
+def _read(path: Path) -> list[Case | Unread]:
+    try:
+        return read_file(path)
+    except DocumentError as error:
+        return [Unread(path.name, str(path), error)]
+
+
+def _outcome(case: Case | Unread, spark: SparkSession, batch: bool) -> Outcome:
+    return _run(case, spark, batch) if isinstance(case, Case) else _unread(case)
+
+
+def _unread(case: Unread) -> Outcome:
+    return Outcome(case.name, case.where, _told(case.error))
+
+
+def _run(case: Case, spark: SparkSession, batch: bool) -> Outcome:
+    started = time.monotonic()
+    failure = _failure(case, spark, batch)
+    return Outcome(case.name, case.where, failure, time.monotonic() - started)
+
+
+def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
+    where = case.where
+    stage = None
+    try:
+        stage = stage_of(case, spark, also=late_outputs(case) if batch else ())
+        for index, line in enumerate(case.script):
+            where = line.where
+            perform(line, stage, dying=case.killed_in(index))
+            if isinstance(line, Expect) and (failure := _look(line, stage)):
+                return failure
+        return _left_over(case, stage) or (_batch(case, stage) if batch else "")
+    except Exception as error:  # whatever ends a run is the failure of this case, not of the others
+        return f"{where}: the run failed\n{_told(error)}"
+    finally:
+        if stage is not None:
+            stage.close()
+
+
+def _look(line: Expect, stage: Stage | DriverStage) -> str:
+    found = {name: compare(name, expected, stage.take(name)) for name, expected in line.outputs.items()}
+    told = [f"{line.places[name]}: {difference}" for name, difference in found.items() if difference]
+    return "\n".join(told)
+
+
+def _left_over(case: Case, stage: Stage | DriverStage) -> str:
+    """Rows that no `expect` has looked at; a sink of mode complete repeats itself, so it leaves none."""
+    told = []
+    for name in case.outputs:
+        left = compare(name, (), [] if stage.holds_whole(name) else stage.take(name))
+        if left:
+            told.append(f"{case.where}: at the end of the script\n{left}")
+    return "\n".join(told)
+
+
+def _batch(case: Case, stage: Stage | DriverStage) -> str:
+    """The difference to the same case as a batch.
+
+    Where Spark's operators dropped rows, it isn't known which; and of a row that was too late for some of its sliding windows,
+    which is not late, the batch would know nothing.
+    """
+    if not any(isinstance(line, End) for line in case.script):
+        stage.end()
+    if stage.dropped or stage.missed:
+        return ""
+    failures = batch_failures(stage, case, late_outputs(case))
+    return "\n".join(f"{case.where}: {failure}" for failure in failures)
+
+
+def _told(error: Exception) -> str:
+    """What ended a run, in the words of Headrace or in one line of Spark's."""
+    known = error if isinstance(error, HeadraceError) else as_source_error(error) or as_aggregate_error(error)
+    if known is not None:
+        return str(known)
+    lines = [line.strip(": ") for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__

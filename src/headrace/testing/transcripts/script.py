@@ -1,0 +1,271 @@
+"""The lines of a script: what happens to a pipeline in virtual time, and what is expected of it.
+
+rows       one micro-batch for each query that reads the source, then at most one without data
+watermark  the watermark of a source is now exactly this; where a script says so for a source, only it moves it
+expect     what came out since it was last looked at, in any order
+rules      the table of a step's rules is now this; in force from the next micro-batch on
+advance    the clock jumps; then one batch and at most one without data
+restart    the run dies and starts again from its checkpoint
+end        the input ends for good, as with --finish
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from headrace.durations import microseconds
+from headrace.errors import did_you_mean
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import ClockTime, EventTime, MatchRules, Ref, Sink, Source
+from headrace.schemas.fields import Schema
+from headrace.testing.transcripts.values import micros_of, record_of, row_of
+from headrace.yaml.faults import Faults, at, fault
+from headrace.yaml.reading import fields, flag, one_entry, word
+from headrace.yaml.tree import Fields, Items, Scalar, Value, plain
+
+Moment = Literal["between_epochs", "before_commit"]
+_LINE_HINT = "such as `- rows: {tx: [{k: a, v: 1}]}`"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows for sources: JSON objects that fit the schema, or the bytes of records that are to be decoded."""
+
+    where: str
+    rows: Mapping[str, tuple[Mapping[str, Any] | bytes, ...]]
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """Watermarks of sources, in microseconds since 1970."""
+
+    where: str
+    marks: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Expect:
+    """Rows that outputs must have given, and where each output's list stands."""
+
+    where: str
+    outputs: Mapping[str, tuple[Mapping[str, Any], ...]]
+    places: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Advance:
+    """A jump of the clock, in microseconds."""
+
+    where: str
+    length: int
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A death and a new start: between two epochs, or in the last one before its commit."""
+
+    where: str
+    moment: Moment
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of the input."""
+
+    where: str
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Tables of rules, by the step that reads each."""
+
+    where: str
+    tables: Mapping[str, Value]
+
+
+Line = Rows | Rules | Watermark | Expect | Advance | Restart | End
+
+
+def read(value: Value, graph: Graph) -> tuple[Line, ...]:
+    """The lines of a script, checked against the plan.
+
+    Raises:
+        DocumentError: some are wrong; all faults are listed.
+    """
+    if not isinstance(value, Items):
+        fault(value.where, f"expected a list of lines, got {value}", _LINE_HINT)
+    faults = Faults()
+    lines = [faults.attempt(_line, item, graph, faults) for item in value.items]
+    if not faults.problems and not any(isinstance(line, Expect) for line in lines):
+        faults.add(value.where, "the script expects nothing", "add `- expect: {output: [...]}`")
+    _check_order([line for line in lines if line is not None], faults)
+    faults.raise_any()
+    return tuple(line for line in lines if line is not None)
+
+
+def output_of(graph: Graph, name: str) -> Ref | None:
+    """The output that a script calls by the name of a step, `step.output`, or a sink; None if there is none."""
+    node = graph.nodes.get(name)
+    if isinstance(node, Sink):
+        return node.input
+    step, _, output = name.partition(".")
+    node = graph.nodes.get(step)
+    return Ref(step, output) if node is not None and output in node.outputs else None
+
+
+def outputs_of(graph: Graph) -> list[str]:
+    """All names that `output_of` knows."""
+    named = [node for node in graph if not node.anonymous]
+    return [str(Ref(node.name, output)) for node in named for output in node.outputs] + [
+        sink.name for sink in graph.sinks if not sink.anonymous
+    ]
+
+
+def times_of(graph: Graph, source: str) -> list[EventTime | ClockTime]:
+    """The steps that give the rows of a source their time."""
+    timed: list[EventTime | ClockTime] = [*graph.of(EventTime), *graph.of(ClockTime)]
+    return [node for node in timed if any(before.name == source for before in graph.upstream(node))]
+
+
+def schema_of(source: Source) -> Schema:
+    """The columns of a source's rows; a checked plan has them."""
+    own = source.format.default_schema if source.format is not None else None
+    return source.schema or own or Schema(())
+
+
+def only(graph: Graph, kind: type[Any]) -> Any:
+    """The one node of its kind."""
+    [node] = graph.of(kind)
+    return node
+
+
+def _line(value: Value, graph: Graph, faults: Faults) -> Line:
+    kind, content = one_entry(value, wanted="one line of a script", hint=_LINE_HINT)
+    if kind not in LINES:
+        where = value.key_at(kind) if isinstance(value, Fields) else value.where
+        fault(where, f"`{kind}` is no line of a script", did_you_mean(kind, LINES))
+    return LINES[kind](value.where, content, graph, faults)
+
+
+def _rows(where: str, value: Value, graph: Graph, faults: Faults) -> Rows:
+    given = fields(value, wanted="sources and their rows", hint=_LINE_HINT)
+    return Rows(where, {name: _source_rows(given, name, graph, faults) for name in given})
+
+
+def _source_rows(
+    given: Fields, name: str, graph: Graph, faults: Faults
+) -> tuple[Mapping[str, Any] | bytes, ...]:
+    source = _source(given, name, graph)
+    value, schema = given[name], schema_of(source)
+    if not isinstance(value, Items):
+        fault(value.where, f"expected a list of rows, got {value}", "such as [{k: a, v: 1}]")
+    if decodes(source) and source.format is not None:
+        records = [faults.attempt(record_of, item, source.format, schema, faults) for item in value.items]
+        return tuple(record for record in records if record is not None)
+    rows = [faults.attempt(row_of, item, schema, faults) for item in value.items]
+    return tuple(row for row in rows if row is not None)
+
+
+def decodes(source: Source) -> bool:
+    """Whether what the source reads goes through a format."""
+    return source.connector.carries == "bytes" and source.format is not None
+
+
+def _watermark(where: str, value: Value, graph: Graph, faults: Faults) -> Watermark:
+    given = fields(value, wanted="sources and their watermarks", hint="such as {tx: 25}")
+    for name in given:
+        _source(given, name, graph)
+        if not any(isinstance(node, EventTime) for node in times_of(graph, name)):
+            fault(
+                given.key_at(name),
+                f"`{name}` has no event time, so it has no watermark",
+                "give the source event_time, or move the clock with `advance`",
+            )
+    return Watermark(where, {name: micros_of(given[name]) for name in given})
+
+
+def _source(given: Fields, name: str, graph: Graph) -> Source:
+    node = graph.nodes.get(name)
+    if not isinstance(node, Source):
+        known = [source.name for source in graph.of(Source)]
+        fault(given.key_at(name), f"there is no source `{name}`", did_you_mean(name, known))
+    return node
+
+
+def _expect(where: str, value: Value, graph: Graph, faults: Faults) -> Expect:
+    given = fields(value, wanted="outputs and their rows", hint="such as {totals: [{n: 1}]}")
+    outputs = {name: faults.attempt(_expected, given, name, graph) or () for name in given}
+    return Expect(where, outputs, {name: given.key_at(name) for name in given})
+
+
+def _expected(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
+    if output_of(graph, name) is None:
+        fault(given.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph)))
+    value = given[name]
+    if not isinstance(value, Items):
+        fault(value.where, f"expected a list of rows, got {value}", "write [] if nothing may come")
+    for item in value.items:
+        if not isinstance(item, Fields):
+            fault(item.where, f"expected a row of columns, got {item}", "such as {k: a, n: 1}")
+    return tuple(plain(item) for item in value.items)
+
+
+def _rules(where: str, value: Value, graph: Graph, faults: Faults) -> Rules:
+    given = fields(value, wanted="steps and their rules", hint="such as {alerts: {small: {steps: [...]}}}")
+    known = [node.name for node in graph.of(MatchRules)]
+    for name in given:
+        if name not in known:
+            fault(given.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known))
+        fields(given[name], wanted="rules by their ids", empty=True)
+    return Rules(where, {name: given[name] for name in given})
+
+
+def _advance(where: str, value: Value, graph: Graph, faults: Faults) -> Advance:
+    with at(value):
+        length = microseconds(value.text if isinstance(value, Scalar) else str(value))
+    if length % 1000 or not length:
+        fault(value.where, f"expected at least a millisecond, and whole ones, got {value}")
+    return Advance(where, length)
+
+
+def _restart(where: str, value: Value, graph: Graph, faults: Faults) -> Restart:
+    kind, moment = one_entry(value, wanted="kill", hint="write `kill` or {kill: before_commit}")
+    if kind != "kill":
+        fault(value.where, f"expected kill, got `{kind}`", "write `kill` or {kill: before_commit}")
+    if isinstance(moment, Scalar) and moment.value is None:
+        return Restart(where, "between_epochs")
+    word(moment, ("before_commit",))
+    return Restart(where, "before_commit")
+
+
+def _end(where: str, value: Value, graph: Graph, faults: Faults) -> End:
+    if not flag(value):
+        fault(value.where, "expected `end: true`", "leave the line out if the input doesn't end")
+    return End(where)
+
+
+def _check_order(lines: list[Line], faults: Faults) -> None:
+    ended = False
+    for before, line in zip([None, *lines], lines, strict=False):
+        if isinstance(line, Restart) and line.moment == "before_commit" and not isinstance(before, Rows):
+            faults.add(
+                line.where,
+                "`kill: before_commit` kills the epoch of a `rows` line, and none stands just before it",
+                "put it after `rows`, or write `restart: kill`",
+            )
+        if ended and not isinstance(line, Expect):
+            faults.add(line.where, "the input has ended: after `end` only `expect` makes sense")
+        ended = ended or isinstance(line, End)
+
+
+LINES: dict[str, Callable[[str, Value, Graph, Faults], Line]] = {
+    "rows": _rows,
+    "rules": _rules,
+    "watermark": _watermark,
+    "expect": _expect,
+    "advance": _advance,
+    "restart": _restart,
+    "end": _end,
+}

@@ -1,0 +1,212 @@
+"""The values a script writes, as the types of a schema: times in seconds or ISO text, records as rows or as text.
+
+What doesn't fit its column is a fault of the document, at its line and column, before anything runs.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal as Number
+from decimal import InvalidOperation
+from typing import Any
+
+from headrace.errors import did_you_mean
+from headrace.formats import Format
+from headrace.formats.csv import Csv
+from headrace.schemas.datatypes import Array, DataType, Decimal, Map, Struct
+from headrace.schemas.fields import Schema
+from headrace.yaml.faults import Faults, fault
+from headrace.yaml.tree import Fields, Items, Scalar, Value
+
+Json = Any
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RANGES = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+_TIME_HINT = "write seconds since 1970, such as 12.5, or ISO text, such as 2026-11-15T10:00:00Z"
+
+
+def row_of(value: Value, schema: Schema, faults: Faults) -> dict[str, Json]:
+    """A row of a script as a JSON object that the schema fits; columns that it leaves out are null."""
+    if not isinstance(value, Fields):
+        fault(value.where, f"expected a row of columns, got {value}", "such as {k: a, v: 1}")
+    row = {}
+    for name in value:
+        if name not in schema.names:
+            hint = did_you_mean(name, schema.names)
+            faults.add(value.key_at(name), f"the source has no column `{name}`", hint)
+        else:
+            row[name] = faults.attempt(value_of, value[name], schema[name].type)
+    return row
+
+
+def record_of(value: Value, format_: Format, schema: Schema, faults: Faults) -> bytes:
+    """A record of a source that is decoded: text as it stands, or a row, written in the source's format."""
+    if isinstance(value, Scalar):
+        if value.value is None:
+            fault(value.where, "expected a record, got nothing", 'write its text, such as "1,a"')
+        return value.text.encode()
+    row = row_of(value, schema, faults)
+    if isinstance(format_, Csv):
+        return _csv_line(row, schema, format_).encode()
+    if format_.name in ("text", "raw"):
+        content = row.get(schema.names[0]) or ""
+        return base64.b64decode(content) if format_.name == "raw" else str(content).encode()
+    return json.dumps(row).encode()
+
+
+def value_of(value: Value, kind: DataType) -> Json:
+    """A value as JSON that Spark reads as this type."""
+    if isinstance(value, Scalar) and value.value is None:
+        return None
+    if isinstance(kind, Array):
+        return [value_of(item, kind.element) for item in _items(value, kind)]
+    if isinstance(kind, Map):
+        found = _fields(value, kind)
+        return {key: value_of(found[key], kind.value) for key in found}
+    if isinstance(kind, Struct):
+        return _struct(_fields(value, kind), kind)
+    if not isinstance(value, Scalar):
+        fault(value.where, f"expected {kind}, got {value}")
+    if isinstance(kind, Decimal):
+        return _decimal(value, kind)
+    return _SCALARS.get(kind.name, _as_text)(value, kind)
+
+
+def micros_of(value: Value) -> int:
+    """A time as microseconds since 1970: from seconds or ISO text, whose zone is UTC if it names none."""
+    if not isinstance(value, Scalar):
+        fault(value.where, f"expected a time, got {value}", _TIME_HINT)
+    found = micros_of_plain(value.value)
+    if found is None:
+        fault(value.where, f"expected a time, got {value}", _TIME_HINT)
+    return found
+
+
+def micros_of_plain(value: object) -> int | None:
+    """The same for a plain value; None if it isn't a time.
+
+    >>> micros_of_plain(1.5), micros_of_plain("1970-01-01T00:00:02Z"), micros_of_plain("soon")
+    (1500000, 2000000, None)
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        exact = Number(str(value)) * 1_000_000
+        return int(exact) if exact.is_finite() and exact == int(exact) else None
+    try:
+        read = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return (read.replace(tzinfo=read.tzinfo or UTC) - EPOCH) // timedelta(microseconds=1)
+
+
+def iso(micros: int) -> str:
+    """Microseconds since 1970 as ISO text, where the year has four digits; else as seconds."""
+    try:
+        return (EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        return f"{Number(micros) / 1_000_000} s"
+
+
+def _timestamp(value: Scalar, kind: DataType) -> Json:
+    micros = micros_of(value)
+    try:
+        text = (EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%dT%H:%M:%S.%f").zfill(26)
+    except OverflowError:
+        fault(value.where, f"expected a time in the years 1 to 9999, got {value}", _TIME_HINT)
+    return text if str(kind) == "timestamp_ntz" else f"{text}Z"
+
+
+def _date(value: Scalar, kind: DataType) -> Json:
+    try:
+        return date.fromisoformat(value.text).isoformat()
+    except ValueError:
+        fault(value.where, f"expected a date, got {value}", "such as 2026-11-15")
+
+
+def _whole(value: Scalar, kind: DataType) -> Json:
+    limit = 2 ** _RANGES[str(kind)]
+    if isinstance(value.value, bool) or not isinstance(value.value, int):
+        fault(value.where, f"expected {kind}, got {value}")
+    if not -limit <= value.value < limit:
+        fault(value.where, f"expected {kind}, got {value}, which is out of range")
+    return value.value
+
+
+def _floating(value: Scalar, kind: DataType) -> Json:
+    if isinstance(value.value, bool) or not isinstance(value.value, int | float):
+        fault(value.where, f"expected {kind}, got {value}")
+    finite = value.value - value.value == 0
+    return value.value if finite else {"inf": "Infinity", "-inf": "-Infinity"}.get(str(value.value), "NaN")
+
+
+def _boolean(value: Scalar, kind: DataType) -> Json:
+    if not isinstance(value.value, bool):
+        fault(value.where, f"expected true or false, got {value}")
+    return value.value
+
+
+def _binary(value: Scalar, kind: DataType) -> Json:
+    return base64.b64encode(value.text.encode()).decode()
+
+
+def _as_text(value: Scalar, kind: DataType) -> Json:
+    return value.text
+
+
+def _decimal(value: Scalar, kind: Decimal) -> Json:
+    try:
+        found = Number(value.text)
+    except InvalidOperation:
+        fault(value.where, f"expected {kind}, got {value}")
+    whole = kind.precision - kind.scale
+    if not found.is_finite() or found != round(found, kind.scale) or abs(found) >= 10**whole:
+        fault(value.where, f"expected {kind}, got {value}, which has too many digits")
+    return str(found)
+
+
+def _items(value: Value, kind: DataType) -> tuple[Value, ...]:
+    if not isinstance(value, Items):
+        fault(value.where, f"expected {kind}, got {value}", "write a list: [1, 2]")
+    return value.items
+
+
+def _fields(value: Value, kind: DataType) -> Fields:
+    if not isinstance(value, Fields):
+        fault(value.where, f"expected {kind}, got {value}", "write a mapping: {a: 1}")
+    return value
+
+
+def _struct(value: Fields, kind: Struct) -> Json:
+    inside = {field.name: field.type for field in kind.fields}
+    for name in value:
+        if name not in inside:
+            fault(value.key_at(name), f"there is no field `{name}` in {kind}", did_you_mean(name, inside))
+    return {name: value_of(value[name], inside[name]) for name in value}
+
+
+def _csv_line(row: dict[str, Json], schema: Schema, format_: Csv) -> str:
+    line = io.StringIO()
+    written = csv.writer(line, delimiter=format_.delimiter, quotechar=format_.quote, lineterminator="")
+    written.writerow([_csv_value(row.get(name), format_) for name in schema.names])
+    return line.getvalue()
+
+
+def _csv_value(value: Json, format_: Csv) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return format_.null_text if value is None else str(value)
+
+
+_SCALARS: dict[str, Callable[[Scalar, DataType], Json]] = {
+    **dict.fromkeys(_RANGES, _whole),
+    "float": _floating,
+    "double": _floating,
+    "boolean": _boolean,
+    "binary": _binary,
+    "date": _date,
+    "timestamp": _timestamp,
+    "timestamp_ntz": _timestamp,
+}

@@ -1,0 +1,288 @@
+"""What a checkpoint holds after a real run, and that it is never misread."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import Pipeline, connect, patterns, triggers, windows
+from headrace.checkpoints.layout import progress_of
+from headrace.checkpoints.repartition import repartition
+from headrace.checkpoints.state import StepState, state_of
+from headrace.errors import OptionError, PlanError
+from headrace.plan.graph import Graph
+
+SCHEMA = "card string, amount int, ts timestamp"
+EARLY = triggers.after_count(1)
+
+
+def payment(card: str, amount: int, second: float) -> dict[str, Any]:
+    return {"card": card, "amount": amount, "ts": datetime.fromtimestamp(second, UTC)}
+
+
+PAYMENTS = [payment("a", 1, 1), payment("b", 2, 2), payment("a", 30, 11), payment("a", 4, 65)]
+
+
+def time(second: int) -> str:
+    return f"1970-01-01T00:{second // 60:02}:{second % 60:02}.000Z"
+
+
+class Payments:
+    """A pipeline with every kind of state; the window of `totals` is given."""
+
+    def __init__(self, feed: Any, *, size: str = "1 minute") -> None:
+        self.pipeline = Pipeline("payments")
+        self.tx = self.pipeline.read("tx", feed, schema=SCHEMA).event_time("ts", out_of_order="10 seconds")
+        self.sinks: dict[str, Any] = {}
+        cards = self.tx.key_by("card")
+        totals = (
+            cards.window(windows.tumbling(size)).emit(early=EARLY).aggregate("totals", total="sum(amount)")
+        )
+        threes = cards.window(windows.count(3)).aggregate("threes", total="sum(amount)")
+        plain = cards.window(windows.tumbling("1 minute")).emit(late_rows="count")
+        native = plain.aggregate("native", mean="avg(amount)", n="count(*)")
+        visits = self.tx.key_by(who="upper(card)").window(windows.session("1 minute")).emit(late_rows="count")
+        sessions = visits.aggregate("sessions", n="count(*)")
+        running = self.tx.aggregate("running", mean="avg(amount)")
+        unique = self.tx.distinct("unique", on="card", within="1 hour")
+        for name, step in {
+            "totals": totals,
+            "threes": threes,
+            "native": native,
+            "sessions": sessions,
+            "running": running,
+            "unique": unique,
+        }.items():
+            self.sinks[name] = connect.memory()
+            step.write(f"{name}_out", self.sinks[name])
+
+    @property
+    def graph(self) -> Graph:
+        return self.pipeline.check()
+
+    def run(self, checkpoint: Path, **options: Any) -> None:
+        with self.pipeline.start(checkpoint=checkpoint, **options) as running:
+            running.wait(timeout=300)
+
+
+@pytest.fixture(scope="module")
+def feed() -> Any:
+    return connect.memory(rows=PAYMENTS)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(spark: SparkSession, feed: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("state") / "checkpoint"
+    Payments(feed).run(place, once=True)
+    return place
+
+
+@pytest.fixture(scope="module")
+def states(feed: Any, checkpoint: Path) -> dict[str, StepState]:
+    return {state.step: state for state in state_of(Payments(feed).graph, checkpoint)}
+
+
+def test_open_windows_of_the_kernel(states: dict[str, StepState]) -> None:
+    totals = states["totals"]
+    assert (totals.progress.watermark, totals.progress.partitions) == (time(55), 2)
+    assert (totals.found.keys, totals.found.counts) == (2, {"windows": 3})
+    first, second = totals.found.entries
+    assert first["key"] == {"card": "a"}
+    assert second["windows"] == [
+        {
+            "start": time(0),
+            "end": time(60),
+            "number": None,
+            "rows": 1,
+            "unshown": 0,
+            "last_pane": 0,
+            "closed": False,
+            "values": {"total": 2},
+        }
+    ]
+    assert [(w["start"], w["rows"], w["values"]) for w in first["windows"]] == [
+        (time(0), 2, {"total": 31}),
+        (time(60), 1, {"total": 4}),
+    ]
+
+
+def test_windows_that_depend_on_order_and_the_rows_that_wait(states: dict[str, StepState]) -> None:
+    found = states["threes"].found
+    assert found.counts == {"windows": 2, "waiting": 1}
+    entry = found.entries[0]
+    assert [(w["number"], w["rows"], w["last_pane"], w["values"]) for w in entry["windows"]] == [
+        (0, 2, None, {"total": 31})
+    ]
+    assert [(row["time"], row["row"]["amount"]) for row in entry["waiting"]] == [(time(65), 4)]
+
+
+def test_windows_of_sparks_own_operator_are_evaluated(states: dict[str, StepState]) -> None:
+    found = states["native"].found
+    assert (found.keys, found.counts) == (2, {"windows": 3})
+    assert found.entries[0]["windows"][0] == {
+        "start": time(0),
+        "end": time(60),
+        "values": {"mean": 15.5, "n": 2},
+    }
+
+
+def test_sessions_of_sparks_own_operator_have_our_names_and_ends(states: dict[str, StepState]) -> None:
+    window = {"start": time(1), "end": time(125), "values": {"n": 3}}
+    assert states["sessions"].found.entries[0] == {"key": {"who": "A"}, "windows": [window]}
+
+
+def test_running_aggregates_and_kept_times(states: dict[str, StepState]) -> None:
+    assert states["running"].found.entries == ({"key": {}, "values": {"mean": 9.25}},)
+    assert states["unique"].found.entries == (
+        {"key": {"card": "a"}, "kept": [time(1)]},
+        {"key": {"card": "b"}, "kept": [time(2)]},
+    )
+
+
+def test_one_step_and_one_key(feed: Any, checkpoint: Path) -> None:
+    (totals,) = state_of(Payments(feed).graph, checkpoint, step="totals", key="b")
+    assert [entry["key"] for entry in totals.found.entries] == [{"card": "b"}]
+
+
+def test_a_changed_window_is_refused_by_a_run_and_by_a_look(feed: Any, checkpoint: Path) -> None:
+    other = Payments(feed, size="2 minutes")
+    said = r"`totals`: its checkpoint holds .*: window was `tumbling\(1 minute\)`, is `tumbling\(2 minutes\)`"
+    with pytest.raises(PlanError, match=said):
+        other.run(checkpoint, once=True)
+    with pytest.raises(PlanError, match=said):
+        state_of(other.graph, checkpoint, step="totals")
+
+
+def test_an_unfinished_epoch_is_not_repartitioned(feed: Any, checkpoint: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(checkpoint, tmp_path / "copy"))
+    offsets = copy / "queries" / "totals" / "spark" / "offsets"
+    last = max(int(file.name) for file in offsets.glob("[0-9]*"))
+    shutil.copy(offsets / str(last), offsets / str(last + 1))
+    with pytest.raises(
+        OptionError, match=r"Spark can't repartition it: .*\n  hint: if an epoch is unfinished"
+    ):
+        repartition(Payments(feed).graph, copy, 3, step="totals")
+
+
+@pytest.fixture
+def partitions(spark: SparkSession) -> Iterator[None]:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+@pytest.mark.usefixtures("partitions")
+def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark keeps the checkpoint's number of partitions, not the session's; the results are those of one run."""
+    feed = connect.memory(rows=PAYMENTS)
+    outs = []
+    for options in ({"once": True}, {"finish": True, "conf": {"spark.sql.shuffle.partitions": "5"}}):
+        pipeline = Pipeline("totals")
+        tx = pipeline.read("tx", feed, schema=SCHEMA)
+        if outs:
+            tx = tx.with_columns(note="'new'").where("amount > 0")
+        cards = tx.event_time("ts", out_of_order="10 seconds").key_by("card")
+        window = cards.window(windows.tumbling("1 minute"))
+        kernel = window.aggregate("kernel", total="sum(amount)")
+        native = window.emit(late_rows="count").aggregate("native", total="sum(amount)")
+        outs = outs or [connect.memory(), connect.memory(), connect.memory()]
+        kernel.write("kernel_out", outs[0])
+        native.write("native_out", outs[1])
+        if "finish" in options:
+            kernel.where("total > 5").write("more", outs[2])
+        with pipeline.start(checkpoint=tmp_path / "checkpoint", **options) as running:  # type: ignore[arg-type]
+            running.wait(timeout=300)
+        if "once" in options:
+            assert repartition(pipeline.check(), tmp_path / "checkpoint", 3, step="kernel") == {
+                "kernel": (2, 3)
+            }
+        feed.add(payment("a", 5, 66), payment("b", 6, 50), payment("c", 7, 130))
+    places = {name: tmp_path / "checkpoint" / "queries" / name for name in ("kernel", "native")}
+    assert {name: progress_of(place).partitions for name, place in places.items()} == {
+        "kernel": 3,
+        "native": 2,
+    }
+    expected = [("a", 0, 31), ("a", 60, 9), ("b", 0, 8), ("c", 120, 7)]
+    for out in outs[:2]:
+        rows = [(row["card"], row["window"]["start"].timestamp(), row["total"]) for row in out.contents()]
+        assert sorted(rows) == expected
+    assert sorted(row["total"] for row in outs[2].contents()) == [7, 8, 9, 31]
+
+
+def test_partial_matches_and_rows_that_wait_are_in_the_state(spark: SparkSession, tmp_path: Path) -> None:
+    feed = connect.memory(
+        rows=[payment("a", 1, 1), payment("a", 2, 5), payment("b", 1, 6), payment("a", 9, 60)]
+    )
+    pipeline = Pipeline("rises")
+    tx = pipeline.read("tx", feed, schema=SCHEMA).event_time("ts", out_of_order="10 seconds")
+    rise = patterns.step("low", "amount = 1").followed_by("high", "amount > 100 * low.amount")
+    tx.key_by("card").match("rise", rise, within="1 hour").write("out", connect.memory())
+    pipeline.run(once=True, checkpoint=tmp_path)
+    [state] = state_of(pipeline.check(), tmp_path)
+    assert state.found.counts == {"matches": 2, "waiting": 1}
+    [of_a, of_b] = state.found.entries
+    assert of_a["key"] == {"card": "a"}
+    [begun] = of_a["matches"]
+    assert (begun["start"], begun["complete"], begun["matched"]["high"]) == (time(1), False, [])
+    assert [row["row"]["amount"] for row in of_a["waiting"]] == [9]
+    assert "waiting" not in of_b
+
+
+def test_a_pattern_that_was_declared_differently_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    def run(condition: str, *, at: str = "low.ts") -> None:
+        pipeline = Pipeline("rises")
+        feed = connect.memory(rows=[payment("a", 1, 1)])
+        tx = pipeline.read("tx", feed, schema=SCHEMA).event_time("ts")
+        rise = patterns.step("low", condition).followed_by("high", "amount > 100")
+        tx.key_by("card").match("rise", rise, within="1 hour", select={"at": at}).write(
+            "out", connect.memory()
+        )
+        pipeline.run(once=True, checkpoint=tmp_path)
+
+    run("amount = 1")
+    run("amount = 1", at="high.ts")  # what a match gives is not in the state
+    with pytest.raises(
+        PlanError, match=r"another declaration: steps were `low\(amount = 1\).*are `low\(amount = 2\)"
+    ):
+        run("amount = 2")
+
+
+def test_matches_go_on_after_their_state_was_repartitioned(spark: SparkSession, tmp_path: Path) -> None:
+    feed = connect.memory(rows=[payment("a", 1, 1), payment("b", 1, 1), payment("a", 1, 20)])
+    out = connect.memory()
+    pipeline = Pipeline("rises")
+    tx = pipeline.read("tx", feed, schema=SCHEMA).event_time("ts", out_of_order="10 seconds")
+    rise = patterns.step("low", "amount = 1").followed_by("high", "amount = 200")
+    select = {"high": "high.amount", "at": "low.ts"}
+    tx.key_by("card").match("rise", rise, within="1 hour", select=select).write("out", out)
+    pipeline.run(once=True, checkpoint=tmp_path)
+    # More rows wait than one entry holds.
+    feed.add(*(payment("a", 1, 20) for _ in range(300)), payment("a", 200, 21), payment("b", 200, 20))
+    pipeline.run(once=True, checkpoint=tmp_path)
+    assert repartition(pipeline.check(), tmp_path, 3) == {"rise": (2, 3)}
+    [state] = state_of(pipeline.check(), tmp_path)
+    assert state.found.counts == {"matches": 2, "waiting": 303}
+    feed.add(payment("c", 1, 100))
+    pipeline.run(finish=True, checkpoint=tmp_path)
+    found = sorted((row["card"], row["at"].timestamp(), row["high"]) for row in out.contents())
+    assert found == [("a", 1, 200), ("b", 1, 200)]
+
+
+def test_matches_of_an_older_layout_are_refused(tmp_path: Path) -> None:
+    pipeline = Pipeline("rises")
+    tx = pipeline.read("tx", connect.memory(rows=[payment("a", 1, 1)]), schema=SCHEMA).event_time("ts")
+    tx.key_by("card").match("rise", patterns.step("low", "amount = 1")).write("out", connect.memory())
+    pipeline.run(once=True, checkpoint=tmp_path)
+    record = tmp_path / "queries" / "rise" / "step.json"
+    record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k != "layout"}))
+    with pytest.raises(PlanError, match="layout was `nothing`, is `one entry a key`"):
+        pipeline.run(once=True, checkpoint=tmp_path)

@@ -1,0 +1,144 @@
+"""Every row is somewhere: counts of real queries, over restarts, deaths and computations that come twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace import Pipeline, connect, patterns, windows
+from headrace.checkpoints.state import state_of
+from headrace.connectors.failpoints import Crash, armed
+from headrace.errors import HeadraceError
+from headrace.lowering.windows import Counts, windowed
+from headrace.triggers import Emission
+
+
+def row(key: str, second: int) -> dict[str, Any]:
+    return {"k": key, "v": 1, "ts": f"2026-03-02T09:{second // 60:02}:{second % 60:02}Z"}
+
+
+def test_rows_add_up_over_runs_and_over_a_death_after_the_commit(spark: SparkSession, tmp_path: Path) -> None:
+    feed, out, late = connect.memory(), connect.memory(), connect.memory()
+    pipeline = Pipeline("balanced")
+    rows = pipeline.read("rows", feed, schema="k string, v int, ts timestamp").event_time("ts")
+    sliding = rows.key_by("k").window(windows.sliding("20 seconds", every="10 seconds"))
+    sums = sliding.aggregate("sums", total="sum(v)")
+    sums.write("out", out)
+    sums.late.write("late", late)
+
+    def run(**how: Any) -> Any:
+        with pipeline.start(checkpoint=tmp_path / "checkpoint", **how) as running:
+            running.wait(timeout=300)
+            return running.status()
+
+    feed.add(row("a", 5), row("b", 15), row("a", 65))
+    first = run(once=True)
+    assert str(first.steps["sums"]) == "3 rows = 3 taken, in windows 6 places = 4 closed + 2 open"
+    assert (first.open, first.late, first.lost) == (2, 0, 0)
+
+    feed.add(row("a", 6), row("b", 70))
+    with armed("delivery.committed"), pytest.raises((Crash, HeadraceError)):
+        run(once=True)
+    second = run(once=True)
+    assert (
+        str(second.steps["sums"])
+        == "2 rows = 1 taken + 1 late, in windows 2 places + 2 from before = 1 closed + 3 open"
+    )
+    assert second.late == len(late.contents()) == 1
+    [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="sums")
+    assert sum(window["rows"] for entry in held.found.entries for window in entry["windows"]) == second.open
+
+    last = run(finish=True)
+    assert str(last.steps["sums"]) == "0 rows + 3 from before = 3 closed"
+    assert all(step.balanced for status in (first, second, last) for step in status.steps.values())
+    log = (tmp_path / "checkpoint" / "queries" / "sums" / "balance.jsonl").read_text().splitlines()
+    assert json.loads(log[-1])["sum"]["rows"] == 5
+    assert json.loads(log[-1])["sum"]["late"] == 1
+
+
+def test_rows_that_no_step_of_a_pattern_takes_are_counted_and_given_out_if_late(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    feed, out, late = connect.memory(), connect.memory(), connect.memory()
+    pipeline = Pipeline("sifted")
+    rows = pipeline.read("rows", feed, schema="k string, v int, ts timestamp").event_time("ts")
+    pair = patterns.step("one", "v = 1").followed_by("two", "v = 2 and one.k = k")
+    found = rows.key_by("k").match("pairs", pair, within="1 minute", select={"at": "two.ts"})
+    found.write("out", out)
+    found.late.write("late", late)
+
+    def run(**how: Any) -> str:
+        with pipeline.start(checkpoint=tmp_path / "checkpoint", **how) as running:
+            running.wait(timeout=300)
+            return str(running.status().steps["pairs"])
+
+    # Only the last row moves the watermark, and it is one that the pattern has no use for.
+    feed.add(row("a", 5), row("a", 6) | {"v": 7}, row("b", 90) | {"v": None})
+    assert run(once=True) == "3 rows = 3 taken"
+    feed.add(row("a", 60) | {"v": 2}, row("a", 61) | {"v": 7}, row("a", 91) | {"v": 7})
+    assert run(once=True) == "3 rows = 1 taken + 2 late"
+    feed.add(row("a", 92), row("a", 93) | {"v": 2}, row("a", 94) | {"v": 7})
+    assert run(finish=True) == "3 rows = 3 taken"
+    assert sorted(one["v"] for one in late.contents()) == [2, 7]
+    assert [one["at"].second for one in out.contents()] == [33]
+    kept = (tmp_path / "checkpoint" / "kept" / "pairs.timeouts").glob("*.json")
+    [timeout] = [json.loads(line) for file in kept for line in file.read_text().splitlines()]
+    assert (timeout["k"], len(timeout["one"]), timeout["two"]) == ("a", 1, []), (
+        "nobody takes it, so it is kept"
+    )
+
+
+def test_late_rows_and_timeouts_that_are_only_counted_cost_no_columns_and_leave_no_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    feed, out = connect.memory(), connect.memory()
+    pipeline = Pipeline("counted")
+    rows = pipeline.read("rows", feed, schema="k string, v int, note string, ts timestamp").event_time("ts")
+    pair = patterns.step("one", "v = 1").followed_by("two", "v = 2 and ts > one.ts")
+    found = rows.key_by("k").match(
+        "pairs", pair, within="1 minute", select={"at": "two.ts"}, late_rows="count", timeouts="count"
+    )
+    found.write("out", out)
+    feed.add(row("a", 5), row("b", 90), row("b", 91) | {"v": 2, "note": "x"})
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", once=True) as running:
+        running.wait(timeout=300)
+    [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="pairs")
+    [waiting] = [one["row"] for entry in held.found.entries for one in entry["waiting"]]
+    assert set(waiting) == {"k", "v", "ts"}, "nothing speaks of the note, so it is not kept"
+    feed.add(row("a", 20) | {"v": 2}, row("c", 200))
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", finish=True) as running:
+        running.wait(timeout=300)
+        status = running.status()
+    assert [one["at"].second for one in out.contents()] == [31]
+    assert (status.late, status.steps["pairs"].timed_out) == (1, 1)
+    assert not (tmp_path / "checkpoint" / "kept").exists()
+
+
+def test_a_batch_that_is_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text("\n".join(json.dumps({"k": k, "t": 1}) for k in "abcabc"))
+    frame = (
+        spark.readStream.schema("k string, t bigint")
+        .json(str(tmp_path / "in"))
+        .withColumn("__ts", F.timestamp_seconds("t"))
+        .withWatermark("__ts", "0 seconds")
+    )
+    counts, taken = Counts(spark), {}
+    tagged = windowed(
+        frame, ["k"], windows.tumbling("10 seconds"), Emission(), {"n": "count(*)"}, counts=counts
+    )
+
+    def look(batch: Any, epoch: int) -> None:
+        batch.union(batch).coalesce(1).collect()
+        batch.collect()
+        taken[epoch] = counts.take(epoch)
+
+    query = tagged.writeStream.foreachBatch(look).option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert taken[0]["rows"] == taken[0]["placed"] == 6
+    assert counts.values()["rows"] == 6

@@ -1,0 +1,35 @@
+"""Which queries of a run that ends go side by side, and which wait for another's log."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from headrace import Pipeline, connect, windows
+from headrace.plan.queries import queries_of
+from headrace.runtime.run import _waves
+
+
+def waves_of(pipeline: Pipeline) -> list[list[str]]:
+    assembled: Any = [SimpleNamespace(query=query) for query in queries_of(pipeline.check())]
+    return [[built.query.name for built in wave] for wave in _waves(assembled)]
+
+
+def test_queries_that_share_a_source_go_side_by_side() -> None:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("rows", connect.memory(), schema="k string, ts timestamp").event_time("ts")
+    rows.where("k = 'a'").write("some", connect.memory())
+    rows.key_by("k").window(windows.tumbling("1 minute")).aggregate("counts", n="count(*)").write(
+        "counted", connect.memory()
+    )
+    assert waves_of(pipeline) == [["counts", "rows"]]
+
+
+def test_reader_of_a_log_waits_until_the_log_is_complete() -> None:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("rows", connect.memory(), schema="k string, ts timestamp").event_time("ts")
+    minutes = rows.key_by("k").window(windows.tumbling("1 minute")).aggregate("minutes", n="count(*)")
+    hours = minutes.key_by("k").window(windows.tumbling("1 hour")).aggregate("hours", n="sum(n)")
+    hours.write("counted", connect.memory())
+    rows.where("k = 'a'").write("some", connect.memory())
+    assert waves_of(pipeline) == [["minutes"], ["hours", "rows"]]

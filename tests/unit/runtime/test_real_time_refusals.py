@@ -1,0 +1,101 @@
+"""What real-time mode can't take is refused before anything starts, by step and reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace import Pipeline, connect, windows
+from headrace.errors import OptionError, PlanError
+from headrace.plan.nodes import Ref, Sink
+from headrace.runtime.real_time import _writing
+
+HINT = "run it without --real-time"
+
+
+def kafka(topic: str = "t") -> connect.kafka:
+    return connect.kafka(servers="127.0.0.1:1", topic=topic)
+
+
+def stream(source: Any, **options: Any) -> tuple[Pipeline, Any]:
+    pipeline = Pipeline("p")
+    return pipeline, pipeline.read("tx", source, format="json", schema="k string, ts timestamp", **options)
+
+
+def refusals(pipeline: Pipeline, **options: Any) -> str:
+    with pytest.raises(PlanError) as caught:
+        pipeline.start(real_time=True, **options)
+    return str(caught.value)
+
+
+def test_sources_and_sinks_other_than_kafka_are_refused_with_each_step() -> None:
+    pipeline, rows = stream(connect.files(path="in/"))
+    rows.write("out", connect.memory())
+    said = refusals(pipeline)
+    assert (
+        "`tx`: real-time mode can't take it: files is read in micro-batches; real-time mode reads Kafka only"
+        in said
+    )
+    assert "`out`: real-time mode can't take it: memory is written with foreachBatch" in said
+    assert HINT in said
+
+
+def test_rejects_and_late_rows_need_a_place_in_kafka() -> None:
+    pipeline, rows = stream(kafka())
+    totals = (
+        rows.event_time("ts")
+        .key_by("k")
+        .window(windows.tumbling("1 minute"))
+        .aggregate("totals", n="count(*)")
+    )
+    totals.write("out", kafka("out"))
+    said = refusals(pipeline)
+    assert "its rejects are written at the end of a micro-batch" in said
+    assert "late rows that no sink takes are kept in files; write .late to a Kafka topic" in said
+
+
+def test_late_rows_of_a_step_that_removes_duplicates_are_not_dropped_in_silence() -> None:
+    pipeline, rows = stream(kafka(), on_error="skip")
+    once = rows.event_time("ts").distinct("once", on=["k"], within="1 minute")
+    once.write("out", kafka("out"))
+    assert "`once`: real-time mode can't take it: late rows that no sink takes are kept in files" in refusals(
+        pipeline
+    )
+
+
+def test_a_step_after_one_with_state_and_exactly_once_are_refused() -> None:
+    pipeline, rows = stream(kafka(), on_error="skip")
+    totals = (
+        rows.event_time("ts")
+        .key_by("k")
+        .window(windows.tumbling("1 minute"))
+        .aggregate("totals", n="count(*)")
+    )
+    totals.where("n > 1").write("out", kafka("out"))
+    totals.late.write("late", kafka("late"))
+    said = refusals(pipeline, guarantee="exactly_once")
+    between = "a step stands between `totals`, which has state, and its sink"
+    assert f"`out`: real-time mode can't take it: {between} (write `totals` itself," in said
+    assert "guarantee: exactly_once was asked for, and in real time Kafka is written at least once" in said
+
+
+def test_options_that_mean_an_end_or_too_short_a_batch_are_refused() -> None:
+    pipeline, rows = stream(kafka(), on_error="skip")
+    rows.write("out", kafka("out"))
+    with pytest.raises(
+        OptionError, match="real_time: a run in real time has no end, so it can't be once or finish"
+    ):
+        pipeline.start(real_time=True, once=True)
+    with pytest.raises(OptionError, match="real_time: expected batches of 5 seconds or more, got 1 second"):
+        pipeline.start(real_time=True, every="1 second")
+
+
+def test_outputs_of_one_step_go_to_one_kafka() -> None:
+    sinks = [Sink(name, Ref("totals"), connect.kafka(servers=f"{name}:1", topic="t")) for name in ("a", "b")]
+    with pytest.raises(
+        PlanError,
+        match="a, b: in real time all outputs of a step go to one Kafka\n  hint: give them the same",
+    ):
+        _writing(sinks)
+    assert _writing(sinks[:1])["kafka.linger.ms"] == "0"

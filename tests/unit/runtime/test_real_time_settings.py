@@ -1,0 +1,52 @@
+"""What Spark is told for a run in real time, and what of it the user may say otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace import Pipeline, connect
+from headrace.runtime import real_time as realtime
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    return settings_of(monkeypatch, {})
+
+
+def settings_of(
+    monkeypatch: pytest.MonkeyPatch, conf: dict[str, str], running: bool = False, tools: str = ""
+) -> dict[str, str]:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("tx", connect.kafka(servers="s:1", topic="t"), format="json", schema="k string")
+    rows.write("out", connect.kafka(servers="s:1", topic="u"))
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", tools)
+    monkeypatch.setattr(realtime, "active_session", lambda: object() if running else None)
+    return realtime._settings(pipeline.check(), conf)
+
+
+def test_the_heap_has_its_size_from_the_start_and_regions_that_large_buffers_fit_into(
+    settings: dict[str, str],
+) -> None:
+    assert settings["spark.driver.memory"] == "1g"
+    options = settings["spark.driver.extraJavaOptions"]
+    assert options.startswith("-Xms1g -XX:+UseG1GC -Xmn128m -XX:G1HeapRegionSize=8m")
+
+
+def test_the_users_memory_and_options_are_kept_with_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = settings_of(
+        monkeypatch, {"spark.driver.memory": "3g", "spark.driver.extraJavaOptions": "-Da=b", "spark.x": "y"}
+    )
+    assert found["spark.driver.memory"] == "3g"
+    assert found["spark.driver.extraJavaOptions"].startswith("-Xms3g ")
+    assert found["spark.driver.extraJavaOptions"].endswith(" -Da=b")
+    assert found["spark.x"] == "y"
+
+
+def test_a_collector_of_the_users_choice_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = {"spark.driver.extraJavaOptions": "-XX:+UseZGC"}
+    assert settings_of(monkeypatch, theirs) == realtime.QUICK | theirs
+    assert settings_of(monkeypatch, {}, tools="-XX:+UseSerialGC") == realtime.QUICK
+
+
+def test_a_jvm_that_runs_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings_of(monkeypatch, {}, running=True) == {}

@@ -1,0 +1,341 @@
+"""Documents become the plan that Python builds, with the lines they were written on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from document_words import CONTRACT, SCHEMA, TRIGGERS, WINDOWS
+from ruamel.yaml import YAML
+
+from headrace import Pipeline, connect, triggers, windows
+from headrace.connectors.registry import connector
+from headrace.errors import DocumentError, PlanError
+from headrace.plan.graph import Graph
+from headrace.plan.nodes import Aggregate, EventTime, Ref, Select, Sql, WindowAggregate
+from headrace.triggers import Emission, Trigger
+from headrace.windows import Window
+from headrace.yaml import from_mapping, from_text, load
+
+TX = f"sources: {{tx: {{feed: {{}}, schema: '{SCHEMA}', event_time: ts}}}}\n"
+
+
+def graph(text: str) -> Graph:
+    return from_text(dedent(text), file="p.yaml", name="p").graph
+
+
+def feed() -> object:
+    return connector("feed")()
+
+
+def python() -> tuple[Pipeline, object]:
+    pipeline = Pipeline("p")
+    return pipeline, pipeline.read("tx", feed(), schema=SCHEMA).event_time("ts")
+
+
+def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path) -> None:
+    document = tmp_path / "fraud.yaml"
+    document.write_text(CONTRACT)
+    kafka, postgres = connector("kafka"), connector("postgres")
+    fraud = Pipeline("card-fraud")
+    tx = fraud.read("tx", kafka(servers="localhost:9092", topic="payments"), format="json", schema=SCHEMA)
+    timed = tx.event_time("ts", out_of_order="1 minute", idle="30 seconds")
+    big = timed.where("amount > 50").named("big")
+    totals = (
+        timed.key_by("card")
+        .window(windows.tumbling("10 minutes"))
+        .emit(early=triggers.every("30 seconds"), lateness="5 minutes", mode="retracting")
+        .aggregate("totals", n="count(*)", total="sum(amount)")
+    )
+    homes = connect.files(path="homes.csv", format="csv", schema="card string, residence string")
+    home = timed.lookup("home", homes, on="card")
+    big.union(home).named("both")
+    timed.distinct("unique", on=["id"], within="10 minutes")
+    timed.route("split", foreign="country <> 'FI'", rest="true")
+    query = "select country, count(*) n from tx group by country, window(ts, '1 hour')"
+    fraud.add(Sql("report", query, (("tx", timed._ref),), groups=True))
+    totals.write("totals_table", postgres(url="there", table="totals", key=["card", "window"]))
+    totals.late.write("late_rows", connect.files(path="late/", format="json"), mode="append")
+
+    loaded = load(document, environment={"PG": "there"})
+
+    assert loaded.graph == fraud.graph
+    assert loaded.check() == fraud.check()
+
+
+def test_a_source_reference_means_its_timed_stream() -> None:
+    read = graph(TX + "steps: {big: {from: tx, where: amount > 50}}")["big"].inputs
+    assert read == (Ref("tx:event_time"),)
+
+
+def test_rejects_are_an_output_of_the_source() -> None:
+    found = graph("""\
+        sources: {tx: {kafka: {servers: s:1, topic: t}, format: text}}
+        sinks: {bad: {from: tx.rejects, feed: {}}}
+    """)
+    assert found["bad"].inputs == (Ref("tx", "rejects"),)
+
+
+def test_keys_of_a_step_apply_in_the_order_of_the_contract() -> None:
+    pipeline, timed = python()
+    panes = (
+        timed.where("amount > 0")
+        .with_columns(euros="amount / 100")
+        .key_by("card", day="to_date(ts)")
+        .window(windows.session("30 seconds"))
+        .aggregate("totals", n="count(*)")
+    )
+    panes.select("card", "n * 2 as twice", m="n").drop("m").write("out", feed())
+    found = graph(
+        TX
+        + """
+steps:
+  totals:
+    drop: m
+    select: [card, n * 2 as twice, {m: n}]
+    aggregate: {n: count(*)}
+    window: {session: 30 seconds}
+    key_by: [card, {day: to_date(ts)}]
+    with_columns: {euros: amount / 100}
+    where: amount > 0
+    from: tx
+sinks: {out: {from: totals, feed: {}}}
+"""
+    )
+    assert found == pipeline.graph
+
+
+def test_outputs_of_a_step_with_select_are_those_of_its_window() -> None:
+    found = graph(
+        TX
+        + """
+steps: {totals: {from: tx, window: {tumbling: 1 minute}, aggregate: {n: count(*)}, select: n}}
+sinks:
+  rows: {from: totals, feed: {}}
+  late: {from: totals.late, feed: {}}
+"""
+    )
+    assert found["rows"].inputs == (Ref("totals:select"),)
+    assert found["late"].inputs == (Ref("totals", "late"),)
+
+
+def test_steps_may_be_written_in_any_order() -> None:
+    forth = graph(TX + "steps: {a: {from: tx, where: x}, b: {from: a, where: y}, c: {union: [b, a]}}")
+    back = graph(TX + "steps: {c: {union: [b, a]}, b: {from: a, where: y}, a: {from: tx, where: x}}")
+    assert forth == back
+    assert list(back.nodes) == ["tx", "tx:event_time", "a", "b", "c"]
+
+
+def test_event_time_can_be_said_in_a_step_after_with_columns() -> None:
+    found = graph("""\
+        sources: {tx: {feed: {}, schema: at string}}
+        steps:
+          timed: {from: tx, with_columns: {ts: to_timestamp(at)}, event_time: {column: ts, watermark_when: ok}}
+    """)
+    assert found["timed"] == EventTime("timed", Ref("tx:with_columns"), "ts", watermark_when="ok")
+
+
+@pytest.mark.parametrize("written", ["true", "{}", ""])
+@pytest.mark.parametrize("clock", ["ingestion", "processing"])
+def test_clocks_are_said_by_true_or_by_nothing(clock: str, written: str) -> None:
+    found = graph(f"sources:\n  tx:\n    feed:\n    schema: id string\n    {clock}_time: {written}")
+    assert [node.name for node in found] == ["tx", f"tx:{clock}_time"]
+
+
+def test_a_clock_that_is_false_is_as_if_not_written() -> None:
+    assert len(graph("sources: {tx: {feed: {}, schema: id string, ingestion_time: false}}").nodes) == 1
+
+
+def test_without_a_window_an_aggregate_is_running() -> None:
+    found = graph(TX + "steps: {n: {from: tx, aggregate: {n: count(*)}}}")
+    assert found["n"] == Aggregate("n", Ref("tx:event_time"), (), (("n", "count(*)"),))
+
+
+def test_sql_with_from_reads_this() -> None:
+    found = graph(
+        TX + "steps: {n: {from: tx, where: amount > 1, sql: 'select card from this', select: card}}"
+    )
+    assert found["n"].inputs == (Ref("tx:where"),)
+    assert isinstance(found["n:select"], Select)
+
+
+def test_numbers_and_booleans_serve_as_expressions() -> None:
+    found = graph(
+        TX + "steps: {s: {from: tx, route: {never: false, rest: true}}, o: {from: tx, select: {one: 1}}}"
+    )
+    assert found["s"].outputs == ("never", "rest")
+    assert found["o"] == Select("o", Ref("tx:event_time"), (("one", "1"),))
+
+
+def test_numbers_serve_as_text_options() -> None:
+    found = graph(
+        "sources: {tx: {kafka: {servers: s:1, group: 9092, topic: 7, partitions: '3'}, format: text}}"
+    )
+    given = found["tx"].connector.model_dump(exclude_defaults=True)  # type: ignore[attr-defined]
+    assert given == {"servers": "s:1", "group": "9092", "topic": "7", "partitions": 3}
+
+
+@pytest.mark.parametrize(("written", "window"), WINDOWS)
+def test_windows(written: str, window: Window) -> None:
+    node = graph(TX + f"steps: {{t: {{from: tx, window: {written}, aggregate: {{n: count(*)}}}}}}")["t"]
+    assert isinstance(node, WindowAggregate)
+    assert node.window == window
+
+
+@pytest.mark.parametrize(("written", "trigger"), TRIGGERS)
+def test_triggers(written: str, trigger: Trigger) -> None:
+    emits = f"{{trigger: {written}, lateness: 1 minute, mode: discarding, allow_loss: true}}"
+    node = graph(
+        TX
+        + f"steps: {{t: {{from: tx, window: {{tumbling: 1 hour}}, emit: {emits}, aggregate: {{n: count(*)}}}}}}"
+    )["t"]
+    assert isinstance(node, WindowAggregate)
+    assert node.emission == Emission(trigger, 60_000_000, "discarding", allow_loss=True)
+
+
+def test_late_rows_can_be_counted() -> None:
+    node = graph(
+        TX
+        + "steps: {t: {from: tx, window: {tumbling: 1 hour}, emit: {late_rows: count}, aggregate: {n: count(*)}}}"
+    )["t"]
+    assert isinstance(node, WindowAggregate)
+    assert node.emission == triggers.emission(late_rows="count")
+
+
+def test_problems_of_the_plan_carry_the_lines_of_the_document() -> None:
+    pipeline = from_text(
+        TX + "steps:\n  n: {from: tx, key_by: crd, aggregate: {n: count(*)}}\n"
+        "  m:\n    from: tx\n    event_time: {column: id}\n    distinct: id",
+        file="p.yaml",
+        name="p",
+    )
+    with pytest.raises(PlanError) as raised:
+        pipeline.check()
+    assert [problem.where for problem in raised.value.problems] == ["p.yaml:3:25: `n`"]
+
+
+def test_variables_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROWS", "7")
+    monkeypatch.setenv("EMPTY", "")
+    found = graph(
+        TX
+        + """
+steps:
+  t:
+    from: tx
+    where: kind = '${KIND:-a}' and x = '$${raw}' and y = '${EMPTY}${EMPTY:-full}'
+    window: {tumbling: 1 hour}
+    aggregate: {n: count(*)}
+"""
+    )
+    assert found["tx:where"].condition == "kind = 'a' and x = '${raw}' and y = 'full'"  # type: ignore[attr-defined]
+    rows = graph(
+        TX + "steps:\n  t:\n    from: tx\n    window:\n      count: ${ROWS}\n    aggregate: {n: count(*)}"
+    )
+    assert rows["t"].window == windows.count(7)  # type: ignore[attr-defined]
+
+
+def test_the_name_comes_from_the_document_or_else_from_the_caller() -> None:
+    assert from_text(TX, name="given").name == "given"
+    assert from_text("name: own\n" + TX, name="given").name == "own"
+
+
+def test_anchors_aliases_and_merges_are_yaml_as_usual() -> None:
+    found = graph(
+        TX
+        + """
+steps:
+  a: &daily {from: tx, window: {tumbling: 1 day}, aggregate: {n: count(*)}}
+  b: {<<: *daily, key_by: card}
+"""
+    )
+    assert found["b"].window == windows.tumbling("1 day")  # type: ignore[attr-defined]
+
+
+def test_a_composed_part_of_a_larger_file_keeps_its_lines() -> None:
+    file = "name: a case\npipeline:\n  sources:\n    tx: {feed: {}, schema: id string}\n  steps:\n    a: {from: ty, where: x}\n"
+    [(_, _), (_, node)] = YAML().compose(file).value
+    with pytest.raises(DocumentError, match=r"^case.yaml:6:15: there is no source or step `ty`"):
+        from_mapping(node, file="case.yaml", name="p")
+
+
+def test_a_round_trip_mapping_keeps_its_lines() -> None:
+    file = "pipeline:\n  sources:\n    tx: {feed: {}, schema: id string}\n  steps:\n    a: {from: ty, where: x}\n"
+    with pytest.raises(DocumentError, match=r"^case.yaml:5:15: there is no source or step `ty`"):
+        from_mapping(YAML().load(file)["pipeline"], file="case.yaml", name="p")
+
+
+def test_a_plain_mapping_is_read_with_paths_for_lines() -> None:
+    sources = {"tx": {"feed": {}, "schema": "id string"}}
+    whole = {"sources": sources, "steps": {"a": {"from": "tx", "where": "id = '${X:-1}'"}}}
+    assert from_mapping(whole, name="p").graph["a"].condition == "id = '1'"  # type: ignore[attr-defined]
+    with pytest.raises(DocumentError, match=r"^doc: steps.a.from: there is no source or step `ty`"):
+        from_mapping({"sources": sources, "steps": {"a": {"from": "ty", "where": "x"}}}, file="doc", name="p")
+
+
+def test_a_byte_order_mark_and_carriage_returns_do_no_harm(tmp_path: Path) -> None:
+    document = tmp_path / "p.yaml"
+    document.write_bytes(b"\xef\xbb\xbfname: p\r\nsources:\r\n  tx: {feed: {}, schema: a int}\r\n")
+    assert load(document).graph.places == {"tx": f"{document}:3:3"}
+
+
+def test_variables_of_a_plain_mapping_are_looked_for_in_lists_too() -> None:
+    whole = {
+        "sources": {"tx": {"feed": {}, "schema": "a int"}},
+        "steps": {"u": {"union": ["${A:-tx}", "tx"]}},
+    }
+    assert from_mapping(whole, name="p").graph["u"].inputs == (Ref("tx"), Ref("tx"))
+    with pytest.raises(DocumentError) as raised:
+        from_mapping({"name": "${NOT_SET_ANYWHERE}"}, file="doc", environment={})
+    assert str(raised.value) == (
+        "doc: name: the environment variable `NOT_SET_ANYWHERE` is not set\n"
+        "  hint: set it, or write ${NOT_SET_ANYWHERE:-a default}"
+    )
+
+
+def test_lists_of_a_round_trip_mapping_keep_their_lines() -> None:
+    whole = YAML().load(
+        "sources:\n  tx: {feed: {}, schema: a int}\nsteps:\n  u:\n    union:\n    - tx\n    - ty\n"
+    )
+    with pytest.raises(DocumentError, match=r"^doc:7:7: there is no source or step `ty`"):
+        from_mapping(whole, file="doc", name="p")
+
+
+def test_numbers_inside_lists_serve_as_text_options() -> None:
+    found = graph(
+        "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, shelf: {url: u, table: 5, key: [1, b]}}}"
+    )
+    assert repr(found["o"].connector) == "Shelf(url='u', table='5', key=('1', 'b'))"  # type: ignore[attr-defined]
+
+
+def test_a_wrong_option_inside_a_list_has_its_own_column() -> None:
+    with pytest.raises(DocumentError) as raised:
+        graph(
+            "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, shelf: {url: u, table: t, key: [b, [c]]}}}"
+        )
+    assert str(raised.value).startswith(
+        "p.yaml:2:58: shelf: key.1: input should be a valid string, got ['c']"
+    )
+
+
+def test_who_reads_a_step_with_faults_does_not_tell_them_again() -> None:
+    with pytest.raises(DocumentError) as raised:
+        graph(
+            TX + "steps: {a: {from: tx, wher: x}, b: {from: a, where: y}, c: {sql: select * from b}}\n"
+            "sinks: {out: {from: c, feed: {}}}"
+        )
+    assert [problem.what for problem in raised.value.problems] == ["unknown key `wher` in the step `a`"]
+
+
+def test_made_up_names_keep_clear_of_those_a_document_gives() -> None:
+    found = graph(TX + "steps: {a: {from: tx, where: x, distinct: id}, tx:where: {from: tx, where: y}}")
+    assert found["a"].inputs == (Ref("tx:where:2"),)
+    assert found["tx:where"].condition == "y"  # type: ignore[attr-defined]
+
+
+def test_loading_imports_no_pyspark() -> None:
+    code = "import sys; from headrace import yaml; assert 'pyspark' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,107 @@
+"""A pattern in YAML is the pattern in Python, both ways; what is wrong with it is told with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace import Pipeline, connect, patterns, yaml
+from headrace.errors import DocumentError
+from headrace.plan.nodes import Match
+from headrace.yaml.json_schema import document_schema
+
+PATTERN = (
+    patterns.step("s1", "v = 's'")
+    .followed_by("low", "v = 'l'")
+    .times(2, 4)
+    .consecutive()
+    .greedy()
+    .next("pair", patterns.step("a", "v = 'a'").followed_by_any("b", "v = 'b'").optional())
+    .times(2)
+    .not_next("n1", "v = 'x'")
+    .followed_by(
+        "paid",
+        patterns.either(patterns.step("c").times(2), patterns.step("d", "v = 'd'").next("e", "v = 'e'")),
+    )
+    .followed_by("many", "v = 'm'")
+    .one_or_more()
+    .until("v = 'u'")
+    .gap("3 seconds")
+    .followed_by("more", "v = 'o'")
+    .times(2, None)
+    .combinations()
+    .not_followed_by("n2", "v = 'y'")
+)
+
+
+def pipeline(**options: object) -> Pipeline:
+    made = Pipeline("p")
+    tx = made.read("s", connect.memory(), schema="k string, v string, ts timestamp").event_time("ts")
+    tx.key_by("k").match("m", PATTERN, **options).write("o", connect.memory())  # type: ignore[arg-type]
+    return made
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"within": "1 minute"},
+        {
+            "within": {"whole": "1 minute", "between": "2 seconds"},
+            "skip": patterns.to_first("low"),
+            "order": "arrival",
+        },
+        {"within": "1 minute", "skip": "none", "select": {"at": "low.ts", "n": "count(many)"}},
+        {"within": "1 minute", "late_rows": "count", "timeouts": "count"},
+    ],
+    ids=["plain", "all of it", "measures", "counted"],
+)
+def test_a_pattern_goes_to_a_document_and_back(options: dict[str, object]) -> None:
+    given = pipeline(**options)
+    again = yaml.from_text(yaml.dump(given))
+    assert again.graph.of(Match) == given.graph.of(Match)
+    jsonschema = pytest.importorskip("jsonschema")
+    from ruamel.yaml import YAML
+
+    jsonschema.validate(YAML(typ="safe").load(yaml.dump(given)), document_schema(["memory"]))
+
+
+WRONG = {
+    "{}": "4:34: `steps` of match is missing",
+    "{steps: []}": "4:42: expected a list of steps, got an empty list",
+    "{steps: [{a: x, b: y}]}": "4:43: expected one step, got the keys a, b",
+    "{steps: [{a: x}, {b: y}]}": "4:55: nothing says how `b` follows the step before it",
+    "{steps: [{a: x}, {b: {times: 2}}]}": "nothing says how `b` follows",
+    "{steps: [{a: {next: x}}]}": "`next` can't stand here in `a`\n  hint: the first step has `where`",
+    "{steps: [{a: x}, {b: {where: y}}]}": "`where` can't stand here in `b`",
+    "{steps: [{a: x}, {b: {next: y, followed_by: z}}]}": "`b` follows in one way, got `next` and `followed_by`",
+    "{steps: [{a: {where: x, tims: 2}}]}": "unknown key `tims` in the step `a`\n  hint: did you mean `times`?",
+    "{steps: [{a: {where: x, times: many}}]}": "expected a number of rows, got `many`\n  hint: such as times: 3, times: {from: 2, to: 4}",
+    "{steps: [{a: {where: x, times: 0}}]}": "expected 1 row or more, got 0\n  hint: such as times: 3",
+    "{steps: [{a: {where: x, times: {from: 3, to: 2}}}]}": "expected `to` of 3 or more, got 2",
+    "{steps: [{a: {where: x, times: 2, one_or_more: true}}]}": "`a` has times and one_or_more",
+    "{steps: [{a: {where: x, one_or_more: true, consecutive: true, combinations: true}}]}": "`a` is consecutive and takes combinations",
+    "{steps: [{a: {where: {either: [{b: x}]}}}]}": "expected two or more alternatives, got a list",
+    "{steps: [{a: x}], within: 0 seconds}": "expected a length longer than 0, got `0 seconds`",
+    "{steps: [{a: x}], skip: past_lst}": "expected one of none, past_last, to_next, to_first, to_last, got `past_lst`",
+    "{steps: [{a: x}], skip: {past_last: a}}": "expected to_first or to_last with a step, got past_last",
+    "{steps: [{a: x}], skip: to_last}": "skip: to_last needs the name of a step",
+    "{steps: [{a: x}], order: time}": "expected one of event_time, arrival, got `time`",
+}
+
+
+@pytest.mark.parametrize("match", WRONG)
+def test_a_fault_is_told_with_its_place(match: str) -> None:
+    source = '{memory: {}, schema: "k string, x boolean, ts timestamp", event_time: ts}'
+    text = f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, key_by: k, match: {match}}}\n"
+    with pytest.raises(DocumentError) as told:
+        yaml.from_text(text)
+    assert WRONG[match] in str(told.value)
+
+
+def test_a_misspelt_verb_is_one_fault() -> None:
+    source = '{memory: {}, schema: "k string, x boolean, ts timestamp", event_time: ts}'
+    steps = "{steps: [{a: x}, {b: {folowed_by: x}}]}"
+    with pytest.raises(DocumentError) as told:
+        yaml.from_text(f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, match: {steps}}}\n")
+    [problem] = told.value.problems
+    assert problem.what == "unknown key `folowed_by` in the step `b`"
+    assert problem.hint.startswith("did you mean `followed_by`?")

@@ -1,0 +1,209 @@
+"""Tables of rules: every form says the same, what is wrong is told by rule and place, and steps go to YAML and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headrace import Pipeline, connect, yaml
+from headrace.connectors.sqlite.listing import SQLiteListing
+from headrace.errors import DocumentError, OptionError, PlanError, SourceError
+from headrace.explain.explanation import explain
+from headrace.plan.nodes import MatchRules
+from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
+from headrace.yaml.json_schema import document_schema
+from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
+
+PATTERN = {
+    "steps": [{"small": "n < 1"}, {"large": {"followed_by": "n > 100 * small.n"}}],
+    "within": "1 minute",
+    "select": {"n": "large.n"},
+}
+YAML = """
+small_then_large:
+  version: 3
+  steps: [{small: n < 1}, {large: {followed_by: n > 100 * small.n}}]
+  within: 1 minute
+  select: {n: large.n}
+"""
+
+
+def known(read: Rules) -> list[tuple[object, ...]]:
+    return [(r.id, r.version, r.pattern, r.within, r.skip, r.select, r.active) for r in read.rules]
+
+
+def test_yaml_json_lines_csv_and_rows_say_the_same() -> None:
+    first = known(rules_of_file(YAML, file="rules.yaml"))
+    assert len(first) == 1
+    as_json = json.dumps({"small_then_large": {"version": 3, **PATTERN}})
+    as_line = json.dumps({"id": "small_then_large", "version": 3, **PATTERN}) + "\n\n"
+    quoted = json.dumps(PATTERN).replace('"', '""')
+    as_csv = f'id,version,pattern\nsmall_then_large,3,"{quoted}"\n'
+    row = {"id": "small_then_large", "version": "3", "pattern": json.dumps(PATTERN), "active": "t"}
+    assert known(rules_of_file(as_json, file="rules.json")) == first
+    assert known(rules_of_file(as_line, file="rules.jsonl")) == first
+    assert known(rules_of_file(as_csv, file="rules.csv")) == first
+    assert known(rules_of_rows([row], where="table")) == first
+    assert not rules_of_rows([row | {"active": "false"}], where="table").rules[0].active
+    assert rules_of_file("", file="rules.yaml") == Rules()
+
+
+WRONG_RULES = {
+    "a: {steps: []}": "rules.yaml:1:12: expected a list of steps, got an empty list",
+    "a: {steps: [{x: y}], version: new}": "rules.yaml:1:31: expected a version, a whole number, got `new`",
+    "a: {steps: [{x: y}], order: arrival}": "unknown key `order` in the rule `a`",
+    "a: 5": "expected a rule, got `5`",
+}
+
+
+@pytest.mark.parametrize("text", WRONG_RULES)
+def test_a_wrong_rule_leaves_the_others_readable(text: str) -> None:
+    read = rules_of_file(f"{text}\ngood: {{steps: [{{x: y}}]}}\n", file="rules.yaml")
+    assert [rule.id for rule in read.rules] == ["good"]
+    assert WRONG_RULES[text] in "\n".join(str(problem) for _, problem in read.faults)
+    assert read.ids == {"a", "good"}
+
+
+WRONG_TABLES = {
+    ("rules.yaml", "a: ["): "rules.yaml:",
+    ("rules.yaml", "[]"): "expected rules by their ids, got",
+    ("rules.yaml", "a: {steps: [{x: y}]}\n---\nb: {steps: [{x: y}]}"): "expected one document, got 2",
+    ("rules.jsonl", '{"steps": []}'): "rules.jsonl:1: `id` of the rule is missing",
+    ("rules.csv", "name,pattern\nx,y\n"): "a row has no id; its columns are name, pattern",
+}
+
+
+@pytest.mark.parametrize("file", WRONG_TABLES)
+def test_a_table_of_which_nothing_is_known_is_refused(file: tuple[str, str]) -> None:
+    with pytest.raises(DocumentError) as caught:
+        rules_of_file(file[1], file=file[0])
+    assert WRONG_TABLES[file] in str(caught.value)
+
+
+def test_two_rules_of_one_id_and_a_row_without_a_pattern_are_faults() -> None:
+    row = {"id": "a", "pattern": "{steps: [{x: y}]}"}
+    twice = rules_of_rows([row, row, {"id": "b", "pattern": None}], where="postgres table rules")
+    assert [str(problem) for _, problem in twice.faults] == [
+        "postgres table rules: rule `a`: there are two rules `a`\n  hint: give each an id of its own",
+        "postgres table rules: rule `b`: its pattern is missing\n"
+        "  hint: a row has `id` and `pattern`, and perhaps `version` and `active`",
+    ]
+
+
+def pipeline(**options: object) -> Pipeline:
+    made = Pipeline("p")
+    tx = made.read("s", connect.memory(), schema="k string, n double, ts timestamp").event_time("ts")
+    options = {"rules": "rules.yaml"} | options
+    tx.key_by("k").match_rules("alerts", **options).write("o", connect.memory())  # type: ignore[arg-type]
+    return made
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"rules": Path("rules.json"), "measures": "at timestamp, n double", "order": "arrival", "longest": "1 hour"},
+        {"rules": connect.sqlite(path="rules.db", table="rules")},
+        {"late_rows": "count", "timeouts": "count"},
+    ],
+    ids=["plain", "all of it", "table", "counted"],
+)  # fmt: skip
+def test_a_step_with_rules_goes_to_a_document_and_back(options: dict[str, object]) -> None:
+    given = pipeline(**options)
+    again = yaml.from_text(yaml.dump(given))
+    assert again.graph.of(MatchRules) == given.graph.of(MatchRules)
+    jsonschema = pytest.importorskip("jsonschema")
+    from ruamel.yaml import YAML
+
+    schema = document_schema(["memory", "sqlite"])
+    jsonschema.validate(YAML(typ="safe").load(yaml.dump(given)), schema)
+
+
+def test_explain_says_where_rules_come_from() -> None:
+    said = str(explain(pipeline(longest="1 hour", measures="n double").check()))
+    assert "the rules of rules.yaml, as they are when a batch begins" in said
+    assert "each within 1 hour at most" in said
+    assert "kept as long as their rule says, 1 hour at most" in said
+    assert "all rules run in one operator" in said
+    assert "timeouts are counted and kept in files" in said
+    counted = str(explain(pipeline(timeouts="count").check()))
+    assert "timeouts are only counted" in counted
+    assert "late rows are counted and kept in files" in counted
+    assert "rules are read where a micro-batch begins, and a real-time batch has no end" in said
+
+
+WRONG_STEPS = {
+    "{}": "`rules` of match_rules is missing",
+    "{rules: rules.txt}": "rules.txt is no file of rules\n  hint: its name ends with .yaml",
+    "{rules: {memory: {}}}": "memory holds no table of rules\n  hint: use a file, postgres, mysql or sqlite",
+    "{rules: r.yaml, order: sideways}": "expected one of event_time, arrival, got `sideways`",
+    "{rules: r.yaml, longest: soon}": "soon",
+    "{rules: r.yaml, measures: 'rule string'}": "two columns of a match are called `rule`",
+    "{rules: r.yaml, measures: 'k string'}": "two columns of a match are called `k`",
+}
+
+
+@pytest.mark.parametrize("said", WRONG_STEPS)
+def test_a_wrong_step_is_told_with_its_place(said: str) -> None:
+    source = '{memory: {}, schema: "k string, ts timestamp", event_time: ts}'
+    step = f"{{from: s, key_by: k, match_rules: {said}}}"
+    text = (
+        f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {step}\nsinks: {{o: {{from: m, memory: {{}}}}}}\n"
+    )
+    with pytest.raises((DocumentError, PlanError)) as caught:
+        yaml.from_text(text).check()
+    assert WRONG_STEPS[said] in str(caught.value)
+    assert ":4:" in str(caught.value)
+
+
+def test_a_step_that_waits_for_matches_must_know_how_late_they_can_be() -> None:
+    made = Pipeline("p")
+    tx = made.read("s", connect.memory(), schema="k string, n double, ts timestamp").event_time("ts")
+    alerts = tx.key_by("k").match_rules("alerts", rules="rules.yaml")
+    alerts.distinct("once", on="rule", within="1 hour").write("o", connect.memory())
+    with pytest.raises(
+        PlanError, match="it waits for matches of `alerts`, and nothing says how late these can be"
+    ):
+        made.check()
+
+
+def test_what_is_no_table_and_no_order_is_refused() -> None:
+    with pytest.raises(OptionError, match="expected a file or a table of rules, got 5"):
+        pipeline(rules=5)
+    with pytest.raises(OptionError, match="expected order to be event_time or arrival, got 'sideways'"):
+        pipeline(order="sideways")
+
+
+def test_the_log_knows_the_rules_of_every_epoch(tmp_path: Path) -> None:
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    (tmp_path / "spark" / "offsets" / "7").touch()
+    rule = RuleInForce("a", 1, 1, 1, "{}")
+    fault = RuleFault("b", None, "no", "", "rules.yaml:1:1", "2026-01-01T00:00:00+00:00")
+    first = Edition(0, "x", 1, (rule,), {"a": 1}, 1)
+    second = Edition(5, "y", 2, (), {"a": 1}, 1, (fault,))
+    log = RuleLog(tmp_path)
+    log.add(first)
+    log.add(second)
+    with (tmp_path / "rules.jsonl").open("a") as file:
+        file.write('{"epoch": 9, "dig')  # the run died while writing it
+    again = RuleLog(tmp_path)
+    assert (again.at(4), again.at(5), again.at(8), again.last, again.begun) == (
+        first,
+        second,
+        second,
+        second,
+        7,
+    )
+    assert RuleLog(tmp_path / "elsewhere").last is None
+
+
+def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="there is no database"):
+        SQLiteListing(str(tmp_path / "none.db"), "rules").rows()
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(SourceError, match="the table `rules` can't be read: no such table"):
+        SQLiteListing(str(tmp_path / "empty.db"), "rules").rows()
+    with pytest.raises(OptionError, match="the rows of memory can't be listed"):
+        connect.memory().listing()
