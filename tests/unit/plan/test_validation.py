@@ -198,7 +198,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     "two steps of one name": (
         twice,
         "there is a step `out` already",
-        "rename one; the first is at test_check.py:",
+        "rename one; the first is at test_validation.py:",
     ),
     "a name with a space": (
         lambda p: p.read("my source", connect.files(path="in"), format="text"),
@@ -232,7 +232,7 @@ def test_all_problems_are_reported_at_once_with_file_and_line() -> None:
     with pytest.raises(PlanError) as caught:
         pipeline.check()
     assert len(caught.value.problems) == 2
-    assert all(problem.where.startswith("test_check.py:") for problem in caught.value.problems)
+    assert all(problem.where.startswith("test_validation.py:") for problem in caught.value.problems)
 
 
 def test_a_right_plan_passes() -> None:
