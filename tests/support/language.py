@@ -1,0 +1,179 @@
+"""Measure the language of the code: story-telling verbs, participle-first names, relative-clause docstrings.
+
+`python -m tests.support.language [PATH...]` lists every occurrence and the three rates; the unit test holds the
+rates at those of well-known projects (see CONTRIBUTING.md).
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+VERBS = re.compile(
+    r"\b(tells?|told|telling|says?|said|saying|asks?|asked|asking|speaks?|spoke|spoken|hears?|heard"
+    r"|nobody|somebody|whoever|whatever|whichever)\b",
+    re.IGNORECASE,
+)
+OPENINGS = re.compile(r"(what|where|whether|those|of|which|how|who|whose)\b", re.IGNORECASE)
+WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+IRREGULAR = frozenset(
+    [
+        "told",
+        "said",
+        "kept",
+        "found",
+        "given",
+        "taken",
+        "made",
+        "known",
+        "seen",
+        "shown",
+        "written",
+        "drawn",
+        "left",
+        "held",
+        "sent",
+        "put",
+        "lost",
+        "built",
+        "begun",
+        "gone",
+        "done",
+        "met",
+        "read_again",
+        "laid",
+        "paid",
+        "bound",
+        "split_off",
+        "cut",
+        "worn",
+        "chosen",
+        "spoken",
+        "hidden",
+    ]
+)
+# Words that end in -ed and are not participles, and nouns of the field that begin with one.
+NOT_PARTICIPLES = frozenset(
+    ["need", "seed", "feed", "embed", "exceed", "proceed", "speed", "shed", "bed", "red"]
+)
+
+
+@dataclass
+class Language:
+    """Counts over a set of files, with every occurrence as `file:line: text`."""
+
+    words: int = 0
+    functions: int = 0
+    docstrings: int = 0
+    verbs: list[str] = field(default_factory=list)
+    participles: list[str] = field(default_factory=list)
+    clauses: list[str] = field(default_factory=list)
+
+    @property
+    def verb_rate(self) -> float:
+        """Occurrences per 1,000 words of docstrings and comments."""
+        return 1000 * len(self.verbs) / max(self.words, 1)
+
+    @property
+    def participle_share(self) -> float:
+        """Share of functions whose name begins with a participle."""
+        return len(self.participles) / max(self.functions, 1)
+
+    @property
+    def clause_share(self) -> float:
+        """Share of docstrings that open with a relative clause."""
+        return len(self.clauses) / max(self.docstrings, 1)
+
+
+def measure(files: Sequence[Path]) -> Language:
+    """Measure Python and Scala files; Scala counts towards the verbs only."""
+    language = Language()
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        if file.suffix == ".py":
+            _measure_names(language, file, ast.parse(text))
+            prose = list(_python_prose(text))
+        else:
+            prose = list(_scala_prose(text))
+        for line, words in prose:
+            language.words += len(WORD.findall(words))
+            language.verbs += [f"{file}:{line}: {match.group()}" for match in VERBS.finditer(words)]
+    return language
+
+
+def starts_with_participle(name: str) -> bool:
+    """True for `told`, `kept_rows`, `_decoded`; false for `need_rows` and `feed`."""
+    first = name.strip("_").split("_")[0].lower()
+    if first in IRREGULAR:
+        return True
+    return len(first) > 3 and first.endswith("ed") and first not in NOT_PARTICIPLES
+
+
+def _measure_names(language: Language, file: Path, tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            language.functions += 1
+            if starts_with_participle(node.name):
+                language.participles.append(f"{file}:{node.lineno}: {node.name}")
+        elif not isinstance(node, ast.ClassDef | ast.Module):
+            continue
+        docstring = ast.get_docstring(node)
+        if docstring:
+            language.docstrings += 1
+            if OPENINGS.match(docstring):
+                language.clauses.append(f"{file}:{getattr(node, 'lineno', 1)}: {docstring.splitlines()[0]}")
+
+
+def _python_prose(text: str) -> Iterator[tuple[int, str]]:
+    """Yield comments and the strings that stand alone as statements, with their lines."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            for number, line in enumerate(node.value.value.splitlines()):
+                yield node.lineno + number, line
+
+
+def _scala_prose(text: str) -> Iterator[tuple[int, str]]:
+    inside = False
+    for number, line in enumerate(text.splitlines(), 1):
+        start = line.find("/*")
+        if inside or start >= 0:
+            yield number, line[max(start, 0) :]
+            inside = "*/" not in line[max(start, 0) :]
+        elif (comment := line.find("//")) >= 0:
+            yield number, line[comment:]
+
+
+def source_files(roots: Sequence[Path]) -> list[Path]:
+    """List the Python and Scala files under `roots`."""
+    files = [file for root in roots for file in ([root] if root.is_file() else root.rglob("*"))]
+    return sorted(file for file in files if file.suffix in (".py", ".scala"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """List every occurrence and print the rates."""
+    language = measure(source_files([Path(argument) for argument in arguments or ["src", "kernel"]]))
+    for kind in (language.verbs, language.participles, language.clauses):
+        print("\n".join(kind), end="\n\n")
+    print(
+        f"verbs {language.verb_rate:.2f} per 1,000 words ({len(language.verbs)}), participle-first functions"
+        f" {language.participle_share:.1%} ({len(language.participles)} of {language.functions}),"
+        f" relative-clause docstrings {language.clause_share:.1%} ({len(language.clauses)} of {language.docstrings})"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
