@@ -1,4 +1,4 @@
-"""The matrix page: what the transcripts of tests/transcripts/matrix show, and what came of each in the last whole run."""
+"""The matrix page: what the transcripts of the generated matrix show, and what came of each in the last whole run."""
 
 from __future__ import annotations
 

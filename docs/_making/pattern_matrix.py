@@ -1,4 +1,4 @@
-"""The matrix of patterns: what the transcripts of tests/transcripts/pattern_matrix show, and what came of each."""
+"""The matrix of patterns: what the transcripts of the generated matrix show, and what came of each."""
 
 from __future__ import annotations
 

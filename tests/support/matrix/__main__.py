@@ -1,33 +1,32 @@
-"""`python -m tests.support.matrix`: writes the transcripts; with `kernel`, `batch` or `spark` runs them that way too.
+"""Print or run the generated transcripts of windows.
 
-python -m tests.support.matrix                          the files in tests/transcripts/matrix
-python -m tests.support.matrix kernel                   all cells, without a query
-python -m tests.support.matrix batch                    those that a batch has something to say about, and their batch
-python -m tests.support.matrix spark "killed"           cells whose name has the text, through Spark
+python -m tests.support.matrix sliding                  print the transcripts of sliding windows
+python -m tests.support.matrix kernel                   run all cells without a query
+python -m tests.support.matrix batch                    run those that can be compared with a batch, and their batch
+python -m tests.support.matrix spark "killed"           run the cells whose name contains the text through Spark
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import cast, get_args
 
 from tests.support.matrix.runs import WINDOWS, Table, Way, comparable, run_and_note
 from tests.support.matrix.writing import texts
 
 
-def write(files: Mapping[Path, str]) -> None:
-    """Write the files that differ."""
-    for path, text in files.items():
-        if not path.exists() or path.read_text() != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            sys.stdout.write(f"{path}\n")
+def print_transcripts(files: Mapping[str, str], arguments: Sequence[str]) -> bool:
+    """Print the transcripts that the arguments name; without arguments, print the names."""
+    names = [argument for argument in arguments if argument in files]
+    sys.stdout.write("---\n".join(files[name] for name in names))
+    if not arguments:
+        sys.stdout.write("\n".join(files) + "\n")
+    return bool(names) or not arguments
 
 
 def main(table: Table, arguments: Sequence[str]) -> int:
-    """Run the ways that are named, over cells whose name has the other texts."""
+    """Run the cells whose name contains the texts, in each of the ways."""
     ways = [word for word in arguments if word in get_args(Way)]
     texts_wanted = [word for word in arguments if word not in ways]
     chosen = [cell for cell in table.allowed if all(text in cell.name for text in texts_wanted)]
@@ -47,5 +46,4 @@ def _run(way: Way, chosen: list, table: Table) -> list:  # type: ignore[type-arg
 
 
 if __name__ == "__main__":
-    write(texts())
-    sys.exit(main(WINDOWS, sys.argv[1:]))
+    sys.exit(0 if print_transcripts(texts(), sys.argv[1:]) else main(WINDOWS, sys.argv[1:]))

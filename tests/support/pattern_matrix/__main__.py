@@ -1,22 +1,22 @@
-"""`python -m tests.support.pattern_matrix`: writes the transcripts; with `kernel`, `batch` or `spark` runs them that way too.
+"""Print or run the generated transcripts of patterns.
 
-python -m tests.support.pattern_matrix                   the files in tests/transcripts/pattern_matrix
-python -m tests.support.pattern_matrix kernel            all cells, in the kernel's driver
-python -m tests.support.pattern_matrix spark "killed"    cells whose name has the text, through Spark
+python -m tests.support.pattern_matrix optional          print the transcripts of a quantifier
+python -m tests.support.pattern_matrix kernel            run all cells in the kernel's driver
+python -m tests.support.pattern_matrix spark "killed"    run the cells whose name contains the text through Spark
 """
 
 from __future__ import annotations
 
 import sys
 
-from tests.support.matrix.__main__ import main, write
+from tests.support.matrix.__main__ import main, print_transcripts
 from tests.support.pattern_matrix.driving import drive_and_note
 from tests.support.pattern_matrix.runs import PATTERNS
 from tests.support.pattern_matrix.writing import texts
 
 
 def drive(texts_wanted: list[str]) -> int:
-    """The cells whose name has the texts, in the driver."""
+    """Run the cells whose name contains the texts in the kernel's driver."""
     from headrace.spark.session import open_session
 
     conf = {"spark.driver.memory": "1g", "spark.ui.enabled": "false"}
@@ -28,7 +28,8 @@ def drive(texts_wanted: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    write(texts())
+    if print_transcripts(texts(), sys.argv[1:]):
+        sys.exit(0)
     rest = [word for word in sys.argv[1:] if word != "kernel"]
     driven = drive([word for word in rest if word not in ("batch", "spark")]) if "kernel" in sys.argv else 0
     sys.exit(main(PATTERNS, rest) or driven)
