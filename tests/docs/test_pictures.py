@@ -11,7 +11,7 @@ import pytest
 from headrace import yaml
 from headrace.explain.pattern_diagram import diagram_of
 from headrace.explain.pattern_svg import svg_of
-from headrace.plan.nodes import Match
+from headrace.steps.patterns.match import Match
 from headrace.testing import Case, draw, read_file, run_files
 from headrace.testing.transcripts.driver import drivable
 from headrace.triggers import Trigger

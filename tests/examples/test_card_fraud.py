@@ -17,8 +17,9 @@ from headrace.connectors.flatten import expressions
 from headrace.connectors.generator import Generator
 from headrace.lowering.frames import frame_of
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Ref, Source
 from headrace.runtime.run import start
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,8 +19,10 @@ from headrace.connectors.memory import Memory
 from headrace.connectors.socket import Socket
 from headrace.lowering.frames import frame_of
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Ref, Sink, Source
 from headrace.runtime.run import start
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,8 @@ from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Either as OneOf
 from headrace.patterns.elements import Element, Skip, Times, Where, Within
 from headrace.patterns.elements import Group as Together
-from headrace.plan.nodes import Match, Ref
+from headrace.steps.base import Ref
+from headrace.steps.patterns.match import Match
 
 SECOND = 1_000_000
 CASES = 120

@@ -12,9 +12,10 @@ from headrace import Pipeline, connect
 from headrace.checkpoints.state import state_of
 from headrace.errors import PlanError
 from headrace.lowering.match_recognize import Expressions
-from headrace.plan.nodes import Ref, RowPattern
 from headrace.sql.aggregates import NAMES
 from headrace.sql.statement import cut
+from headrace.steps.base import Ref
+from headrace.steps.patterns.match_recognize import RowPattern
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

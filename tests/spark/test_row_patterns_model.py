@@ -12,7 +12,6 @@ from row_pattern_model import Condition, Match, Model, Row, StuckError
 
 from headrace.lowering.match_recognize import Expressions
 from headrace.lowering.watermarks import END_OF_TIME_MS
-from headrace.plan.nodes import Ref, RowPattern
 from headrace.sql.clause import MatchRecognize
 from headrace.sql.pattern import (
     Alternatives,
@@ -26,6 +25,8 @@ from headrace.sql.pattern import (
     holds,
 )
 from headrace.sql.statement import cut
+from headrace.steps.base import Ref
+from headrace.steps.patterns.match_recognize import RowPattern
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

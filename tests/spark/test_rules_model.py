@@ -14,8 +14,10 @@ from headrace.lowering.patterns import MatchDriver
 from headrace.lowering.rules import RuleStep
 from headrace.patterns.elements import Skip
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Match, MatchRules, Ref
 from headrace.rules.log import Edition, RuleInForce
+from headrace.steps.base import Ref
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.rules import Rule
 
 COLUMNS = "k string, at int, letter string, __ts timestamp"

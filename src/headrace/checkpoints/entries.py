@@ -12,13 +12,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.lowering import hidden_key
-from headrace.plan.nodes import Distinct, Match, MatchRules, RowPattern
 from headrace.rules.log import Edition, RuleLog
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.stateful.distinct import Distinct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-    from headrace.plan.nodes import Node
+    from headrace.steps.base import Node
 
 WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values", "matches"
 _WHOLE = {"ignoreNullFields": "false"}

@@ -16,20 +16,15 @@ from typing import Any
 from headrace.checkpoints.layout import note, noted
 from headrace.durations import text as length
 from headrace.errors import Problem
-from headrace.plan.nodes import (
-    Aggregate,
-    Distinct,
-    Expression,
-    Match,
-    MatchRules,
-    Named,
-    Node,
-    Opaque,
-    PythonFold,
-    RowPattern,
-    Sql,
-    WindowAggregate,
-)
+from headrace.steps.base import Node
+from headrace.steps.expressions import Expression, Named, Opaque, PythonFold
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.windows import Trailing
 from headrace.yaml.written import trigger_of, window_of
 from headrace.yaml.written_patterns import match_of
@@ -52,7 +47,7 @@ def record_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False)
         columns: the types of all columns of its input, as Spark says them.
         by_clock: whether the clock is its time.
 
-    >>> from headrace.plan.nodes import Ref
+    >>> from headrace.steps.base import Ref
     >>> node = Distinct("unique", Ref("tx"), ("id",), 60_000_000)
     >>> record_of(node, {"id": "bigint", "note": "string"})
     {'step': 'distinct', 'on': 'id', 'within': '1 minute', 'columns': 'id bigint'}

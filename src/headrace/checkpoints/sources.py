@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from headrace.checkpoints.layout import checkpoint_of, note, noted
 from headrace.errors import PlanError, Problem
-from headrace.plan.nodes import ClockTime, EventTime, Source
 from headrace.plan.queries import Query, queries_of
+from headrace.steps.endpoints.source import Source
+from headrace.steps.rows.event_time import ClockTime, EventTime
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph

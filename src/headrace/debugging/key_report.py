@@ -17,7 +17,9 @@ from headrace.checkpoints.keys import NULL, is_key
 from headrace.checkpoints.layout import checkpoint_of, progress_of
 from headrace.debugging.replay import CantBeReadAgain, read_again
 from headrace.lowering.patterns import GIVEN, Declared
-from headrace.plan.nodes import Match, MatchRules, RowPattern
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -13,9 +13,11 @@ from headrace.lowering.lowering import Lowering, hidden_key
 from headrace.lowering.patterns import Declared
 from headrace.lowering.sources import BatchInputs
 from headrace.plan.facts import by_clock, is_timed
-from headrace.plan.nodes import FrameSource, Match, MatchRules, Source
 from headrace.runtime.exchange import HandoverLog
 from headrace.spark.errors import spark_says
+from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.checkpoints.layout import checkpoint_of, progress_of
 from headrace.debugging.consumed_offsets import taken_before
 from headrace.errors import HeadraceError, OptionError, did_you_mean
-from headrace.plan.nodes import MatchRules
 from headrace.plan.queries import queries_of
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
 from headrace.rules.tables import table_of
+from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from headrace.debugging.key_report import Inquiry, Told

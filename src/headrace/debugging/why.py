@@ -20,10 +20,12 @@ from headrace.debugging.key_report import Inquiry, Told
 from headrace.debugging.rule_report import OfRule, RulesAsked, rules_asked, tell_rules
 from headrace.errors import OptionError, did_you_mean
 from headrace.lowering.physical import assembled_aside
-from headrace.plan.nodes import Match, MatchRules, RowPattern
 from headrace.runtime.queries import refuse_changed
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from headrace.checkpoints.layout import Progress

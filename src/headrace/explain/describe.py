@@ -14,30 +14,23 @@ from headrace.explain.pattern_phrases import condition_phrases, pattern_phrase
 from headrace.explain.phrases import emission_phrases, window_phrase
 from headrace.formats import Format
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    Aggregate,
-    ClockTime,
-    Distinct,
-    Drop,
-    EventTime,
-    Lookup,
-    Match,
-    MatchRules,
-    Named,
-    Node,
-    Ref,
-    Route,
-    RowPattern,
-    Select,
-    Sink,
-    Source,
-    Sql,
-    Union,
-    Where,
-    WindowAggregate,
-    WithColumns,
-)
 from headrace.schemas.fields import Schema
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.expressions import Named
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.lookup import Lookup
+from headrace.steps.rows.route import Route
+from headrace.steps.rows.sql import Sql
+from headrace.steps.rows.union import Union
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 
 _CLOCKS = {"ingestion": "the batch that read the row", "processing": "the step that uses it"}
 _SECRET = re.compile(r"password|passwd|secret|token|credential|api_?key", re.IGNORECASE)

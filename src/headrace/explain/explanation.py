@@ -14,11 +14,12 @@ from headrace.connectors.base import Guarantee
 from headrace.explain.describe import facts_of
 from headrace.plan.graph import Graph
 from headrace.plan.guarantees import Promise, promises
-from headrace.plan.nodes import Node, Ref, Sink
 from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import RealTime, real_time_of
 from headrace.plan.state_bounds import StateBound, bound_of
 from headrace.plan.tiers import Tier, tier_of
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.explain.explanation import Explanation, Step
-from headrace.plan.nodes import Node, Ref, Sink, Source
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
 
 _COLOURS = {"native": "#2f855a", "kernel": "#2b6cb0", "arrow": "#805ad5", "python": "#b7791f"}
 

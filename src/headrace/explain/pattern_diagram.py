@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from headrace.durations import text
 from headrace.explain.pattern_phrases import quantifier_phrase
 from headrace.patterns.elements import Either, Element, Where, Within, steps_of
-from headrace.plan.nodes import Match
+from headrace.steps.patterns.match import Match
 
 START, END = "start", "end"
 
@@ -62,7 +62,7 @@ def diagram_of(node: Match) -> Diagram:
     """The diagram of a step's pattern.
 
     >>> from headrace import patterns
-    >>> from headrace.plan.nodes import Ref
+    >>> from headrace.steps.base import Ref
     >>> found = diagram_of(Match("m", Ref("tx"), (), patterns.step("a", "x = 1").followed_by("b").one_or_more()))
     >>> [(edge.source, edge.target, edge.label) for edge in found.edges]
     [('start', 'a', ''), ('a', 'b', 'followed by'), ('b', 'b', 'again'), ('b', 'end', '')]

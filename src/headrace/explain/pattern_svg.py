@@ -28,7 +28,8 @@ def svg_of(diagrams: Sequence[Diagram]) -> str:
     """The diagrams as one picture, one below the other.
 
     >>> from headrace import patterns
-    >>> from headrace.plan.nodes import Match, Ref
+    >>> from headrace.steps.base import Ref
+    >>> from headrace.steps.patterns.match import Match
     >>> from headrace.explain.pattern_diagram import diagram_of
     >>> svg_of([diagram_of(Match("m", Ref("tx"), (), patterns.step("a", "x = 1").next("b", "x = 2")))])[:5]
     '<svg '

@@ -20,7 +20,9 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import MAIN, Node, Ref, Sink, Source
+from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
 
 BOXES = {
     "": " ", "u": "╵", "d": "╷", "ud": "│", "lr": "─", "dr": "╭", "ur": "╰", "dl": "╮", "ul": "╯",

@@ -12,7 +12,6 @@ from functools import reduce
 
 from headrace.durations import text
 from headrace.explain.pattern_diagram import END, START, Diagram, Edge, State
-from headrace.plan.nodes import RowPattern
 from headrace.sql.pattern import (
     Alternatives,
     Anchor,
@@ -24,6 +23,7 @@ from headrace.sql.pattern import (
     Variable,
     variables_of,
 )
+from headrace.steps.patterns.match_recognize import RowPattern
 
 _ANCHORS = {"start": "first of the partition", "end": "last of the partition"}
 
@@ -44,7 +44,7 @@ class _Part:
 def row_diagram_of(node: RowPattern) -> Diagram:
     """The diagram of a clause's pattern.
 
-    >>> from headrace.plan.nodes import Ref
+    >>> from headrace.steps.base import Ref
     >>> from headrace.sql.statement import cut
     >>> query = "select * from t match_recognize (pattern (^ A B*?) define B as v > 1)"
     >>> found = row_diagram_of(RowPattern("m", Ref("t"), "t", query, "", cut(query, where="m").clause))

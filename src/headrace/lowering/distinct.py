@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.lowering.windows import Counts
-    from headrace.plan.nodes import Distinct
+    from headrace.steps.stateful.distinct import Distinct
 
 _NO_POSITION = "cast(null as struct<source: string, partition: string, offset: bigint>)"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.plan.nodes import Expression, Named, Opaque, PythonFold
+from headrace.steps.expressions import Expression, Named, Opaque, PythonFold
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

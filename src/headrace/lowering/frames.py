@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.plan.graph import Graph
-    from headrace.plan.nodes import Ref
+    from headrace.steps.base import Ref
 
 
 def frame_of(graph: Graph, ref: Ref, *, how: Literal["stream", "batch"] = "stream") -> DataFrame:

@@ -31,31 +31,22 @@ from headrace.lowering.rules import RuleStep
 from headrace.lowering.watermarks import with_floor
 from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
 from headrace.plan.facts import LATE_COLUMNS, by_clock, late_columns
-from headrace.plan.nodes import (
-    MAIN,
-    Aggregate,
-    ClockTime,
-    Distinct,
-    Drop,
-    EventTime,
-    FrameSource,
-    Lookup,
-    Match,
-    MatchRules,
-    Node,
-    Ref,
-    Route,
-    RowPattern,
-    Select,
-    Source,
-    Sql,
-    Union,
-    Where,
-    WindowAggregate,
-    WithColumns,
-)
 from headrace.rules.revision import load_now
 from headrace.spark.errors import spark_says
+from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.lookup import Lookup
+from headrace.steps.rows.route import Route
+from headrace.steps.rows.sql import Sql
+from headrace.steps.rows.union import Union
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.windows import Session, Sliding, Tumbling
 
 if TYPE_CHECKING:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.plan.nodes import RowPattern
     from headrace.sql.clause import MatchRecognize
+    from headrace.steps.patterns.match_recognize import RowPattern
 
 _VALUE = re.compile(r"\b__v(\d+)\b")
 _QUERY = re.compile(r"\b__q(\d+)\b")

@@ -14,7 +14,7 @@ from headrace.windows import Session, Sliding, Tumbling, Window
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from headrace.plan.nodes import WindowAggregate
+    from headrace.steps.stateful.window import WindowAggregate
 
 
 def native_windows(

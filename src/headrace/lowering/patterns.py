@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame
 
 from headrace.lowering.windows import Counts, Time
 from headrace.patterns.elements import Either, Element, Group, Where
-from headrace.plan.nodes import Opaque
+from headrace.steps.expressions import Opaque
 
 if TYPE_CHECKING:
-    from headrace.plan.nodes import Match, MatchRules
+    from headrace.steps.patterns.match import Match
+    from headrace.steps.patterns.match_rules import MatchRules
 
 GIVEN = "__given"
 

@@ -16,7 +16,7 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import AggregateError, PlanError, Problem
-from headrace.plan.nodes import PythonFold
+from headrace.steps.expressions import PythonFold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from headrace.aggregates import Aggregate
-    from headrace.plan.nodes import WindowAggregate
+    from headrace.steps.stateful.window import WindowAggregate
 
 MARK = "headrace aggregate"
 _TOLD = re.compile(rf"{MARK} \[(?P<step>.*?)\] (?P<what>.*)")

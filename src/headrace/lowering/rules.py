@@ -17,7 +17,7 @@ from headrace.spark.errors import spark_says
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
-    from headrace.plan.nodes import MatchRules
+    from headrace.steps.patterns.match_rules import MatchRules
     from headrace.yaml.rules import Rule
 
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from headrace.connectors.base import Reader
     from headrace.lowering.watermarks import Heartbeats
-    from headrace.plan.nodes import ClockTime, EventTime, Lookup, MatchRules, Source
+    from headrace.steps.endpoints.source import Source
+    from headrace.steps.patterns.match_rules import MatchRules
+    from headrace.steps.rows.event_time import ClockTime, EventTime
+    from headrace.steps.rows.lookup import Lookup
 
 
 class StreamInputs:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.expressions import TIME, column
-from headrace.plan.nodes import ClockTime, EventTime
+from headrace.steps.rows.event_time import ClockTime, EventTime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

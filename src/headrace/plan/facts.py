@@ -7,30 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    FAULTS,
-    Aggregate,
-    ClockTime,
-    Distinct,
-    Drop,
-    EventTime,
-    FrameSource,
-    Lookup,
-    Match,
-    MatchRules,
-    Named,
-    Node,
-    Ref,
-    Route,
-    RowPattern,
-    Select,
-    Source,
-    Sql,
-    Union,
-    Where,
-    WindowAggregate,
-    WithColumns,
-)
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.expressions import Named
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import FAULTS, MatchRules
+from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.lookup import Lookup
+from headrace.steps.rows.route import Route
+from headrace.steps.rows.sql import Sql
+from headrace.steps.rows.union import Union
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import asks_clock
 from headrace.windows import Trailing
 

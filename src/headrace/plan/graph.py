@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from headrace.connectors.base import Connector
-from headrace.plan.nodes import Node, Ref, Sink
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
 
 NodeType = TypeVar("NodeType", bound=Node)
 
@@ -42,7 +43,7 @@ class Graph:
     def of(self, kind: type[NodeType]) -> list[NodeType]:
         """The nodes of one kind.
 
-        >>> from headrace.plan.nodes import Sink
+        >>> from headrace.steps.endpoints.sink import Sink
         >>> Graph("empty", {}).of(Sink)
         []
         """

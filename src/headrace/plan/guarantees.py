@@ -10,7 +10,8 @@ from headrace.connectors import registry
 from headrace.connectors.base import Guarantee
 from headrace.errors import OptionError, PlanError, Problem, did_you_mean
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import FrameSource, Sink, Source
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import FrameSource, Source
 
 _ORDER: tuple[Guarantee, ...] = get_args(Guarantee)
 

@@ -10,7 +10,8 @@ from headrace.errors import did_you_mean
 from headrace.patterns.elements import Element, Where, steps_of
 from headrace.plan.facts import columns_of
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Match, Node
+from headrace.steps.base import Node
+from headrace.steps.patterns.match import Match
 
 Found = Iterator[tuple[str, str]]
 

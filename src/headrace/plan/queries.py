@@ -14,18 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    FAULTS,
-    Drop,
-    FrameSource,
-    Node,
-    Ref,
-    Select,
-    Sink,
-    Source,
-    Where,
-    WithColumns,
-)
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.patterns.match_rules import FAULTS
+from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 
 REJECTS = "rejects"
 

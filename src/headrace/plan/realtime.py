@@ -11,23 +11,18 @@ from dataclasses import dataclass
 
 from headrace.plan.facts import by_clock
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    Aggregate,
-    ClockTime,
-    Distinct,
-    EventTime,
-    FrameSource,
-    Match,
-    MatchRules,
-    Node,
-    Ref,
-    RowPattern,
-    Sink,
-    Source,
-    Sql,
-    WindowAggregate,
-)
 from headrace.plan.queries import Query
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import asks_clock
 
 KAFKA = "kafka"

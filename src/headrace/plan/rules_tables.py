@@ -8,7 +8,8 @@ from pathlib import PurePath
 from headrace.connectors.base import Connector
 from headrace.plan.facts import RULE_COLUMNS
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import MAIN, MatchRules, Node, Ref
+from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.patterns.match_rules import MatchRules
 
 Found = Iterator[tuple[str, str]]
 

@@ -12,20 +12,17 @@ from dataclasses import dataclass, replace
 
 from headrace.durations import text
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    Aggregate,
-    Distinct,
-    EventTime,
-    Match,
-    MatchRules,
-    Named,
-    Node,
-    PythonFold,
-    RowPattern,
-    Sql,
-    WindowAggregate,
-)
 from headrace.sql.pattern import endless
+from headrace.steps.base import Node
+from headrace.steps.expressions import Named, PythonFold
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.event_time import EventTime
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.windows import Everything, Landmark, Session, Sliding, Trailing, Tumbling
 
 _GROWING = re.compile(

@@ -16,22 +16,19 @@ from headrace.durations import text
 from headrace.explain.phrases import window_phrase
 from headrace.plan.facts import by_clock
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    Aggregate,
-    Distinct,
-    EventTime,
-    Lookup,
-    Match,
-    MatchRules,
-    Node,
-    Opaque,
-    PythonFold,
-    RowPattern,
-    Sink,
-    Source,
-    Sql,
-    WindowAggregate,
-)
+from headrace.steps.base import Node
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.expressions import Opaque, PythonFold
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.event_time import EventTime
+from headrace.steps.rows.lookup import Lookup
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.windows import Session, Sliding, Tumbling
 
 TierName = Literal["native", "kernel", "arrow", "python"]

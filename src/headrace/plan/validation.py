@@ -20,26 +20,23 @@ from headrace.plan.facts import (
     searched_order,
 )
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    Aggregate,
-    Distinct,
-    Drop,
-    EventTime,
-    Lookup,
-    Match,
-    MatchRules,
-    Node,
-    PythonFold,
-    Ref,
-    RowPattern,
-    Sink,
-    Source,
-    Union,
-    WindowAggregate,
-)
 from headrace.plan.pattern_rules import pattern_problems
 from headrace.plan.rules_tables import rules_problems
 from headrace.sql.tokens import place_of
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.expressions import PythonFold
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.columns import Drop
+from headrace.steps.rows.event_time import EventTime
+from headrace.steps.rows.lookup import Lookup
+from headrace.steps.rows.union import Union
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import AfterCount, AfterWatermark
 from headrace.windows import Session, Sliding, Trailing, Tumbling
 

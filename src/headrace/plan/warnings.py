@@ -6,9 +6,14 @@ from collections.abc import Callable, Iterator
 
 from headrace.errors import Problem
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Match, Node, Ref, RowPattern, Sink, Sql, WindowAggregate
 from headrace.plan.pattern_rules import grows, rowless
 from headrace.sql.pattern import endless
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import AfterWatermark, parts_of
 from headrace.windows import Session
 

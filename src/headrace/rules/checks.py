@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from headrace.durations import text as length
 from headrace.errors import did_you_mean
 from headrace.lowering.patterns import Declared
-from headrace.plan.nodes import Match, MatchRules
 from headrace.plan.pattern_rules import grows, pattern_problems
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from headrace.lowering.windows import Time

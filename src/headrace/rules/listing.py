@@ -15,12 +15,13 @@ from headrace.errors import HeadraceError, OptionError, Problem, did_you_mean
 from headrace.explain.pattern_phrases import condition_phrases, pattern_phrase
 from headrace.lowering.lowering import hidden_key
 from headrace.plan.facts import by_clock
-from headrace.plan.nodes import Match, MatchRules
 from headrace.plan.queries import queries_of
 from headrace.rules.checks import RuleChecks, match_of
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
 from headrace.rules.revision import BEFORE, Revision
 from headrace.rules.tables import table_of
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from headrace.connectors.base import Connector
 from headrace.errors import SourceError
-from headrace.plan.nodes import MatchRules
+from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
 
 

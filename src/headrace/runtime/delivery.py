@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import Run, Staged, Writer
 from headrace.connectors.failpoints import reach
 from headrace.lowering.expressions import shown
-from headrace.plan.nodes import FAULTS, Ref
 from headrace.plan.queries import REJECTS
+from headrace.steps.base import Ref
+from headrace.steps.patterns.match_rules import FAULTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

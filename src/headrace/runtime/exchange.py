@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from headrace.connectors.base import Writer
     from headrace.lowering.watermarks import Heartbeats
-    from headrace.plan.nodes import Ref
+    from headrace.steps.base import Ref
 
 
 class HandoverLog:

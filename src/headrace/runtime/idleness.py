@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from headrace.plan.nodes import ClockTime, EventTime
+from headrace.steps.rows.event_time import ClockTime, EventTime
 
 if TYPE_CHECKING:
     from headrace.lowering.watermarks import Heartbeats

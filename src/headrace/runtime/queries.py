@@ -20,12 +20,16 @@ from headrace.errors import PlanError
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lowering import Inputs, Lowering
 from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed, lives_by_clock
-from headrace.plan.nodes import FAULTS, Aggregate, Node, Ref, Sink, Sql
 from headrace.plan.queries import Query, made_of_rejects, queries_of
 from headrace.rules.book import RuleBook
 from headrace.runtime.delivery import Delivery, Outlet
 from headrace.runtime.exchange import HandoverLog
 from headrace.runtime.row_accounting import BalanceLog
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.patterns.match_rules import FAULTS
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.aggregate import Aggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

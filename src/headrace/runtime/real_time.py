@@ -32,7 +32,6 @@ from headrace.lowering.lowering import Lowering, hidden_key
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import Heartbeats
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import EventTime, Match, MatchRules, Sink, Source, WindowAggregate
 from headrace.plan.queries import Query, queries_of
 from headrace.runtime.progress import ProgressLog, Status
 from headrace.runtime.queries import declared
@@ -40,12 +39,18 @@ from headrace.runtime.run import Running, told
 from headrace.spark.jars import jars_for
 from headrace.spark.launch import REGIONS, active_session
 from headrace.spark.session import open_session
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.event_time import EventTime
+from headrace.steps.stateful.window import WindowAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.base import Guarantee
-    from headrace.plan.nodes import ClockTime
+    from headrace.steps.rows.event_time import ClockTime
 
 BATCH = "1 minute"
 """How long a batch is if nobody says otherwise."""

@@ -20,7 +20,6 @@ from headrace.lowering.python_aggregates import as_aggregate_error
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.guarantees import require
-from headrace.plan.nodes import Ref, Sink
 from headrace.plan.queries import REJECTS, Query
 from headrace.runtime.delivery import Drained
 from headrace.runtime.idleness import Pulse
@@ -29,6 +28,8 @@ from headrace.runtime.queries import Assembled, Assembly
 from headrace.runtime.virtual_time import Clock
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.sink import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

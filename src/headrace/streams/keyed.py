@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from headrace.aggregates import Aggregate as PythonAggregate
 from headrace.errors import OptionError
-from headrace.plan.nodes import Aggregate, Expression, Named, PythonFold, Ref
+from headrace.steps.base import Ref
+from headrace.steps.expressions import Expression, Named, PythonFold
+from headrace.steps.stateful.aggregate import Aggregate
 from headrace.streams.rows import Rows, expression, named_expressions
 
 if TYPE_CHECKING:

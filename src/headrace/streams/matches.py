@@ -11,8 +11,11 @@ from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
-from headrace.plan.nodes import FAULTS, Match, MatchRules, Named, Ref
 from headrace.schemas.fields import Schema
+from headrace.steps.base import Ref
+from headrace.steps.expressions import Named
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_rules import FAULTS, MatchRules
 from headrace.streams.stream import Stream
 from headrace.streams.timed import TimedStream
 from headrace.triggers import LateRows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.plan.nodes import Ref
+from headrace.steps.base import Ref
 from headrace.streams.stream import Stream
 from headrace.streams.timed import TimedStream
 

@@ -17,19 +17,13 @@ from headrace.formats import Format
 from headrace.formats import of as format_of
 from headrace.plan import sqltext
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    ClockTime,
-    EventTime,
-    FrameSource,
-    Node,
-    OnError,
-    Ref,
-    RowPattern,
-    Source,
-    Sql,
-)
 from headrace.plan.validation import problems_of
 from headrace.schemas.fields import Schema
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.source import FrameSource, OnError, Source
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.sql import Sql
 from headrace.streams.rows import require_connector
 
 if TYPE_CHECKING:

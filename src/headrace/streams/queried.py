@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import OptionError
-from headrace.plan.nodes import Ref
+from headrace.steps.base import Ref
 from headrace.streams.stream import Stream
 
 

@@ -8,21 +8,12 @@ from headrace.connectors.base import Connector, WriteMode
 from headrace.errors import OptionError
 from headrace.formats import Format
 from headrace.formats import of as format_of
-from headrace.plan.nodes import (
-    Drop,
-    Expression,
-    Lookup,
-    LookupHow,
-    Named,
-    Node,
-    Opaque,
-    Ref,
-    Select,
-    Sink,
-    Where,
-    WithColumns,
-)
 from headrace.schemas.fields import Schema
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.expressions import Expression, Named, Opaque
+from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
+from headrace.steps.rows.lookup import Lookup, LookupHow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
-from headrace.plan.nodes import ClockTime, Distinct, EventTime, Ref, Route, Union
+from headrace.steps.base import Ref
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.route import Route
+from headrace.steps.rows.union import Union
+from headrace.steps.stateful.distinct import Distinct
 from headrace.streams.keyed import KeyedStream, Updates, keys_of
 from headrace.streams.rows import Rows, expression, named_expressions
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from headrace.aggregates import Aggregate
 from headrace.durations import Duration
-from headrace.plan.nodes import Named, Ref, WindowAggregate
+from headrace.steps.base import Ref
+from headrace.steps.expressions import Named
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.streams.keyed import aggregates_of
 from headrace.triggers import Emission, LateRows, Mode, Trigger, emission
 from headrace.windows import Window

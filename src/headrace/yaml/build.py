@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from headrace.errors import did_you_mean
-from headrace.plan.nodes import MAIN, Node, Ref, Sink, Union
+from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.rows.union import Union
 from headrace.streams.pipeline import Pipeline, sql_node
 from headrace.yaml.faults import Faults, at, fault
 from headrace.yaml.order import ordered

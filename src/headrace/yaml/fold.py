@@ -11,30 +11,21 @@ import dataclasses
 from dataclasses import dataclass
 
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    MAIN,
-    Aggregate,
-    ClockTime,
-    Distinct,
-    Drop,
-    EventTime,
-    FrameSource,
-    Lookup,
-    Match,
-    MatchRules,
-    Node,
-    Ref,
-    Route,
-    RowPattern,
-    Select,
-    Sink,
-    Source,
-    Sql,
-    Union,
-    Where,
-    WindowAggregate,
-    WithColumns,
-)
+from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.lookup import Lookup
+from headrace.steps.rows.route import Route
+from headrace.steps.rows.sql import Sql
+from headrace.steps.rows.union import Union
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 
 _MIDDLE = (Aggregate, WindowAggregate, Match, MatchRules, Lookup, Distinct, Route, Sql, RowPattern)
 _SLOTS: dict[type[Node], int] = {

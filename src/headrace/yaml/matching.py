@@ -25,7 +25,9 @@ from headrace.patterns.elements import (
     Within,
     skip_of,
 )
-from headrace.plan.nodes import Match, Named, Ref
+from headrace.steps.base import Ref
+from headrace.steps.expressions import Named
+from headrace.steps.patterns.match import Match
 from headrace.triggers import LateRows
 from headrace.yaml.faults import Faults, at, fault
 from headrace.yaml.reading import Reader, fields, flag, named, only, record, text, word

@@ -7,22 +7,15 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from headrace.durations import microseconds
-from headrace.plan.nodes import (
-    Aggregate,
-    ClockTime,
-    Distinct,
-    Drop,
-    EventTime,
-    LookupHow,
-    Named,
-    Node,
-    Ref,
-    Route,
-    Select,
-    Where,
-    WindowAggregate,
-    WithColumns,
-)
+from headrace.steps.base import Node, Ref
+from headrace.steps.expressions import Named
+from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.lookup import LookupHow
+from headrace.steps.rows.route import Route
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.streams.rows import lookup_node
 from headrace.triggers import Emission
 from headrace.yaml import matching, options, rules, windowing

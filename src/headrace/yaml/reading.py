@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from headrace.errors import did_you_mean
-from headrace.plan.nodes import Named
+from headrace.steps.expressions import Named
 from headrace.yaml.faults import Faults, fault
 from headrace.yaml.tree import Fields, Items, Scalar, Value
 

@@ -18,7 +18,9 @@ from typing import get_args
 from headrace.errors import DocumentError, Problem
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within
-from headrace.plan.nodes import MatchRules, Named, Ref
+from headrace.steps.base import Ref
+from headrace.steps.expressions import Named
+from headrace.steps.patterns.match_rules import MatchRules
 from headrace.streams.matches import rules_node
 from headrace.yaml import options, yamltext
 from headrace.yaml.faults import Faults, at, fault

@@ -8,7 +8,8 @@ from typing import get_args
 
 from headrace.connectors.base import Connector, WriteMode
 from headrace.plan import sqltext
-from headrace.plan.nodes import Named, OnError, Source
+from headrace.steps.endpoints.source import OnError, Source
+from headrace.steps.expressions import Named
 from headrace.streams.pipeline import source_node
 from headrace.yaml import options, parts
 from headrace.yaml.faults import Faults, at, fault

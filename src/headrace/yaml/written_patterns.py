@@ -7,7 +7,8 @@ from typing import Any
 
 from headrace.durations import text as length
 from headrace.patterns.elements import Either, Element, Group, Skip, Where, Within
-from headrace.plan.nodes import Match, MatchRules
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_rules import MatchRules
 
 Text = Callable[[Any], str]
 """Spark SQL text out of an expression; raises where it can't be written."""
@@ -17,7 +18,7 @@ def match_of(node: Match, text: Text) -> dict[str, Any]:
     """What a document says for `match`.
 
     >>> from headrace import patterns
-    >>> from headrace.plan.nodes import Ref
+    >>> from headrace.steps.base import Ref
     >>> match_of(Match("m", Ref("tx"), (), patterns.step("a", "x = 1").next("b", "x = 2").times(2)), str)
     {'steps': [{'a': 'x = 1'}, {'b': {'next': 'x = 2', 'times': 2}}]}
     """

@@ -13,8 +13,8 @@ from headrace import Pipeline, connect
 from headrace.connectors import registry
 from headrace.debugging.why import why_of
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import MatchRules
 from headrace.rules.listing import rules_drawn, tables_listed
+from headrace.steps.patterns.match_rules import MatchRules
 
 
 def pattern(letter: str) -> str:

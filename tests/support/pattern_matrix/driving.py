@@ -18,7 +18,7 @@ from tests.support.pattern_matrix.writing import content_of
 
 from headrace.lowering.patterns import MatchDriver
 from headrace.lowering.watermarks import END_OF_TIME_MS
-from headrace.plan.nodes import Match
+from headrace.steps.patterns.match import Match
 from headrace.testing.transcripts.case import read_case
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from headrace import Pipeline, connect, triggers, windows
 from headrace.checkpoints.signatures import changed, keep, kept, record_of
-from headrace.plan.nodes import Node
+from headrace.steps.base import Node
 
 COLUMNS = {"card": "string", "shop": "string", "amount": "int", "ts": "timestamp", "__ts": "timestamp"}
 TUMBLING = windows.tumbling("5 minutes")

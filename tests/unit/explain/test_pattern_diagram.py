@@ -8,7 +8,8 @@ from headrace import patterns
 from headrace.explain.pattern_diagram import diagram_of, mermaid
 from headrace.explain.pattern_svg import svg_of
 from headrace.patterns.elements import Within
-from headrace.plan.nodes import Match, Ref
+from headrace.steps.base import Ref
+from headrace.steps.patterns.match import Match
 
 PATTERN = (
     patterns.step("s", "v = 's'")

@@ -7,8 +7,9 @@ import pytest
 from headrace.explain.pattern_diagram import Diagram
 from headrace.explain.pattern_svg import svg_of
 from headrace.explain.row_pattern_diagram import row_diagram_of
-from headrace.plan.nodes import Ref, RowPattern
 from headrace.sql.statement import cut
+from headrace.steps.base import Ref
+from headrace.steps.patterns.match_recognize import RowPattern
 
 
 def drawn(pattern: str, rest: str = "") -> Diagram:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace import Pipeline, connect, windows
 from headrace.connectors.base import Connector
-from headrace.plan.nodes import Ref
 from headrace.plan.queries import Query, queries_of
+from headrace.steps.base import Ref
 from headrace.streams.stream import SourceStream
 
 

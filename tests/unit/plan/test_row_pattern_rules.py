@@ -6,10 +6,11 @@ import pytest
 
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError, PlanError
-from headrace.plan.nodes import Ref, RowPattern
 from headrace.plan.queries import queries_of
 from headrace.plan.state_bounds import bound_of
 from headrace.plan.warnings import cautions_of
+from headrace.steps.base import Ref
+from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.yaml import dump, from_text
 
 SCHEMA = "symbol string, price double, ts timestamp"

@@ -8,8 +8,9 @@ import pytest
 
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError, PlanError
-from headrace.plan.nodes import Ref, Sink
 from headrace.runtime.real_time import _writing
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.sink import Sink
 
 HINT = "run it without --real-time"
 

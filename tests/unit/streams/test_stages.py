@@ -6,7 +6,9 @@ import pytest
 
 from headrace import Pipeline, connect, triggers, windows
 from headrace.errors import OptionError, PlanError
-from headrace.plan.nodes import Ref, Where, WindowAggregate
+from headrace.steps.base import Ref
+from headrace.steps.rows.columns import Where
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.streams.keyed import KeyedStream, Updates
 from headrace.streams.panes import Deduplicated, Panes
 from headrace.streams.pipeline import collecting

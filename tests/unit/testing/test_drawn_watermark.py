@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.plan.nodes import ClockTime, EventTime, Ref
+from headrace.steps.base import Ref
+from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.drawing.recording import FOREVER
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.script import Advance, End, Rows, Watermark

@@ -8,7 +8,7 @@ import pytest
 
 from headrace import yaml
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Ref
+from headrace.steps.base import Ref
 from headrace.testing.transcripts.final import final_rows, obstacle, split_sessions
 from headrace.testing.transcripts.outputs import Instant
 

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from headrace import Pipeline, connect, triggers, windows
 from headrace.connectors.registry import connector
 from headrace.errors import DocumentError
-from headrace.plan.nodes import Opaque, Ref, Sql, Where
+from headrace.steps.base import Ref
+from headrace.steps.expressions import Opaque
+from headrace.steps.rows.columns import Where
+from headrace.steps.rows.sql import Sql
 from headrace.streams.rows import Rows
 from headrace.triggers import Emission
 from headrace.windows import Window

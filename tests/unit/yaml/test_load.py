@@ -15,7 +15,12 @@ from headrace import Pipeline, connect, triggers, windows
 from headrace.connectors.registry import connector
 from headrace.errors import DocumentError, PlanError
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Aggregate, EventTime, Ref, Select, Sql, WindowAggregate
+from headrace.steps.base import Ref
+from headrace.steps.rows.columns import Select
+from headrace.steps.rows.event_time import EventTime
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import Emission, Trigger
 from headrace.windows import Window
 from headrace.yaml import from_mapping, from_text, load

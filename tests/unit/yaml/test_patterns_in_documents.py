@@ -6,7 +6,7 @@ import pytest
 
 from headrace import Pipeline, connect, patterns, yaml
 from headrace.errors import DocumentError
-from headrace.plan.nodes import Match
+from headrace.steps.patterns.match import Match
 from headrace.yaml.json_schema import document_schema
 
 PATTERN = (

@@ -11,8 +11,8 @@ from headrace import Pipeline, connect, yaml
 from headrace.connectors.sqlite.listing import SQLiteListing
 from headrace.errors import DocumentError, OptionError, PlanError, SourceError
 from headrace.explain.explanation import explain
-from headrace.plan.nodes import MatchRules
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
+from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.json_schema import document_schema
 from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
 

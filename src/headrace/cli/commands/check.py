@@ -14,7 +14,7 @@ from headrace.cli.terminal.errors import WRONG, problems_in, show_cautions, show
 from headrace.cli.terminal.output import show, show_json
 from headrace.errors import HeadraceError, Problem
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import MatchRules
+from headrace.steps.patterns.match_rules import MatchRules
 
 
 def check(

@@ -12,7 +12,7 @@ from headrace.cli.terminal.errors import show_cautions
 from headrace.cli.terminal.output import out, show_cropped, show_json, show_lines, width
 from headrace.errors import OptionError
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import MatchRules
+from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from headrace.rules.listing import TableListing

@@ -9,7 +9,9 @@ from headrace.cli.terminal.errors import show_cautions
 from headrace.errors import LoadError, OptionError, did_you_mean
 from headrace.explain.pattern_diagram import Diagram, diagram_of
 from headrace.explain.row_pattern_diagram import row_diagram_of
-from headrace.plan.nodes import Match, MatchRules, RowPattern
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph

@@ -10,7 +10,8 @@ from headrace.durations import text as duration_text
 from headrace.errors import TranscriptError, did_you_mean
 from headrace.explain.describe import named
 from headrace.explain.phrases import emission_phrases, window_phrase
-from headrace.plan.nodes import Source, WindowAggregate
+from headrace.steps.endpoints.source import Source
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.drawing.recording import Arrival, Ends, Kind, Moment, Pane, Recording
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.case import Case

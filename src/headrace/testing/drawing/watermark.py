@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from headrace.plan.nodes import ClockTime, EventTime
+from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.drawing.recording import FOREVER
 from headrace.testing.transcripts.script import Advance, End, Line, Rows, Watermark
 

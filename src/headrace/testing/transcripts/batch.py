@@ -12,8 +12,15 @@ from headrace.lowering.expressions import hidden, shown
 from headrace.lowering.lowering import Lowering, lower
 from headrace.lowering.sources import BatchInputs
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Distinct, Match, MatchRules, Ref, RowPattern, Sink, Source, WindowAggregate
 from headrace.runtime.virtual_time import NUMBER, Feed, collect, numbered
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.compare import compare
 from headrace.testing.transcripts.driver import DriverStage

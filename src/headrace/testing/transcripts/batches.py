@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.lowering.watermarks import END_OF_TIME_MS
-from headrace.plan.nodes import EventTime, Source
 from headrace.schemas.datatypes import Array, DataType, Map, Struct
+from headrace.steps.endpoints.source import Source
+from headrace.steps.rows.event_time import EventTime
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.script import Advance, End, Line, Restart, Rows, Watermark, only, schema_of
 from headrace.testing.transcripts.values import micros_of_plain

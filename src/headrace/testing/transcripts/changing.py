@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headrace.plan.nodes import MatchRules
 from headrace.rules.tables import Content, FileTable
+from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.rules import rules_of_tree
 from headrace.yaml.tree import Fields, Value, plain
 

@@ -20,17 +20,13 @@ from headrace.lowering.windows import WindowDriver, declaration
 from headrace.patterns.elements import Element, Where
 from headrace.plan.facts import plain_column
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import (
-    EventTime,
-    Match,
-    Named,
-    Opaque,
-    PythonFold,
-    RowPattern,
-    Sink,
-    Source,
-    WindowAggregate,
-)
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.expressions import Named, Opaque, PythonFold
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.rows.event_time import EventTime
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.batches import Batches
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.feeding import Input

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import EventTime, Source
 from headrace.runtime.virtual_time import Feed
 from headrace.schemas.datatypes import Field, Scalar, Struct
 from headrace.schemas.fields import Schema
+from headrace.steps.endpoints.source import Source
+from headrace.steps.rows.event_time import EventTime
 from headrace.testing.transcripts.script import decodes, schema_of, times_of
 from headrace.testing.transcripts.values import micros_of_plain
 

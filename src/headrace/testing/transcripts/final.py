@@ -13,7 +13,11 @@ from typing import Any
 
 from headrace.plan.facts import change_of
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import Aggregate, ClockTime, Ref, Sql, WindowAggregate
+from headrace.steps.base import Ref
+from headrace.steps.rows.event_time import ClockTime
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.outputs import Output, show
 from headrace.triggers import AfterCount, AfterWatermark, EachOf, Emission, Repeatedly, Trigger
 from headrace.windows import Session, Trailing

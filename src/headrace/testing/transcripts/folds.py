@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from headrace.lowering.python_aggregates import called, folded
 from headrace.plan.facts import plain_column
-from headrace.plan.nodes import PythonFold, WindowAggregate
 from headrace.schemas.fields import Schema
+from headrace.steps.expressions import PythonFold
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.outputs import Output
 
 PLAIN = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "double", "string"})

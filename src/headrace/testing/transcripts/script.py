@@ -18,8 +18,12 @@ from typing import Any, Literal
 from headrace.durations import microseconds
 from headrace.errors import did_you_mean
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import ClockTime, EventTime, MatchRules, Ref, Sink, Source
 from headrace.schemas.fields import Schema
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.transcripts.values import micros_of, record_of, row_of
 from headrace.yaml.faults import Faults, at, fault
 from headrace.yaml.reading import fields, flag, one_entry, word

@@ -19,10 +19,13 @@ from headrace.connectors.memory import Memory
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.graph import Graph
-from headrace.plan.nodes import ClockTime, EventTime, MatchRules, Sink, Source
 from headrace.runtime.queries import Assembled, Assembly
 from headrace.runtime.row_accounting import Balance
 from headrace.runtime.virtual_time import Clock, Feed, quick_session
+from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.changing import ScriptedTable
 from headrace.testing.transcripts.collecting import CollectingWriter, Collector

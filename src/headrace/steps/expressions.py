@@ -1,0 +1,32 @@
+"""Expressions as nodes hold them: Spark SQL text, a pyspark `Column` or an aggregate in Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.aggregates import Aggregate as PythonAggregate
+
+
+@dataclass(frozen=True, eq=False)
+class Opaque:
+    """An expression given as a pyspark `Column`: it runs, but can't be printed or compared."""
+
+    column: Any
+
+    def __repr__(self) -> str:
+        return f"Column<{self.column}>"
+
+
+@dataclass(frozen=True, eq=False)
+class PythonFold:
+    """An aggregate in Python: the arguments of its rows are kept, and folded when a pane fires."""
+
+    aggregate: PythonAggregate
+
+    def __repr__(self) -> str:
+        return repr(self.aggregate)
+
+
+Expression = str | Opaque | PythonFold
+Named = tuple[tuple[str, Expression], ...]

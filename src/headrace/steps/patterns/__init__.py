@@ -1,0 +1,1 @@
+"""Steps that find patterns in the rows of a key."""

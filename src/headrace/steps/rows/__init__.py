@@ -1,0 +1,1 @@
+"""Steps that handle each row by itself."""

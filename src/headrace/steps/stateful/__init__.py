@@ -1,0 +1,1 @@
+"""Steps with state, other than patterns."""
