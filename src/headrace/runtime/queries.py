@@ -124,7 +124,9 @@ class Assembly:
         tip = self.graph[query.tip.step]
         if not isinstance(tip, Aggregate) and not (isinstance(tip, Sql) and tip.groups):
             return "append"
-        modes: set[WriteMode] = {_mode(self.graph, self.graph[name]) for name in query.sinks}
+        sinks = [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
+        # Sinks of dead letters always append; they must not decide how the rows of the aggregate are emitted.
+        modes = {_mode(self.graph, s) for s in sinks if not made_of_rejects(self.graph, s.input)}
         return modes.pop() if len(modes) == 1 else "update"
 
     def _sinks_out(self, query: Query, built: Assembled) -> list[Outlet]:
