@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
 MAIN = ""
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+"""The names of pipelines, steps and sinks."""
 
 
 @dataclass(frozen=True, order=True)

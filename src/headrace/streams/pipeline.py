@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,26 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import Connector, Guarantee
 from headrace.durations import Duration
-from headrace.errors import OptionError, PlanError, Problem, did_you_mean
+from headrace.errors import OptionError, PlanError, Problem
 from headrace.formats import Format
-from headrace.formats import of as format_of
-from headrace.plan import sqltext
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
 from headrace.schemas.fields import Schema
-from headrace.steps.base import Node, Ref
-from headrace.steps.endpoints.source import FrameSource, OnError, Source
-from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.base import NAME, Node, Ref
+from headrace.steps.endpoints.source import FrameSource, OnError, source_node
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.sql import Sql
-from headrace.streams.rows import require_connector
+from headrace.steps.rows.sql import sql_node
 
 if TYPE_CHECKING:
     from headrace.runtime.run import Running
     from headrace.streams.queried import Queried
     from headrace.streams.stream import SourceStream, Stream
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _PACKAGE = str(Path(__file__).parent.parent)
 _collected: ContextVar[list[Pipeline] | None] = ContextVar("collected", default=None)
 
@@ -267,47 +261,6 @@ def collecting() -> Iterator[list[Pipeline]]:
         yield found
     finally:
         _collected.reset(token)
-
-
-def source_node(
-    name: str,
-    connector: Connector,
-    *,
-    format: str | Format | None = None,  # noqa: A002 - the word of the contract
-    schema: str | type | Schema | None = None,
-    on_error: OnError = "divert",
-) -> Source:
-    """A node for a source; format and schema are the connector's own, then the format's, where none are given."""
-    require_connector(connector, f"`{name}`", "read")
-    decoded = format_of(format, where=name) if format is not None else getattr(connector, "format", None)
-    columns = Schema.of(schema) if schema is not None else connector.schema_known
-    if columns is None and decoded is not None:
-        columns = decoded.default_schema
-    return Source(name, connector.with_format(decoded), decoded, columns, on_error)
-
-
-def sql_node(
-    name: str,
-    query: str,
-    known: Mapping[str, Ref],
-    *,
-    timed: Mapping[str, Ref] | None = None,
-    where: str = "",
-) -> Sql | RowPattern:
-    """A node for a query, its tables looked up among the known streams."""
-    facts = sqltext.read(query, where=where or f"`{name}`")
-    missing = [table for table in facts.tables if table not in known]
-    if missing:
-        raise OptionError(
-            f"the query reads `{missing[0]}`, which is no stream of this pipeline",
-            where=where or f"`{name}`",
-            hint=did_you_mean(missing[0], known),
-        )
-    if facts.cut is not None:
-        found = facts.cut
-        ref = (timed or {}).get(found.table, known[found.table])
-        return RowPattern(name, ref, found.table, query, found.rest, found.clause, found.chosen)
-    return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups)
 
 
 def _calling_place() -> str:

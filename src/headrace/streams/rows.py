@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from headrace.connectors.base import Connector, WriteMode
 from headrace.errors import OptionError
 from headrace.formats import Format
-from headrace.formats import of as format_of
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import require_connector
 from headrace.steps.expressions import Expression, Named, Opaque
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
-from headrace.steps.rows.lookup import Lookup, LookupHow
+from headrace.steps.rows.lookup import LookupHow, lookup_node
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -114,35 +114,6 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"<{self._ref} of {self._pipeline.name}>"
-
-
-def lookup_node(
-    name: str,
-    ref: Ref,
-    table: Connector | DataFrame,
-    *,
-    on: str | list[str] | tuple[str, ...],
-    format: str | Format | None = None,  # noqa: A002 - the word of the contract
-    schema: str | type | Schema | None = None,
-    how: LookupHow = "left",
-) -> Lookup:
-    """A node for a lookup; format and schema are the table's own where none are given."""
-    decoded = format_of(format, where=name) if format is not None else getattr(table, "format", None)
-    held = table.with_format(decoded) if isinstance(table, Connector) else Opaque(table)
-    columns = Schema.of(schema) if schema is not None else getattr(table, "schema_known", None)
-    keys = (on,) if isinstance(on, str) else tuple(on)
-    return Lookup(name, ref, keys, held, decoded, columns, how)
-
-
-def require_connector(given: object, where: str, verb: str) -> None:
-    """Refuse what is no connector.
-
-    Raises:
-        OptionError: it isn't one, such as the bare word for it.
-    """
-    if not isinstance(given, Connector):
-        hint = f'{verb} something from `connect`, such as connect.files(path="here/")'
-        raise OptionError(f"expected a connector, got {given!r}", where=where, hint=hint)
 
 
 def expression(given: str | Column) -> Expression:

@@ -115,7 +115,7 @@ class Stream(Rows):
 
     def sql(self, name: str, query: str, /) -> Queried:
         """Go on in Spark SQL; this stream is the table `this`, the pipeline's named streams have their names."""
-        from headrace.streams.pipeline import sql_node
+        from headrace.steps.rows.sql import sql_node
         from headrace.streams.queried import Queried
 
         known = {node.name: Ref(node.name) for node in self._pipeline.graph if not node.anonymous}

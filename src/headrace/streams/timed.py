@@ -148,7 +148,8 @@ class TimedKeyedStream(KeyedStream):
         >>> hits.timeouts
         <hits.timeouts of p>
         """
-        from headrace.streams.matches import Matches, match_node
+        from headrace.steps.patterns.match import match_node
+        from headrace.streams.matches import Matches
 
         node = match_node(
             name,
@@ -201,7 +202,8 @@ class TimedKeyedStream(KeyedStream):
         >>> alerts.faults
         <alerts.faults of p>
         """
-        from headrace.streams.matches import RuleMatches, rules_node
+        from headrace.steps.patterns.match_rules import rules_node
+        from headrace.streams.matches import RuleMatches
 
         node = rules_node(
             name,

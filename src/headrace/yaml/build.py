@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 from headrace.errors import did_you_mean
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.rows.sql import sql_node
 from headrace.steps.rows.union import Union
-from headrace.streams.pipeline import Pipeline, sql_node
+from headrace.streams.pipeline import Pipeline
 from headrace.yaml.faults import Faults, at, fault
 from headrace.yaml.order import ordered
 from headrace.yaml.parts import Part

@@ -14,21 +14,21 @@ from headrace.formats import Format
 from headrace.plan.graph import Graph
 from headrace.steps.base import Node
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import source_node
 from headrace.steps.expressions import Expression, Named, Opaque, PythonFold
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.lookup import Lookup
+from headrace.steps.rows.lookup import Lookup, lookup_node
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.sql import Sql
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.window import WindowAggregate
-from headrace.streams.pipeline import Pipeline, source_node
-from headrace.streams.rows import lookup_node
+from headrace.streams.pipeline import Pipeline
 from headrace.yaml.faults import Faults
 from headrace.yaml.fold import Folded, FoldedSource, FoldedStep
 from headrace.yaml.printing import printed

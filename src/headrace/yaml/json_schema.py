@@ -17,9 +17,9 @@ from pydantic.json_schema import models_json_schema
 from headrace import formats
 from headrace.connectors import registry
 from headrace.connectors.base import Connector, Role, WriteMode
+from headrace.steps.base import NAME
 from headrace.steps.endpoints.source import OnError
 from headrace.steps.rows.lookup import LookupHow
-from headrace.streams.pipeline import NAME
 from headrace.triggers import LateRows, Mode
 from headrace.windows import Order
 from headrace.yaml.matching import FIRST, FLAGS, VERBS

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from ruamel.yaml.nodes import Node as YamlNode
 
-from headrace.streams.pipeline import NAME, Pipeline
+from headrace.steps.base import NAME
+from headrace.streams.pipeline import Pipeline
 from headrace.yaml import sections, yamltext
 from headrace.yaml.build import Builder
 from headrace.yaml.faults import Faults, at, fault

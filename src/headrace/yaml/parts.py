@@ -11,12 +11,11 @@ from headrace.steps.base import Node, Ref
 from headrace.steps.expressions import Named
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.lookup import LookupHow
+from headrace.steps.rows.lookup import LookupHow, lookup_node
 from headrace.steps.rows.route import Route
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.window import WindowAggregate
-from headrace.streams.rows import lookup_node
 from headrace.triggers import Emission
 from headrace.yaml import matching, options, rules, windowing
 from headrace.yaml.faults import Faults, at, fault

@@ -20,8 +20,7 @@ from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within
 from headrace.steps.base import Ref
 from headrace.steps.expressions import Named
-from headrace.steps.patterns.match_rules import MatchRules
-from headrace.streams.matches import rules_node
+from headrace.steps.patterns.match_rules import MatchRules, rules_node
 from headrace.yaml import options, yamltext
 from headrace.yaml.faults import Faults, at, fault
 from headrace.yaml.matching import FATES, MATCH, length

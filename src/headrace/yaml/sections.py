@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from headrace.connectors.base import Connector, WriteMode
-from headrace.plan import sqltext
-from headrace.steps.endpoints.source import OnError, Source
+from headrace.sql import facts as sql_facts
+from headrace.steps.endpoints.source import OnError, Source, source_node
 from headrace.steps.expressions import Named
-from headrace.streams.pipeline import source_node
 from headrace.yaml import options, parts
 from headrace.yaml.faults import Faults, at, fault
 from headrace.yaml.parts import Part
@@ -230,7 +229,7 @@ def _aggregate(given: Fields, keys: Named, faults: Faults) -> Part | None:
 def _query(value: Value) -> Query:
     query = text(value, wanted="a query in Spark SQL")
     with at(value):
-        return Query(query, value.where, sqltext.read(query, where="").tables)
+        return Query(query, value.where, sql_facts.read(query, where="").tables)
 
 
 def _whole(entry: StepEntry, given: Fields, faults: Faults) -> None:

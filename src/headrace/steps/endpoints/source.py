@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from headrace.connectors.base import Connector
+from headrace.errors import OptionError
 from headrace.formats import Format
+from headrace.formats import of as format_of
 from headrace.schemas.fields import Schema
 from headrace.steps.base import MAIN, Node
 
@@ -34,3 +36,31 @@ class FrameSource(Node):
 
     frame: Any
     verb: ClassVar[str] = "from_dataframe"
+
+
+def source_node(
+    name: str,
+    connector: Connector,
+    *,
+    format: str | Format | None = None,  # noqa: A002 - the word of the contract
+    schema: str | type | Schema | None = None,
+    on_error: OnError = "divert",
+) -> Source:
+    """A node for a source; format and schema are the connector's own, then the format's, where none are given."""
+    require_connector(connector, f"`{name}`", "read")
+    decoded = format_of(format, where=name) if format is not None else getattr(connector, "format", None)
+    columns = Schema.of(schema) if schema is not None else connector.schema_known
+    if columns is None and decoded is not None:
+        columns = decoded.default_schema
+    return Source(name, connector.with_format(decoded), decoded, columns, on_error)
+
+
+def require_connector(given: object, where: str, verb: str) -> None:
+    """Refuse what is no connector.
+
+    Raises:
+        OptionError: it isn't one, such as the bare word for it.
+    """
+    if not isinstance(given, Connector):
+        hint = f'{verb} something from `connect`, such as connect.files(path="here/")'
+        raise OptionError(f"expected a connector, got {given!r}", where=where, hint=hint)

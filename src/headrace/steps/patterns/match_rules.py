@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from headrace.connectors.base import Connector
+from headrace.durations import Duration, microseconds
+from headrace.errors import OptionError
 from headrace.patterns.elements import Order
 from headrace.schemas.fields import Schema
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.expressions import Named
-from headrace.steps.patterns.match import diverted_outputs
+from headrace.steps.patterns.match import diverted_outputs, require_words
 from headrace.triggers import LateRows
 
 FAULTS = "faults"
@@ -41,3 +44,31 @@ class MatchRules(Node):
     @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, *diverted_outputs(timeouts=self.timeouts, late=self.late_rows), FAULTS)
+
+
+def rules_node(
+    name: str,
+    ref: Ref,
+    keys: Named,
+    rules: str | Path | Connector,
+    *,
+    measures: str | type | Schema | None = None,
+    order: Order = "event_time",
+    longest: Duration | None = None,
+    late_rows: LateRows = "divert",
+    timeouts: LateRows = "divert",
+) -> MatchRules:
+    """A node for a table of rules.
+
+    Raises:
+        OptionError: something is not what its option takes.
+    """
+    where = f"`{name}`"
+    if not isinstance(rules, str | Path | Connector) or not str(rules):
+        hint = 'write rules="rules.yaml", or rules=connect.postgres(url=..., table="rules")'
+        raise OptionError(f"expected a file or a table of rules, got {rules!r}", where=where, hint=hint)
+    require_words(where, order, late_rows, timeouts)
+    table = rules if isinstance(rules, Connector) else str(rules)
+    columns = None if measures is None else Schema.of(measures)
+    most = None if longest is None else microseconds(longest, where=f"{where}: longest")
+    return MatchRules(name, ref, keys, table, columns, order, most, late_rows, timeouts)

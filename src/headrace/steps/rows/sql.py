@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from headrace.errors import OptionError, did_you_mean
+from headrace.sql import facts as sql_facts
 from headrace.steps.base import Node, Ref
+from headrace.steps.patterns.match_recognize import RowPattern
 
 
 @dataclass(frozen=True)
@@ -24,3 +28,27 @@ class Sql(Node):
     @property
     def inputs(self) -> tuple[Ref, ...]:
         return tuple(ref for _, ref in self.tables)
+
+
+def sql_node(
+    name: str,
+    query: str,
+    known: Mapping[str, Ref],
+    *,
+    timed: Mapping[str, Ref] | None = None,
+    where: str = "",
+) -> Sql | RowPattern:
+    """A node for a query, its tables looked up among the known streams."""
+    facts = sql_facts.read(query, where=where or f"`{name}`")
+    missing = [table for table in facts.tables if table not in known]
+    if missing:
+        raise OptionError(
+            f"the query reads `{missing[0]}`, which is no stream of this pipeline",
+            where=where or f"`{name}`",
+            hint=did_you_mean(missing[0], known),
+        )
+    if facts.cut is not None:
+        found = facts.cut
+        ref = (timed or {}).get(found.table, known[found.table])
+        return RowPattern(name, ref, found.table, query, found.rest, found.clause, found.chosen)
+    return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups)
