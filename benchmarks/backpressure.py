@@ -24,7 +24,7 @@ from pydantic import PrivateAttr
 
 from benchmarks import harness, topics
 from headrace import Pipeline, connect
-from headrace.connectors.base import Connector, Counted, Guarantee, Role, Run, Staged, Writer
+from headrace.connectors.base import Connector, Guarantee, Role, Staged, StagedRows, WriteContext, Writer
 from headrace.connectors.kafka.client import Client
 
 HEAP = "768m"
@@ -67,7 +67,7 @@ class _Writer:
     def __init__(self, sink: SlowSink) -> None:
         self._sink = sink
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         return -1
 
     def stage(self, epoch: int, frame: Any) -> Staged:
@@ -76,7 +76,7 @@ class _Writer:
             pause(len(numbers))
         self._sink.numbers.extend(numbers)
         self._sink.epochs.append(len(numbers))
-        return Counted(len(numbers))
+        return StagedRows(len(numbers))
 
     def commit(self, epoch: int, staged: Staged) -> None:
         """Noted when they were staged: this sink is for runs that nobody kills."""
@@ -153,7 +153,7 @@ def piped(servers: str, topic: str, sink: SlowSink, *, max_per_batch: int) -> Pi
 
 
 def measure(load: Load, place: Path) -> list[Moment]:
-    """Run it, and look twice a second."""
+    """WriteContext it, and look twice a second."""
     sink = SlowSink.waiting(_at_most(3 * load.rate))
     with topics.kafka() as servers:
         topic = topics.fresh(servers, "burst")

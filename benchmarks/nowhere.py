@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import PrivateAttr
 
-from headrace.connectors.base import Connector, Counted, Guarantee, Role, Run, Staged, Writer
+from headrace.connectors.base import Connector, Guarantee, Role, Staged, StagedRows, WriteContext, Writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,13 +60,13 @@ class _Writer:
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         return -1
 
     def stage(self, epoch: int, frame: Any) -> Staged:
         before = self._tally.panes
         self._tally.take(frame, epoch)
-        return Counted(self._tally.panes - before)
+        return StagedRows(self._tally.panes - before)
 
     def commit(self, epoch: int, staged: Staged) -> None:
         """The rows are gone already."""

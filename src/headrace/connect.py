@@ -16,9 +16,10 @@ from headrace.connectors.kafka import Kafka as kafka  # noqa: N813
 from headrace.connectors.memory import Memory as memory  # noqa: N813
 from headrace.connectors.mysql import MySQL as mysql  # noqa: N813
 from headrace.connectors.postgres import Postgres as postgres  # noqa: N813
-from headrace.connectors.postgres_cdc import PostgresChanges as postgres_changes  # noqa: N813
+from headrace.connectors.postgres_cdc import PostgresCdc as postgres_cdc  # noqa: N813
 from headrace.connectors.socket import Socket as socket  # noqa: N813
 from headrace.connectors.sqlite import SQLite as sqlite  # noqa: N813
+from headrace.errors import did_you_mean
 
 __all__ = [
     "console",
@@ -28,7 +29,11 @@ __all__ = [
     "memory",
     "mysql",
     "postgres",
-    "postgres_changes",
+    "postgres_cdc",
     "socket",
     "sqlite",
 ]
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(f"unknown connector `{name}`: {did_you_mean(name, __all__)}")

@@ -134,13 +134,26 @@ def without_passwords(text: str) -> str:
     return re.sub(r"(password\s*=\s*)('[^']*'|[^\s&']+)", r"\1***", hidden)
 
 
+RENAMED = {
+    "postgres_changes": ("postgres_cdc",),
+    "growing": ("cursor",),
+    "patience": ("retry_timeout",),
+}
+"""Names of version 0.1 and their replacements: connectors, options, steps, keys of documents and flags alike."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint that names the nearest known word and lists them all.
+    """Return a hint that names the replacement of a renamed word, or the nearest known word and all others.
 
     >>> did_you_mean("tumblin", ["tumbling", "sliding"])
     'did you mean `tumbling`? Known: sliding, tumbling'
+    >>> did_you_mean("growing", ["cursor", "table"])
+    '`growing` was renamed to `cursor`'
     """
     names = sorted(known)
+    for name in RENAMED.get(word, ()):
+        if name in names:
+            return f"`{word}` was renamed to `{name}`"
     listing = f"Known: {', '.join(names)}" if names else "Nothing is defined there."
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"did you mean `{near[0]}`? {listing}" if near else listing

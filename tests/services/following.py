@@ -28,13 +28,13 @@ CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 def build(url: str, name: str, work: Path) -> Pipeline:
     """The pipeline over the tables of a name."""
     pipeline = Pipeline(name)
-    changes = connect.postgres_changes(url=url, table=f"{name}_orders", max_per_batch=100)
+    changes = connect.postgres_cdc(url=url, table=f"{name}_orders", max_per_batch=100)
     orders = pipeline.read("orders", changes, schema="id bigint, v bigint")
     orders.write("copy", connect.postgres(url=url, table=f"{name}_copy", key="id"))
     history = orders.select("id", "v", op="change.op", lsn="change.lsn")
     history.write("history", connect.sqlite(path=work / "out.db", table="history"))
     grows = connect.postgres(
-        url=url, table=f"{name}_visits", growing="id", max_per_batch=50, delay="200 milliseconds"
+        url=url, table=f"{name}_visits", cursor="id", max_per_batch=50, delay="200 milliseconds"
     )
     visits = pipeline.read("visits", grows, schema="id bigint")
     visits.write("list", connect.sqlite(path=work / "out.db", table="visits"))

@@ -11,7 +11,7 @@ from sinks import deliver
 from topics_held import held
 
 from headrace import connect
-from headrace.connectors.base import Run
+from headrace.connectors.base import WriteContext
 from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
 from headrace.errors import DeliveryError
@@ -24,7 +24,7 @@ def rows(spark: SparkSession, epoch: int) -> DataFrame:
 
 
 def test_what_does_not_fit_is_told_and_delivered_when_there_is_room(spark: SparkSession) -> None:
-    run = Run("crowded", "out", "lineage", "append", "")
+    run = WriteContext("crowded", "out", "lineage", "append", "")
     with small_disk(256) as disk:
         cluster = kafka_server.start(disk / "kafka", port=0)
         try:

@@ -124,7 +124,7 @@ def _words(kills: int) -> list[str]:
         "# Every change once, counted",
         "",
         "A pipeline follows two tables of a PostgreSQL while somebody writes to them all the time: inserts, updates and deletes of",
-        f"one by logical replication, new rows of the other by a growing column. It was killed after {len(STEPS)} steps of reading the",
+        f"one by logical replication, new rows of the other by a cursor column. It was killed after {len(STEPS)} steps of reading the",
         f"slot and delivering, and {kills} times at random moments with SIGKILL, and each time started again. `make delivery` does it",
         "and writes this page.",
         "",

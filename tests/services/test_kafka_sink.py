@@ -15,7 +15,7 @@ from waiting import wait_until
 
 from headrace import connect
 from headrace.connectors import failpoints
-from headrace.connectors.base import Run
+from headrace.connectors.base import WriteContext
 from headrace.connectors.kafka import records
 from headrace.connectors.kafka.client import Client
 from headrace.connectors.kafka.sink import KafkaWriter
@@ -27,8 +27,8 @@ SCHEMA = "card string, amount int, at timestamp"
 STEPS = ("kafka.fenced", "kafka.staged", "kafka.ledger", "kafka.committed")
 
 
-def run(sink: str = "out", lineage: str = "l1", mode: Any = "append") -> Run:
-    return Run("p", sink, lineage, mode, "")
+def run(sink: str = "out", lineage: str = "l1", mode: Any = "append") -> WriteContext:
+    return WriteContext("p", sink, lineage, mode, "")
 
 
 def contents(client: Client, topic: str) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace import connect
-from headrace.connectors.base import Connector, Counted, Role, Run, Staged, Writer
+from headrace.connectors.base import Connector, Role, Staged, StagedRows, WriteContext, Writer
 from headrace.connectors.failpoints import reach
 from headrace.testing.delivery.sinks import sinks as delivery
 
@@ -75,15 +75,15 @@ class _CarelessWriter:
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         return int(self.content["epoch"])
 
-    def stage(self, epoch: int, frame: DataFrame) -> Counted:
+    def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         rows = [row.id for row in frame.collect()]
-        return Counted(len(rows), {"rows": rows})
+        return StagedRows(len(rows), {"rows": rows})
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        assert isinstance(staged, Counted)
+        assert isinstance(staged, StagedRows)
         self.content["rows"] += staged.detail["rows"]
         reach("careless.rows")
         self.content["epoch"] = epoch

@@ -6,10 +6,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.connectors.base import Connector, Run, Writer
+from headrace.connectors.base import Connector, WriteContext, Writer
 
 
-def deliver(connector: Connector, run: Run, epoch: int, frame: DataFrame) -> None:
+def deliver(connector: Connector, run: WriteContext, epoch: int, frame: DataFrame) -> None:
     """Open, stage, commit, close: one epoch of a run that lasts no longer, as after a restart."""
     writer: Writer = connector.writer()
     try:

@@ -79,12 +79,12 @@ def _changes(graph: Graph, query: Query, was: Record, now: Record) -> list[Probl
 
 def _lost(graph: Graph, name: str, was: list[str]) -> list[str]:
     node = graph.nodes.get(name)
-    return node.connector.lost(was) if isinstance(node, Source) else []
+    return node.connector.missing_identity(was) if isinstance(node, Source) else []
 
 
 def _counted_in(graph: Graph, name: str) -> list[str]:
     node = graph[name]
-    return list(node.connector.counted_in) if isinstance(node, Source) else ["a DataFrame"]
+    return list(node.connector.offset_identity) if isinstance(node, Source) else ["a DataFrame"]
 
 
 def _listed(names: Record) -> str:

@@ -1,10 +1,10 @@
-"""What every connector is: one option model, and the reader and writer the engine calls.
+"""The connector interface: one option model per connector, and the reader and writer that the runtime calls.
 
-A connector is declared by a frozen option model (`Connector`). The same model is what Python users construct
-(`connect.files(path=...)`), what a document's `files: {...}` is validated against, and what the reference page and the
-forms are made from. It imports no pyspark; `reader()` and `writer()` load the half that does.
+A connector is declared by a frozen option model (`Connector`). Python users construct it (`connect.files(path=...)`),
+YAML documents are validated against it (`files: {...}`), and reference pages and forms are generated from it. It imports
+no pyspark; `reader()` and `writer()` load the modules that do.
 
-How an epoch is delivered, and why every sink shares these four verbs, is told in ARCHITECTURE.md ("Delivery").
+ARCHITECTURE.md ("Delivery") describes how an epoch is delivered through the methods of `Writer`.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ WriteMode = Literal["append", "update", "complete"]
 
 
 class Connector(BaseModel):
-    """The options of one connector; unknown or wrong ones raise `OptionError` with the nearest known word.
+    """The options of one connector. An unknown or invalid option raises `OptionError`, with the nearest known name.
 
-    Subclasses set the class variables and describe each option with `Field(description=...)`: the description is the
+    Subclasses set the class variables and describe each option with `Field(description=...)`; the description is the
     option's entry on the reference page.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     kind: ClassVar[str]
-    """The word for it in documents and in `connect`."""
+    """The connector's name in documents and in `connect`."""
     roles: ClassVar[frozenset[Role]]
     delivers: ClassVar[Guarantee] = "at_least_once"
-    """The best a sink of this kind can do; meaningless for a pure source."""
-    lists: ClassVar[bool] = False
-    """Whether it is a table whose rows can be asked for again and again, such as a table of rules."""
+    """The strongest guarantee of a sink of this kind; unused by pure sources."""
+    listable: ClassVar[bool] = False
+    """True if `listing()` returns all rows on demand, as a table of rules needs."""
     jars: ClassVar[tuple[str, ...]] = ()
     """The sets of jars (`headrace jars list`) that Spark needs for it."""
 
@@ -58,139 +58,147 @@ class Connector(BaseModel):
                 raise OptionError(problem.what, where=problem.where, hint=problem.hint) from None
 
     def __hash__(self) -> int:
-        # Pydantic's own would refuse rows and recipes, which are dicts; equal connectors still hash alike.
+        # Pydantic's hash fails on options that are dicts; equal connectors still have equal hashes.
         plain = (value for value in self.__dict__.values() if isinstance(value, str | int | float))
         return hash((self.kind, *plain))
 
     @property
     def replayable(self) -> bool:
-        """Whether, after a crash, the same records can be read again from a remembered position."""
+        """True if the same records can be read again from a stored offset after a crash."""
         return False
 
     @property
     def carries(self) -> Carries:
-        """`bytes`, to be decoded by a format, or `rows` that have their columns already."""
+        """`bytes`, to be decoded by a format, or `rows`, which have their columns already."""
         return "bytes"
 
     @property
     def schema_known(self) -> Schema | None:
-        """The schema of its rows where the options alone tell it."""
+        """The schema of the rows, if the options alone determine it."""
         return None
 
     @property
-    def adds(self) -> tuple[str, ...]:
-        """The columns that a source adds to those of the record: the fields of the frame's `__metadata`, if any."""
+    def metadata_columns(self) -> tuple[str, ...]:
+        """The columns a source adds to those of the record: the fields of the frame's `__metadata`."""
         return ()
 
     def with_format(self, chosen: Format | None) -> Connector:
-        """The same connector, told the format that its source or lookup names."""
+        """Return this connector for the format that its source or lookup names."""
         return self
 
     @property
-    def assumes(self) -> str:
-        """What must be true of its data for a source to be replayable; empty where nothing need be."""
+    def replay_assumption(self) -> str:
+        """The condition on the data under which a source is replayable; empty if there is none."""
         return ""
 
     @property
-    def followed(self) -> bool:
-        """Whether its rows come to Spark through Python."""
+    def driver_side(self) -> bool:
+        """True for a driver-side source: its offsets are planned in Python, and its rows reach Spark through Python."""
         return False
 
     @property
-    def counted_in(self) -> tuple[str, ...]:
-        """What the positions of a source are positions in, such as a table and its column: elsewhere they mean nothing."""
+    def offset_identity(self) -> tuple[str, ...]:
+        """Identifies what the offsets refer to (e.g. table and column). Offsets are not valid for any other identity."""
         return (self.kind,)
 
-    def lost(self, counted_in: Sequence[str]) -> list[str]:
-        """Of what positions of a checkpoint were counted in, what a source with these options no longer has."""
-        return [one for one in counted_in if one not in self.counted_in]
+    def missing_identity(self, recorded: Sequence[str]) -> list[str]:
+        """Return the offset identities in the checkpoint that this source no longer reads."""
+        return [part for part in recorded if part not in self.offset_identity]
 
     @property
-    def several_readers(self) -> bool:
-        """Whether several queries may read a source side by side."""
+    def concurrent_readers(self) -> bool:
+        """True if several queries may read the source at the same time."""
         return self.replayable
 
-    def unreadable(self) -> tuple[str, str] | None:
-        """Why a source with these options can't be read as a stream, and what to do about it."""
+    def target(self) -> str | None:
+        """Return the identity of what a sink writes to, such as a table or directory; None if sinks may share it.
+
+        Two sinks of one pipeline with the same target are a plan error. The identity holds no password.
+        """
         return None
 
-    def refuses(self, mode: WriteMode) -> str:
-        """Why this sink, with these options, can't take rows in that mode; empty where it can."""
+    def stream_problem(self) -> tuple[str, str] | None:
+        """Return the problem and hint if these options cannot be read as a stream."""
+        return None
+
+    def mode_problem(self, mode: WriteMode) -> str:
+        """Return the reason why this sink cannot write in that mode; empty if it can."""
         return ""
 
-    def explains(self, failure: str) -> Problem | None:
-        """What a failure that Spark tells means, where it comes from this connector's server or client."""
+    def explain_failure(self, failure: str) -> Problem | None:
+        """Translate the text of a failed Spark query, if this connector's server or client caused the failure."""
         return None
 
     def reader(self) -> Reader:
-        """The half that reads; loads pyspark."""
+        """Return the reader; loads pyspark."""
         raise OptionError(f"{self.kind} can't be read from", where=self.kind)
 
     def listing(self) -> Listing:
-        """The half that lists all rows now and then, without Spark."""
+        """Return the object that lists all rows, without Spark."""
         raise OptionError(f"the rows of {self.kind} can't be listed", where=self.kind)
 
     def writer(self) -> Writer:
-        """The half that writes, one for each run; loads pyspark."""
+        """Return a new writer, one per run; loads pyspark."""
         raise OptionError(f"{self.kind} can't be written to", where=self.kind)
 
 
 @dataclass(frozen=True)
 class ReadContext:
-    """What a reader is told: whose rows it reads, and what they should look like."""
+    """The pipeline, source, schema and format of a reader."""
 
     pipeline: str
     source: str
     schema: Schema | None
     format: Format | None
     directory: str
-    """A directory that lasts as long as the checkpoint, for whatever the reader must remember."""
+    """A directory for the reader's own files; it lives as long as the checkpoint."""
     real_time: bool = False
-    """Whether rows are taken one by one as they come, which only Spark's own sources can."""
+    """True in real-time mode, which only Spark's own sources support."""
 
 
 class Listing(Protocol):
-    """A small table that is looked at again and again, on the driver."""
+    """A small table whose rows are read repeatedly, on the driver."""
 
     def rows(self) -> list[dict[str, str | None]]:
-        """All rows as they are now, their values as text.
+        """Return all current rows, with values as text.
 
         Raises:
-            SourceError: the table can't be read; it may be asked again later.
+            SourceError: the table can't be read; a later call may succeed.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the table."""
+        """Release the table."""
         ...
 
 
 class Reader(Protocol):
     """Reads a source.
 
-    A frame of `bytes` has the columns `value binary, partition string, offset bigint`: the record and its position; the
-    fields of a struct `__metadata`, if it has one, become columns of the rows. A frame of `rows` has the schema's columns, and may have `__position struct<source, partition, offset>`.
+    A frame of `bytes` has the columns `value binary, partition string, offset bigint`: the record and its position. The
+    fields of a struct `__metadata`, if present, become columns of the rows. A frame of `rows` has the columns of the
+    schema and may have `__position struct<source, partition, offset>`.
     """
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        """All records from the start, and those to come."""
+        """Return a streaming frame of all records from the start."""
         ...
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        """All records there are now; also how a lookup table is read."""
+        """Return all current records; lookup tables are read this way too."""
         ...
 
     def close(self) -> None:
-        """Let go of whatever `stream` opened; called once the queries that read it have ended."""
+        """Release what `stream` opened; called after the queries that read it have ended."""
         ...
 
 
 @runtime_checkable
 class Acknowledging(Protocol):
-    """A reader that tells its server how far the pipeline is."""
+    """A reader that acknowledges delivered offsets to its server."""
 
     def acknowledge(self, description: str, position: Any) -> None:
-        """Everything up to this position is delivered.
+        """Acknowledge everything up to a position.
 
         Args:
             description: of the source, as Spark reports it.
@@ -201,69 +209,69 @@ class Acknowledging(Protocol):
 
 @runtime_checkable
 class Finite(Protocol):
-    """A reader that must be told when a run takes what is there now and ends."""
+    """A reader that fixes its end when a run processes the available records and stops."""
 
     def available(self) -> None:
-        """From here on nothing newer is there."""
+        """Ignore records that arrive from now on."""
         ...
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a writer is told when a run opens it."""
+class WriteContext:
+    """The pipeline, sink, checkpoint and mode of a writer in one run."""
 
     pipeline: str
     sink: str
-    lineage: str
-    """The id of the checkpoint: epochs are counted within it. Another lineage starts again at epoch 0."""
+    checkpoint_id: str
+    """Numbers the epochs: another checkpoint id starts again at epoch 0."""
     mode: WriteMode
     directory: str
 
 
 class Staged(Protocol):
-    """Rows that are written but can't be seen yet."""
+    """Rows that are written but not visible yet."""
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """The number of rows."""
         ...
 
 
 class Writer(Protocol):
-    """Delivers epochs to one sink. The engine calls: `open`, then for each epoch `stage` and `commit`, then `close`.
+    """Delivers epochs to one sink. The runtime calls `open`, then `stage` and `commit` per epoch, then `close`.
 
-    A writer that delivers exactly once keeps a ledger in its target: for (pipeline, sink) the lineage, the number of the
-    run that owns the sink, and the last epoch committed. The ledger row is committed with the rows or not at all.
+    A writer that delivers exactly once keeps a ledger in its target (`connectors/ledger.py`). The ledger entry is
+    committed together with the rows, or not at all.
     """
 
-    def open(self, run: Run) -> int:
-        """Take over the sink and return the last epoch committed in this lineage, or -1.
+    def open(self, context: WriteContext) -> int:
+        """Take over the sink and return the epoch last committed under this checkpoint id, or -1.
 
-        Taking over raises the run number in the ledger, so that a commit of any older run fails with `FencedError`.
-        Whatever an earlier run left half done is completed or removed here.
+        Taking over raises the fencing token, so that a commit of any older run fails with `FencedError`. An epoch that an
+        earlier run left half committed is completed or removed here.
         """
         ...
 
     def stage(self, epoch: int, frame: DataFrame) -> Staged:
         """Write the epoch's rows where no reader sees them. May be repeated for the same epoch.
 
-        The frame must be computed exactly once and wholly (no `count` before the write, no `limit`): it may update
-        state as it is computed.
+        The frame must be computed exactly once and completely (no `count` before the write, no `limit`): computing it may
+        update state.
         """
         ...
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        """Make the staged rows and the ledger row visible together. Committing a committed epoch does nothing."""
+        """Make the staged rows and the ledger entry visible together. Does nothing if the epoch is already committed."""
         ...
 
     def close(self) -> None:
-        """Let go of the target; nothing is committed here."""
+        """Release the target without committing anything."""
         ...
 
 
 @dataclass(frozen=True)
-class Counted:
-    """The simplest `Staged`: a count, and whatever the writer wants to remember."""
+class StagedRows:
+    """The simplest `Staged`: a row count and details for the writer's own use."""
 
     rows: int
     detail: Mapping[str, Any] = field(default_factory=dict)

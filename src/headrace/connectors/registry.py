@@ -17,7 +17,7 @@ _OURS = {
     "memory": "headrace.connectors.memory:Memory",
     "mysql": "headrace.connectors.mysql:MySQL",
     "postgres": "headrace.connectors.postgres:Postgres",
-    "postgres_changes": "headrace.connectors.postgres_cdc:PostgresChanges",
+    "postgres_cdc": "headrace.connectors.postgres_cdc:PostgresCdc",
     "socket": "headrace.connectors.socket:Socket",
     "sqlite": "headrace.connectors.sqlite:SQLite",
 }

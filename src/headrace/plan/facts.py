@@ -250,7 +250,7 @@ def _looked_up(graph: Graph, node: Node) -> Columns:
 
 def _source(graph: Graph, node: Node) -> Columns:
     assert isinstance(node, Source)
-    return None if node.schema is None else (*node.schema.names, *node.connector.adds)
+    return None if node.schema is None else (*node.schema.names, *node.connector.metadata_columns)
 
 
 def _grouped(graph: Graph, node: Node) -> Columns:

@@ -75,7 +75,7 @@ def _promise(graph: Graph, sink: Sink) -> Promise:
             return Promise(sink.name, "at_least_once", because, "read them with a connector instead")
     best = sink.connector.delivers
     because = f"the sink's connector ({sink.connector.kind}) delivers {best.replace('_', ' ')}"
-    assumed = [source.connector.assumes for source in sources if isinstance(source, Source)]
+    assumed = [source.connector.replay_assumption for source in sources if isinstance(source, Source)]
     because += "".join(f", provided that {assumption}" for assumption in dict.fromkeys(assumed) if assumption)
     better = "" if best == "exactly_once" else f"write to {_exact()}, which deliver exactly once"
     return Promise(sink.name, best, because, better)

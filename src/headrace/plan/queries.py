@@ -122,7 +122,7 @@ class _Cutter:
         for source in self.graph.of(Source):
             root = Ref(source.name)
             readers = [draft for draft in self.drafts.values() if root in draft.roots]
-            if not source.connector.several_readers and len(readers) > 1:
+            if not source.connector.concurrent_readers and len(readers) > 1:
                 self._of_source(source.name)
 
     def assign_rejects(self) -> None:
@@ -156,7 +156,7 @@ class _Cutter:
         if node.stateful:
             return self.drafts[node.name]
         source_query = self.drafts.get(node.name)
-        alone = isinstance(node, Source) and not node.connector.several_readers
+        alone = isinstance(node, Source) and not node.connector.concurrent_readers
         return source_query if alone and source_query is not reader else None
 
     def in_order(self) -> list[tuple[_Draft, list[Ref]]]:

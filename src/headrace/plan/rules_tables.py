@@ -28,7 +28,7 @@ def rules_problems(graph: Graph, node: Node) -> Found:
 
 def _table(node: MatchRules) -> Found:
     if isinstance(node.table, Connector):
-        if not node.table.lists:
+        if not node.table.listable:
             yield f"{node.table.kind} holds no table of rules", "use a file, postgres, mysql or sqlite"
     elif PurePath(node.table).suffix.lower() not in FILES:
         yield f"{node.table} is no file of rules", f"its name ends with {', '.join(FILES)}"

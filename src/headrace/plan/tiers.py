@@ -64,7 +64,7 @@ def _held(node: Node) -> Iterator[object]:
 
 def _source(graph: Graph, node: Node) -> Tier:
     assert isinstance(node, Source)
-    if node.connector.followed:
+    if node.connector.driver_side:
         return Tier("arrow", "its rows are read by the database's Python client")
     if node.connector.carries == "rows" or node.format is None or node.format.of_rows:
         return Tier("native", "its rows need no decoding")

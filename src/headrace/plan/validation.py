@@ -74,7 +74,7 @@ def _source(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         return
     if "source" not in node.connector.roles:
         yield f"{node.connector.kind} can't be read from", "it is a sink only"
-    elif reason := node.connector.unreadable():
+    elif reason := node.connector.stream_problem():
         yield reason
     if node.connector.carries == "bytes" and node.format is None:
         yield (
@@ -86,7 +86,7 @@ def _source(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
             "no schema is said",
             'add schema="id string, at timestamp, ...", a dataclass or a pydantic model',
         )
-    for name in node.connector.adds:
+    for name in node.connector.metadata_columns:
         if node.schema is not None and name in node.schema:
             yield (
                 f"`{name}` is a column of the schema, and {node.connector.kind} is asked to add one of that name",
@@ -316,7 +316,7 @@ def _sink(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
             f'mode="{node.mode}" is for running aggregates; these rows never change',
             'leave mode out or say "append"',
         )
-    if refusal := node.connector.refuses(node.mode or ("update" if change == "updates" else "append")):
+    if refusal := node.connector.mode_problem(node.mode or ("update" if change == "updates" else "append")):
         yield refusal, ""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.connectors.base import Run, Staged, Writer
+from headrace.connectors.base import Staged, WriteContext, Writer
 from headrace.connectors.failpoints import reach
 from headrace.lowering.expressions import shown
 from headrace.plan.queries import REJECTS
@@ -40,7 +40,7 @@ class Outlet:
     name: str
     ref: Ref
     writer: Writer
-    run: Run
+    run: WriteContext
     prepare: Callable[[DataFrame, int], DataFrame] = lambda frame, epoch: shown(frame)
     """What is done to the frame just before it is written."""
     of_rejects: bool = False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from headrace.checkpoints.layout import checkpoint_of, owes_a_batch, watermark_in_force
 from headrace.checkpoints.signatures import STATELESS, Record, changed, keep, kept, record_of
 from headrace.checkpoints.sources import refuse_moved
-from headrace.connectors.base import Run, WriteMode, Writer
+from headrace.connectors.base import WriteContext, WriteMode, Writer
 from headrace.errors import PlanError
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lowering import Inputs, Lowering
@@ -166,8 +166,8 @@ class Assembly:
         delay = delay_of(self.graph, ref) if timed else None
         return HandoverLog(self.directory, ref, delay=delay, hold=hold_of(self.graph, ref))
 
-    def _run(self, built: Assembled, sink: str, mode: WriteMode) -> Run:
-        return Run(
+    def _run(self, built: Assembled, sink: str, mode: WriteMode) -> WriteContext:
+        return WriteContext(
             self.graph.name, sink, lineage_of(built.checkpoint), mode, str(self.directory / "sinks" / sink)
         )
 

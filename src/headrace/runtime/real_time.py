@@ -21,7 +21,7 @@ from headrace.checkpoints.directory import PipelineDirectory
 from headrace.checkpoints.layout import checkpoint_of
 from headrace.checkpoints.signatures import changed, keep, kept
 from headrace.checkpoints.sources import refuse_moved
-from headrace.connectors.base import Run
+from headrace.connectors.base import WriteContext
 from headrace.connectors.kafka import Kafka, properties, records
 from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.durations import Duration, microseconds
@@ -164,7 +164,7 @@ class RealTimeRunning(Running):
         self._progress.listen(spark, REPORTED)
         try:
             for sink in graph.sinks:
-                KafkaWriter(_kafka(sink)).prepare(Run(graph.name, sink.name, "", "append", ""))
+                KafkaWriter(_kafka(sink)).prepare(WriteContext(graph.name, sink.name, "", "append", ""))
             for query in self._queries:
                 self._begin(query, batch)
         except BaseException:

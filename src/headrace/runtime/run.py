@@ -367,7 +367,7 @@ def _stop_between_batches(built: Assembled) -> None:
 
 def told(graph: Graph, error: BaseException) -> HeadraceError:
     """An error of Spark's as one of ours: what the user can act on, without a stack trace."""
-    problems = (connector.explains(str(error)) for connector in graph.connectors)
+    problems = (connector.explain_failure(str(error)) for connector in graph.connectors)
     if problem := next(filter(None, problems), None):
         return SourceError(problem.what, where=problem.where, hint=problem.hint)
     known = as_source_error(error) or as_aggregate_error(error)

@@ -196,7 +196,7 @@ def _fates() -> dict[str, Schema]:
 
 def _match_rules(models: dict[str, type[Connector]]) -> Schema:
     tables = {
-        kind: {"anyOf": [_ref(model), {"type": "null"}]} for kind, model in models.items() if model.lists
+        kind: {"anyOf": [_ref(model), {"type": "null"}]} for kind, model in models.items() if model.listable
     }
     table: Schema = {"anyOf": [{"type": "string"}, _one_of(tables)]} if tables else {"type": "string"}
     return _closed(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from servers import KINDS, Server
 
-from headrace.connectors.base import ReadContext, Run
+from headrace.connectors.base import ReadContext, WriteContext
 from headrace.formats import Schema
 
 _numbers = count()
@@ -27,11 +27,11 @@ def table() -> str:
 
 
 @pytest.fixture
-def run(tmp_path: Path, table: str) -> Callable[..., Run]:
+def run(tmp_path: Path, table: str) -> Callable[..., WriteContext]:
     """Makes what a writer is told by the engine; the pipeline is the test's own."""
 
-    def make(mode: str = "append", lineage: str = "lineage-one", sink: str = "out") -> Run:
-        return Run(f"pipe-{table}", sink, lineage, mode, str(tmp_path / "checkpoint"))  # type: ignore[arg-type]
+    def make(mode: str = "append", lineage: str = "lineage-one", sink: str = "out") -> WriteContext:
+        return WriteContext(f"pipe-{table}", sink, lineage, mode, str(tmp_path / "checkpoint"))  # type: ignore[arg-type]
 
     return make
 

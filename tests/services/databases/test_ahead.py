@@ -15,12 +15,12 @@ from servers import Server
 from sinks import rows
 
 from headrace import connect
-from headrace.connectors.base import Connector, Run
+from headrace.connectors.base import Connector, WriteContext
 from headrace.connectors.sql import chunks
 from headrace.connectors.sql.dialect import APART
 from headrace.errors import FencedError
 
-MakeRun = Callable[..., Run]
+MakeRun = Callable[..., WriteContext]
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from sinks import deliver, rows
 
 from headrace import connect
 from headrace.connectors import failpoints
-from headrace.connectors.base import Run
+from headrace.connectors.base import WriteContext
 from headrace.errors import DeliveryError
 
 
 @pytest.mark.parametrize("step", ["database.rows", "database.committed"])
 def test_server_gone_in_the_middle_and_back_loses_nothing(
-    spark: SparkSession, server: Server, table: str, run: Callable[..., Run], step: str
+    spark: SparkSession, server: Server, table: str, run: Callable[..., WriteContext], step: str
 ) -> None:
     out = getattr(connect, server.kind)(url=server.url, table=table)
     bounced = []
@@ -49,9 +49,9 @@ def _failure(act: Callable[[], None]) -> str:
 
 
 def test_server_that_stays_away_is_told(
-    spark: SparkSession, server: Server, table: str, run: Callable[..., Run]
+    spark: SparkSession, server: Server, table: str, run: Callable[..., WriteContext]
 ) -> None:
-    out = getattr(connect, server.kind)(url=server.url, table=table, patience="1 second")
+    out = getattr(connect, server.kind)(url=server.url, table=table, retry_timeout="1 second")
     writer: Any = out.writer()
     writer.open(run())
     server.stop()

@@ -13,7 +13,7 @@ from servers import CROWDED, DATABASE, Server, small_disk
 from sinks import deliver
 
 from headrace import connect
-from headrace.connectors.base import Connector, Run
+from headrace.connectors.base import Connector, WriteContext
 from headrace.errors import DeliveryError
 
 DISK = 24
@@ -62,7 +62,12 @@ def rows(spark: SparkSession, epoch: int) -> DataFrame:
 
 
 def test_what_does_not_fit_is_told_and_delivered_when_there_is_room(
-    spark: SparkSession, server: Server, table: str, run: Callable[..., Run], out: Connector, disk: Path
+    spark: SparkSession,
+    server: Server,
+    table: str,
+    run: Callable[..., WriteContext],
+    out: Connector,
+    disk: Path,
 ) -> None:
     deliver(out, run(), 0, rows(spark, 0))
     room = os.statvfs(disk)

@@ -15,7 +15,7 @@ from pathlib import Path
 from pyspark import TaskContext
 from headrace import connect
 from headrace.connectors import failpoints
-from headrace.connectors.base import Run
+from headrace.connectors.base import WriteContext
 from headrace.spark.session import open_session
 
 url, table, place = sys.argv[1:]
@@ -33,7 +33,7 @@ def once_more(batches):
 frame = spark.range(0, 400_000, 1, 2).mapInArrow(once_more, "id bigint")
 frame = frame.selectExpr("concat('k', id) k", "int(id) v", "repeat('x', 100) filling")
 writer = connect.postgres(url=url, table=table, key="k").writer()
-writer.open(Run("retry", "out", "one", "append", place))
+writer.open(WriteContext("retry", "out", "one", "append", place))
 with failpoints.watched(print):
     staged = writer.stage(0, frame)
     writer.commit(0, staged)

@@ -13,7 +13,7 @@ from headrace.connectors.base import Connector
 from headrace.testing.delivery.sinks import sinks as delivery
 
 
-@pytest.mark.parametrize("kind", ["changes", "growing"])
+@pytest.mark.parametrize("kind", ["changes", "cursor"])
 def test_sources_keep_their_promise(
     spark: SparkSession, servers: Callable[[str], Server], table: str, kind: str
 ) -> None:
@@ -32,8 +32,8 @@ def test_sources_keep_their_promise(
 
     def source(name: str) -> Connector:
         if kind == "changes":
-            return connect.postgres_changes(url=server.url, table=name, slot=name, max_per_batch=3)
-        return connect.postgres(url=server.url, table=name, growing="id", delay="0 seconds", max_per_batch=3)
+            return connect.postgres_cdc(url=server.url, table=name, slot=name, max_per_batch=3)
+        return connect.postgres(url=server.url, table=name, cursor="id", delay="0 seconds", max_per_batch=3)
 
     def restarted(_: delivery.Feed) -> None:
         server.stop()

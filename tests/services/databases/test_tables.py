@@ -16,10 +16,10 @@ from sinks import deliver, rows
 
 from headrace import connect
 from headrace.connectors import failpoints
-from headrace.connectors.base import Connector, ReadContext, Run
+from headrace.connectors.base import Connector, ReadContext, WriteContext
 from headrace.errors import DeliveryError, FencedError, OptionError, SourceError
 
-MakeRun = Callable[..., Run]
+MakeRun = Callable[..., WriteContext]
 STEPS = [
     *("database.fenced", "database.swept", "database.prepared", "database.staged", "database.begun"),
     *("database.ahead", "database.rows", "database.ledger", "database.committed", "database.cleared"),

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from headrace.connectors.base import ReadContext, Run
+from headrace.connectors.base import ReadContext, WriteContext
 from headrace.formats import Format, Schema
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Run]:
+def run(tmp_path: Path) -> Callable[..., WriteContext]:
     """Makes what a writer is told by the engine."""
 
-    def make(mode: Any = "append", lineage: str = "lineage-one", sink: str = "out") -> Run:
-        return Run("pipe", sink, lineage, mode, str(tmp_path / "checkpoint"))
+    def make(mode: Any = "append", lineage: str = "lineage-one", sink: str = "out") -> WriteContext:
+        return WriteContext("pipe", sink, lineage, mode, str(tmp_path / "checkpoint"))
 
     return make
 

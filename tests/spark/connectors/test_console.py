@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from sinks import deliver, rows
 
 from headrace import connect
-from headrace.connectors.base import Run
+from headrace.connectors.base import WriteContext
 from headrace.connectors.console.screen import Screen
 
-MakeRun = Callable[..., Run]
+MakeRun = Callable[..., WriteContext]
 
 
 def screen(sink: str = "alerts") -> tuple[Screen, io.StringIO]:

@@ -13,10 +13,10 @@ from sinks import deliver, rows
 
 from headrace import connect
 from headrace.connectors import failpoints
-from headrace.connectors.base import Run
+from headrace.connectors.base import WriteContext
 from headrace.errors import DeliveryError, FencedError
 
-MakeRun = Callable[..., Run]
+MakeRun = Callable[..., WriteContext]
 STEPS = [
     "files.rolled_forward",
     "files.fenced",

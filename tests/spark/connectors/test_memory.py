@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sinks import deliver, rows
 
 from headrace import Pipeline, connect
-from headrace.connectors.base import ReadContext, Run
+from headrace.connectors.base import ReadContext, WriteContext
 from headrace.errors import FencedError, SourceError
 
 Drain = Callable[..., list[list[dict[str, Any]]]]
@@ -85,21 +85,21 @@ def test_source_without_a_schema_says_how_to_give_one(
         connect.memory().reader().stream(spark, context())
 
 
-def test_repeated_epoch_is_kept_once(spark: SparkSession, run: Callable[..., Run]) -> None:
+def test_repeated_epoch_is_kept_once(spark: SparkSession, run: Callable[..., WriteContext]) -> None:
     out = connect.memory()
     for epoch in (0, 1, 1):
         deliver(out, run(), epoch, rows(spark, ("a", epoch)))
     assert out.contents() == [{"k": "a", "v": 0}, {"k": "a", "v": 1}]
 
 
-def test_complete_mode_replaces_the_rows(spark: SparkSession, run: Callable[..., Run]) -> None:
+def test_complete_mode_replaces_the_rows(spark: SparkSession, run: Callable[..., WriteContext]) -> None:
     out = connect.memory()
     deliver(out, run("complete"), 0, rows(spark, ("a", 1)))
     deliver(out, run("complete"), 1, rows(spark, ("a", 2)))
     assert out.contents() == [{"k": "a", "v": 2}]
 
 
-def test_older_run_is_fenced(spark: SparkSession, run: Callable[..., Run]) -> None:
+def test_older_run_is_fenced(spark: SparkSession, run: Callable[..., WriteContext]) -> None:
     out = connect.memory()
     old, new = out.writer(), out.writer()
     old.open(run())

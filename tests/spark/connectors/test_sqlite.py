@@ -14,10 +14,10 @@ from sinks import deliver, rows
 
 from headrace import connect
 from headrace.connectors import failpoints
-from headrace.connectors.base import ReadContext, Run
+from headrace.connectors.base import ReadContext, WriteContext
 from headrace.errors import DeliveryError, FencedError, SourceError
 
-MakeRun = Callable[..., Run]
+MakeRun = Callable[..., WriteContext]
 STEPS = ["sqlite.fenced", "sqlite.staged", "sqlite.begun", "sqlite.rows", "sqlite.ledger", "sqlite.committed"]
 
 

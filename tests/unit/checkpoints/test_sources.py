@@ -18,12 +18,12 @@ def kafka(**options: Any) -> connect.kafka:
     return connect.kafka(servers="h:1", **options)
 
 
-def visits(table: str = "visits", growing: str = "id") -> connect.sqlite:
-    return connect.sqlite(path="x.db", table=table, growing=growing)
+def visits(table: str = "visits", cursor: str = "id") -> connect.sqlite:
+    return connect.sqlite(path="x.db", table=table, cursor=cursor)
 
 
-def changes(table: str) -> connect.postgres_changes:
-    return connect.postgres_changes(url="postgresql://h/d", table=table)
+def changes(table: str) -> connect.postgres_cdc:
+    return connect.postgres_cdc(url="postgresql://h/d", table=table)
 
 
 def begun(directory: Path, *sources: Connector, names: str = "ab") -> None:
@@ -49,7 +49,7 @@ def begun(directory: Path, *sources: Connector, names: str = "ab") -> None:
         (kafka(assign={"a": [0, 1]}), kafka(topic="a")),
         (kafka(topic="a"), kafka(topic="b", on_data_loss="continue")),
         (kafka(topic="a-1"), kafka(pattern=r"\p{L}-.")),
-        (visits(), connect.sqlite(path="moved.db", table="visits", growing="id")),
+        (visits(), connect.sqlite(path="moved.db", table="visits", cursor="id")),
     ],
 )
 def test_a_source_that_still_reads_what_it_read_goes_on(
@@ -77,7 +77,7 @@ def test_a_source_that_still_reads_what_it_read_goes_on(
             "holds a position in table `visits`, and now it reads sqlite, table `hits`",
         ),
         (changes("a"), changes("b"), "holds a position in table `a`, and"),
-        (visits(), visits(growing="at"), "holds a position in column `id`, and"),
+        (visits(), visits(cursor="at"), "holds a position in column `id`, and"),
     ],
 )
 def test_a_source_whose_position_means_nothing_now_is_refused_and_the_checkpoint_stays(

@@ -20,7 +20,7 @@ from headrace.explain.explanation import explain
 from headrace.yaml import load
 
 URL = "postgresql://ada:secret@db/shop"
-CHANGES = connect.postgres_changes(url=URL, table="orders")
+CHANGES = connect.postgres_cdc(url=URL, table="orders")
 
 
 def reading(source: Connector, **options: Any) -> Pipeline:
@@ -44,11 +44,11 @@ def test_a_table_that_does_not_say_what_grows_is_refused(table: Connector) -> No
         reading(table).check()
     text = f"a table of {table.kind} doesn't tell what is new, so it can't be read as a stream"
     assert text in str(caught.value)
-    assert 'hint: name a column that grows with every row: growing="id"' in str(caught.value)
+    assert 'hint: name a column that grows with every row: cursor="id"' in str(caught.value)
 
 
 def test_the_guarantee_says_what_it_assumes() -> None:
-    table = connect.postgres(url=URL, table="orders", growing="id")
+    table = connect.postgres(url=URL, table="orders", cursor="id")
     [promise] = explain(reading(table).check()).promises
     assert promise.guarantee == "exactly_once"
     assert promise.because.endswith(
@@ -67,7 +67,7 @@ def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:
     found = explain(pipeline.check()).queries
     assert [query.name for query in found if "rows" in query.sources] == ["rows"]
     assert [len(query.reads) for query in found] == [0, 1, 1]
-    table = connect.postgres(url=URL, table="orders", growing="id")
+    table = connect.postgres(url=URL, table="orders", cursor="id")
     both = Pipeline("q")
     rows = both.read("rows", table, schema="id bigint, name string")
     rows.key_by("id").aggregate("by_id", n="count(*)").write("a", connect.memory())
@@ -76,16 +76,14 @@ def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:
 
 
 def test_columns_that_changes_bring_are_known() -> None:
-    told = connect.postgres_changes(url=URL, table="orders", before="old")
+    told = connect.postgres_cdc(url=URL, table="orders", before="old")
     pipeline = Pipeline("p")
     rows = pipeline.read("rows", told, schema="id bigint")
     rows.where("change.op = 'delete' and old.id > 1").write("box", connect.memory())
     pipeline.check()
     clash = Pipeline("p")
     clash.read("rows", CHANGES, schema="id bigint, change string").write("box", connect.memory())
-    with pytest.raises(
-        PlanError, match="`change` is a column of the schema, and postgres_changes is asked to"
-    ):
+    with pytest.raises(PlanError, match="`change` is a column of the schema, and postgres_cdc is asked to"):
         clash.check()
 
 
@@ -100,17 +98,17 @@ def test_columns_that_changes_bring_are_known() -> None:
 )
 def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        connect.postgres_changes(**{"url": URL, "table": "orders", **options})
+        connect.postgres_cdc(**{"url": URL, "table": "orders", **options})
 
 
 DOCUMENT = """
 name: copies
 sources:
   orders:
-    postgres_changes: {url: "postgresql://a:b@db/shop", table: orders}
+    postgres_cdc: {url: "postgresql://a:b@db/shop", table: orders}
     schema: id bigint, name string
   visits:
-    mysql: {url: "mysql://a:b@db/shop", table: visits, growing: id, every: 5 seconds, delay: 2 seconds}
+    mysql: {url: "mysql://a:b@db/shop", table: visits, cursor: id, every: 5 seconds, delay: 2 seconds}
     schema: id bigint
 sinks:
   copy: {from: orders, postgres: {url: "postgresql://a:b@other/shop", table: orders, key: [id]}}
@@ -125,7 +123,7 @@ def test_documents_name_the_same_sources(tmp_path: Path) -> None:
 
     graph = loaded(DOCUMENT).check()
     assert graph["visits"].connector == connect.mysql(  # type: ignore[attr-defined]
-        url="mysql://a:b@db/shop", table="visits", growing="id", every="5 seconds", delay="2 seconds"
+        url="mysql://a:b@db/shop", table="visits", cursor="id", every="5 seconds", delay="2 seconds"
     )
     with pytest.raises(DocumentError, match=r"5:\d+: .*\n  hint: did you mean `snapshot`"):
         loaded(DOCUMENT.replace("table: orders}\n    schema", "table: orders, snapshoot: never}\n    schema"))
@@ -133,7 +131,7 @@ def test_documents_name_the_same_sources(tmp_path: Path) -> None:
         (DocumentError, PlanError),
         match=r"copies.yaml:7:3: `visits`: a table of mysql doesn't tell what is new",
     ):
-        loaded(DOCUMENT.replace("growing: id, ", "")).check()
+        loaded(DOCUMENT.replace("cursor: id, ", "")).check()
 
 
 def test_a_mark_is_used_when_it_is_old_enough() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.connectors.base import Counted
+from headrace.connectors.base import StagedRows
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.failures import is_fence, told
 from headrace.connectors.kafka.ledger import Entry
@@ -182,8 +182,10 @@ def test_a_source_names_what_it_reads() -> None:
 
 
 def test_a_topic_takes_no_complete_results() -> None:
-    assert kafka().refuses("complete").startswith("a topic can't be replaced as a whole: take mode update")
-    assert kafka().refuses("append") == kafka().refuses("update") == ""
+    assert (
+        kafka().mode_problem("complete").startswith("a topic can't be replaced as a whole: take mode update")
+    )
+    assert kafka().mode_problem("append") == kafka().mode_problem("update") == ""
 
 
 def test_columns_become_bytes_by_their_type() -> None:
@@ -252,7 +254,7 @@ def test_a_spark_without_the_jars_is_told() -> None:
 
 def test_a_sink_that_is_not_open_says_so() -> None:
     with pytest.raises(DeliveryError, match="kafka: the sink is not open"):
-        kafka().writer().commit(0, Counted(1))
+        kafka().writer().commit(0, StagedRows(1))
 
 
 def test_a_fence_is_known_by_what_the_server_says() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace import connect, formats
+from headrace.connectors.base import Connector
 from headrace.connectors.registry import connector, kinds
 from headrace.errors import OptionError
 from headrace.explain.describe import connector_phrase
@@ -119,14 +120,14 @@ def test_wrong_options_of_files_are_told(options: dict[str, object], message: st
 def test_complete_mode_refuses_partitions() -> None:
     assert (
         connect.files(path="x", partition_by="k")
-        .refuses("complete")
+        .mode_problem("complete")
         .startswith("`complete` replaces one file")
     )
-    assert connect.files(path="x", partition_by="k").refuses("append") == ""
+    assert connect.files(path="x", partition_by="k").mode_problem("append") == ""
 
 
 def test_files_sink_refuses_a_glob() -> None:
-    reason = connect.files(path="out/*.json").refuses("append")
+    reason = connect.files(path="out/*.json").mode_problem("append")
     assert reason == "a sink writes into one directory, not into the glob `out/*.json`"
 
 
@@ -173,8 +174,8 @@ def test_wrong_options_of_sqlite_are_told(options: dict[str, object], message: s
 
 
 def test_sqlite_refuses_update_without_a_key() -> None:
-    assert "needs `key`" in connect.sqlite(path="x.db", table="t").refuses("update")
-    assert connect.sqlite(path="x.db", table="t", key=["a"]).refuses("update") == ""
+    assert "needs `key`" in connect.sqlite(path="x.db", table="t").mode_problem("update")
+    assert connect.sqlite(path="x.db", table="t", key=["a"]).mode_problem("update") == ""
 
 
 def test_generator_tells_its_schema_from_its_recipes() -> None:
@@ -289,3 +290,33 @@ def test_an_address_is_told_without_its_password() -> None:
         connect.postgres(url="postgres//db/shop", table="t")
     other = connect.postgres(url="host=db password=secret dbname=shop", table="t")
     assert connector_phrase(other) == "postgres url=host=db password=*** dbname=shop table=t"
+
+
+@pytest.mark.parametrize(
+    ("sink", "target"),
+    [
+        (connect.files(path="/data/out"), "the directory /data/out"),
+        (connect.sqlite(path="/data/x.db", table="t"), "the table `t` in /data/x.db"),
+        (
+            connect.postgres(url="postgresql://ada:secret@db:99/shop", table="t"),
+            "the table `t` at db:99/shop",
+        ),
+        (connect.postgres(url="host=db password=secret", table="t"), "the table `t` at host=db password=***"),
+        (connect.memory(), None),
+    ],
+)
+def test_target_identifies_what_a_sink_writes_to(sink: Connector, target: str | None) -> None:
+    assert sink.target() == target
+
+
+@pytest.mark.parametrize(("old", "new"), [("growing", "cursor"), ("patience", "retry_timeout")])
+def test_renamed_option_names_the_new_one(old: str, new: str) -> None:
+    with pytest.raises(OptionError, match=f"unknown option `{old}`\n  hint: `{old}` was renamed to `{new}`"):
+        connect.postgres(url="postgresql://db/shop", table="t", **{old: "x"})  # type: ignore[arg-type]
+
+
+def test_renamed_connector_names_the_new_one() -> None:
+    with pytest.raises(OptionError, match="`postgres_changes` was renamed to `postgres_cdc`"):
+        connector("postgres_changes")
+    with pytest.raises(AttributeError, match="`postgres_changes` was renamed to `postgres_cdc`"):
+        getattr(connect, "postgres_changes")  # noqa: B009

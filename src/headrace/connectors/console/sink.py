@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors import flatten as flat
-from headrace.connectors.base import Run, Staged
+from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.console.screen import Screen
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ConsoleWriter:
         self._screen: Screen | None = None
         self._mode = "append"
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         style, self._mode = self._options.style, run.mode
         if style == "table" or (style == "auto" and sys.stdout.isatty()):
             self._screen = Screen(run.sink)

@@ -100,7 +100,11 @@ class Files(Connector):
             return self
         return self.model_copy(update={"format": chosen})
 
-    def refuses(self, mode: WriteMode) -> str:
+    def target(self) -> str | None:
+        path = str(self.path)
+        return f"the directory {path if '://' in path else Path(path).absolute()}"
+
+    def mode_problem(self, mode: WriteMode) -> str:
         if has_magic(str(self.path)):
             return f"a sink writes into one directory, not into the glob `{self.path}`"
         if mode == "complete" and self.partition_by:

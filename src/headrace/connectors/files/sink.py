@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors import flatten as flat
-from headrace.connectors.base import Run, Staged
+from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import Entry, Ledger
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
@@ -48,14 +48,14 @@ class FilesWriter:
     def __init__(self, options: Files) -> None:
         self._options = options
         self._root = spark_path(str(options.path))
-        self._run: Run | None = None
+        self._run: WriteContext | None = None
         self._entry = Entry(-1, 0)
         self._ledger: Ledger | None = None
         self._store: Store = LocalStore()
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         self._run = run
-        if reason := self._options.refuses(run.mode):
+        if reason := self._options.mode_problem(run.mode):
             raise DeliveryError(reason, where=run.sink)
         with self._told(f"{self._root} can't be written to"):
             if local_path(self._root) is None:
@@ -63,7 +63,7 @@ class FilesWriter:
             self._ledger = Ledger(self._store, f"{self._root}/{self._own}/log")
             self._take_over()
             self._store.remove(f"{self._root}/{self._own}/staging")
-        return self._entry.epochs.get(run.lineage, -1)
+        return self._entry.epochs.get(run.checkpoint_id, -1)
 
     def stage(self, epoch: int, frame: DataFrame) -> _Parts:
         from pyspark.sql import Observation
@@ -84,7 +84,7 @@ class FilesWriter:
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, _Parts):
             raise TypeError("commit takes what stage gave")
-        lineage = self._running.lineage
+        lineage = self._running.checkpoint_id
         if epoch <= self._entry.epochs.get(lineage, -1):
             return
         entry = self._entry.with_epoch(lineage, epoch, staged.moves)
@@ -130,7 +130,7 @@ class FilesWriter:
         ending = self._ending(parts[0]) if parts else ""
         if run.mode == "complete":
             return tuple((f"{place}/{name}", f"{_word(run.sink)}{ending}") for name in parts[:1])
-        stem = f"{_word(run.sink)}-{run.lineage[:8]}-{epoch:08d}"
+        stem = f"{_word(run.sink)}-{run.checkpoint_id[:8]}-{epoch:08d}"
         return tuple(
             (f"{place}/{name}", f"{_directory(name)}{stem}-{number:04d}{ending}")
             for number, name in enumerate(parts)
@@ -205,7 +205,7 @@ class FilesWriter:
         return f"_headrace/{_word(self._running.pipeline)}.{_word(self._running.sink)}"
 
     @property
-    def _running(self) -> Run:
+    def _running(self) -> WriteContext:
         if self._run is None:
             raise DeliveryError("the sink is not open", where="files")
         return self._run

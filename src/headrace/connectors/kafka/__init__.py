@@ -49,7 +49,7 @@ class Kafka(Connector):
 
     >>> Kafka(servers="localhost:9092", topic="payments").start
     'earliest'
-    >>> Kafka(servers="a:9092,b:9092", pattern="payments-.*", metadata={"timestamp": "sent_at"}).adds
+    >>> Kafka(servers="a:9092,b:9092", pattern="payments-.*", metadata={"timestamp": "sent_at"}).metadata_columns
     ('sent_at',)
     """
 
@@ -193,35 +193,35 @@ class Kafka(Connector):
         return True
 
     @property
-    def adds(self) -> tuple[str, ...]:
+    def metadata_columns(self) -> tuple[str, ...]:
         return tuple(dict(self.metadata).values()) if isinstance(self.metadata, Mapping) else ()
 
     @property
-    def counted_in(self) -> tuple[str, ...]:
+    def offset_identity(self) -> tuple[str, ...]:
         return (self.kind, *places.counted(self))
 
-    def lost(self, counted_in: Sequence[str]) -> list[str]:
+    def missing_identity(self, recorded: Sequence[str]) -> list[str]:
         kept = self.on_data_loss == "continue"
-        return [one for one in counted_in if one != self.kind and not (kept or places.reads(self, one))]
+        return [part for part in recorded if part != self.kind and not (kept or places.reads(self, part))]
 
     @property
     def encoding(self) -> str:
         """The format that a sink writes."""
         return self.format.name if isinstance(self.format, Format) else "json"
 
-    def unreadable(self) -> tuple[str, str] | None:
+    def stream_problem(self) -> tuple[str, str] | None:
         if any(getattr(self, name) for name in _READS):
             return None
         return "topic_column is for sinks", f"name what is read: {', '.join(_READS)}"
 
-    def refuses(self, mode: WriteMode) -> str:
+    def mode_problem(self, mode: WriteMode) -> str:
         if self.topic is None and self.topic_column is None:
             return "a sink writes to one topic, or to the one that a column names: say topic or topic_column"
         if mode == "complete":
             return "a topic can't be replaced as a whole: take mode update, where the newest record of a key is valid"
         return ""
 
-    def explains(self, failure: str) -> Problem | None:
+    def explain_failure(self, failure: str) -> Problem | None:
         return told(failure, self.servers)
 
     def reader(self) -> Reader:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.base import Counted, Run, Staged
+from headrace.connectors.base import Staged, StagedRows, WriteContext
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties, records
 from headrace.connectors.kafka.failures import is_fence, reason, told
@@ -35,15 +35,15 @@ class KafkaWriter:
 
     def __init__(self, options: Kafka) -> None:
         self._options = options
-        self._run: Run | None = None
+        self._run: WriteContext | None = None
         self._producer: Any = None
         self._sender: Any = None
         self._entry = Entry()
         self._under_way = False
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         self._run = run
-        if reason := self._options.refuses(run.mode):
+        if reason := self._options.mode_problem(run.mode):
             raise DeliveryError(reason, where=run.sink)
         spark = _session()
         with self._told("can't be written to"):
@@ -52,15 +52,15 @@ class KafkaWriter:
             reach("kafka.fenced")
             self._sender = _kernel(spark).Sender(self._producer)
             self._entry = newest(spark, self._options, key_of(*self._owner))
-        return self._entry.epochs.get(run.lineage, -1)
+        return self._entry.epochs.get(run.checkpoint_id, -1)
 
-    def prepare(self, run: Run) -> None:
+    def prepare(self, run: WriteContext) -> None:
         """See that the topic is there, and no more: in real time Spark's own sink writes, and would wait for it in silence."""
         self._run = run
         with self._told("can't be written to"):
             self._prepare_topics(_session(), ledger=False)
 
-    def stage(self, epoch: int, frame: DataFrame) -> Counted:
+    def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         fields = records.fields_of(frame.schema.jsonValue())
         made = records.expressions(self._options, fields, where=self._running.sink)
         shaped = frame.selectExpr(*made)
@@ -73,15 +73,15 @@ class KafkaWriter:
             self._producer.flush()
             self._sender.check()
         reach("kafka.staged")
-        return Counted(rows)
+        return StagedRows(rows)
 
     def commit(self, epoch: int, staged: Staged) -> None:
         run = self._running
         with self._told(f"can't commit epoch {epoch}"):
-            if epoch <= self._entry.epochs.get(run.lineage, -1) or not staged.rows:
+            if epoch <= self._entry.epochs.get(run.checkpoint_id, -1) or not staged.rows:
                 self._give_up()  # nothing of it is to be seen, again or at all
                 return
-            entry = self._entry.with_epoch(run.lineage, epoch)
+            entry = self._entry.with_epoch(run.checkpoint_id, epoch)
             self._send_entry(entry)
             reach("kafka.ledger")
             self._producer.commitTransaction()
@@ -164,7 +164,7 @@ class KafkaWriter:
         )
 
     @property
-    def _running(self) -> Run:
+    def _running(self) -> WriteContext:
         if self._run is None:
             raise DeliveryError("the sink is not open", where="kafka")
         return self._run

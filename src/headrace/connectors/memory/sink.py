@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.base import Run, Staged
+from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.memory.shelf import Shelf
 from headrace.errors import FencedError
 
@@ -28,9 +28,9 @@ class MemoryWriter:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._number = 0
-        self._run: Run | None = None
+        self._run: WriteContext | None = None
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         self._run = run
         self._number, epoch = self._shelf.take_over(self._key(run))
         return epoch
@@ -54,5 +54,5 @@ class MemoryWriter:
         self._run = None
 
     @staticmethod
-    def _key(run: Run) -> tuple[str, str, str]:
-        return run.pipeline, run.sink, run.lineage
+    def _key(run: WriteContext) -> tuple[str, str, str]:
+        return run.pipeline, run.sink, run.checkpoint_id

@@ -24,7 +24,7 @@ class MySQL(ServerTable):
     and the server must allow `local_infile` (MariaDB does, MySQL wants `SET GLOBAL local_infile = 1`). Needs the extra
     `mysql`.
 
-    As a source it is followed by a column that grows, `growing="id"`: updates and deletes aren't seen, nor rows that become
+    As a source it is followed by a column that grows, `cursor="id"`: updates and deletes aren't seen, nor rows that become
     visible more than `delay` after others with higher values.
 
     >>> MySQL(url="mysql://ada:secret@db/shop", table="totals", key=["card", "window"]).key

@@ -23,7 +23,7 @@ class Postgres(ServerTable):
     the ledger (`_headrace_*`) are kept there. The URL may also be in the client library's own form, `host=db
     dbname=shop`. Needs the extra `postgres`.
 
-    As a source it is followed by a column that grows, `growing="id"`: updates and deletes aren't seen, nor rows that become
+    As a source it is followed by a column that grows, `cursor="id"`: updates and deletes aren't seen, nor rows that become
     visible more than `delay` after others with higher values.
 
     >>> Postgres(url="postgresql://ada:secret@db/shop", table="totals", key=["card", "window"]).key

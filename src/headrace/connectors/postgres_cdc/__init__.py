@@ -21,7 +21,7 @@ from headrace.errors import Problem
 _NAME = r"[a-z0-9_]{1,63}"
 
 
-class PostgresChanges(ServerAddress):
+class PostgresCdc(ServerAddress):
     """Every change of one table, by logical replication.
 
     A row has the columns of the schema, as they are after the change (of a deleted row, as they were: all of them with
@@ -34,11 +34,11 @@ class PostgresChanges(ServerAddress):
     `REPLICA IDENTITY FULL`. Slot and publication are made if they aren't there. **A slot that nobody reads keeps the server's
     log for ever**: when the pipeline is gone for good, `select pg_drop_replication_slot('...')`. Needs the extra `postgres`.
 
-    >>> PostgresChanges(url="postgresql://ada:secret@db/shop", table="orders").snapshot
+    >>> PostgresCdc(url="postgresql://ada:secret@db/shop", table="orders").snapshot
     'first'
     """
 
-    kind: ClassVar[str] = "postgres_changes"
+    kind: ClassVar[str] = "postgres_cdc"
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     other_addresses: ClassVar[bool] = True
@@ -73,7 +73,7 @@ class PostgresChanges(ServerAddress):
         ge=1,
         description="About how many changes one epoch takes; a transaction is taken whole, however large",
     )
-    patience: DurationOption = Field(
+    retry_timeout: DurationOption = Field(
         default="1 minute",
         description="How long a server that goes away in the middle of a run is waited for",
     )
@@ -83,15 +83,15 @@ class PostgresChanges(ServerAddress):
         return True
 
     @property
-    def counted_in(self) -> tuple[str, ...]:
+    def offset_identity(self) -> tuple[str, ...]:
         return (self.kind, f"table `{self.table}`")
 
     @property
-    def followed(self) -> bool:
+    def driver_side(self) -> bool:
         return True
 
     @property
-    def several_readers(self) -> bool:
+    def concurrent_readers(self) -> bool:
         return False
 
     @property
@@ -99,10 +99,10 @@ class PostgresChanges(ServerAddress):
         return "rows"
 
     @property
-    def adds(self) -> tuple[str, ...]:
+    def metadata_columns(self) -> tuple[str, ...]:
         return ("change",) if self.before is None else ("change", self.before)
 
-    def explains(self, failure: str) -> Problem | None:
+    def explain_failure(self, failure: str) -> Problem | None:
         said = said_by_task(failure)
         return None if said is None or not said[2] else Problem(said[2], said[0], said[1])
 
@@ -114,4 +114,4 @@ class PostgresChanges(ServerAddress):
     @property
     def waits(self) -> float:
         """How many seconds a server is waited for."""
-        return durations.microseconds(self.patience) / 1e6
+        return durations.microseconds(self.retry_timeout) / 1e6

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.connectors.postgres_cdc import PostgresChanges
+    from headrace.connectors.postgres_cdc import PostgresCdc
 
 
 class ChangesReader:
     """Reads one table."""
 
-    def __init__(self, options: PostgresChanges) -> None:
+    def __init__(self, options: PostgresCdc) -> None:
         self._options = options
         self._following = Following()
 

@@ -12,7 +12,7 @@ from headrace.connectors.sql.dialect import Database, qualified
 from headrace.errors import SourceError, did_you_mean
 
 if TYPE_CHECKING:
-    from headrace.connectors.postgres_cdc import PostgresChanges
+    from headrace.connectors.postgres_cdc import PostgresCdc
 
 _IDENTITY = """
     SELECT n.nspname, c.relname, c.relreplident::text,
@@ -23,7 +23,7 @@ _IDENTITY = """
 
 
 def looked_at(
-    options: PostgresChanges, context: ReadContext, slot: str
+    options: PostgresCdc, context: ReadContext, slot: str
 ) -> tuple[Followed, dict[str, str], dict[str, str]]:
     """What following the table needs; the types of its columns in Spark, and those that are wanted.
 
@@ -43,7 +43,7 @@ def looked_at(
 
 
 def _followed(
-    dialect: SlotDialect, database: Database, options: PostgresChanges, context: ReadContext, slot: str
+    dialect: SlotDialect, database: Database, options: PostgresCdc, context: ReadContext, slot: str
 ) -> tuple[Followed, dict[str, str], dict[str, str]]:
     _check_server(database, dialect, context.source)
     there = dialect.columns(database, options.table)

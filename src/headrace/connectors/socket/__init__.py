@@ -44,7 +44,7 @@ class Socket(Connector):
         return True
 
     @property
-    def assumes(self) -> str:
+    def replay_assumption(self) -> str:
         return "the server sends again what wasn't on disk yet when a run died"
 
     def reader(self) -> Reader:

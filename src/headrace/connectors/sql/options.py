@@ -14,7 +14,7 @@ from headrace.connectors.sql.dialect import Dialect
 from headrace.connectors.sql.patience import said_by_task
 from headrace.connectors.sql.polling import Polling
 from headrace.connectors.sql.tables import refused
-from headrace.errors import Problem
+from headrace.errors import Problem, without_passwords
 
 
 class DatabaseTable(Connector):
@@ -22,14 +22,14 @@ class DatabaseTable(Connector):
 
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
-    lists: ClassVar[bool] = True
+    listable: ClassVar[bool] = True
 
     table: str = Field(min_length=1, description="The table's name, perhaps with its schema: `shop.totals`")
     key: NamesOption = Field(
         default=(),
         description="Of a sink: the columns that tell rows apart; `window` stands for the window's columns",
     )
-    growing: str | None = Field(
+    cursor: str | None = Field(
         default=None,
         min_length=1,
         description="Of a source: the column that grows with every row, such as a serial number or the time of writing; "
@@ -37,7 +37,7 @@ class DatabaseTable(Connector):
     )
     start: int | str = Field(
         default="earliest",
-        description="Of a source: where a new checkpoint begins: `earliest`, `latest`, or the first value of the growing "
+        description="Of a source: where a new checkpoint begins: `earliest`, `latest`, or the first value of the cursor "
         "column",
     )
     every: DurationOption = Field(
@@ -65,41 +65,43 @@ class DatabaseTable(Connector):
 
     @property
     def replayable(self) -> bool:
-        return self.growing is not None
+        return self.cursor is not None
 
     @property
-    def counted_in(self) -> tuple[str, ...]:
-        return (self.kind, f"table `{self.table}`", f"column `{self.growing}`")
+    def offset_identity(self) -> tuple[str, ...]:
+        return (self.kind, f"table `{self.table}`", f"column `{self.cursor}`")
 
     @property
-    def followed(self) -> bool:
+    def driver_side(self) -> bool:
         return True
 
     @property
-    def assumes(self) -> str:
-        return f"rows of `{self.table}` are only added, each with a larger `{self.growing}`, and stay as they are"
+    def replay_assumption(self) -> str:
+        return (
+            f"rows of `{self.table}` are only added, each with a larger `{self.cursor}`, and stay as they are"
+        )
 
-    def refuses(self, mode: WriteMode) -> str:
+    def mode_problem(self, mode: WriteMode) -> str:
         return refused(mode, self.key)
 
-    def unreadable(self) -> tuple[str, str] | None:
-        if self.growing is not None:
+    def stream_problem(self) -> tuple[str, str] | None:
+        if self.cursor is not None:
             return None
         return (
             f"a table of {self.kind} doesn't tell what is new, so it can't be read as a stream",
-            'name a column that grows with every row: growing="id"; to look rows up, use it in a lookup',
+            'name a column that grows with every row: cursor="id"; to look rows up, use it in a lookup',
         )
 
-    def explains(self, failure: str) -> Problem | None:
+    def explain_failure(self, failure: str) -> Problem | None:
         said = said_by_task(failure)
         return None if said is None or not said[2] else Problem(said[2], said[0], said[1])
 
     def polling(self) -> Polling | None:
         """How the table is followed, if it is."""
-        if self.growing is None:
+        if self.cursor is None:
             return None
         every, delay = (durations.microseconds(length) / 1e6 for length in (self.every, self.delay))
-        return Polling(self.growing, self.start, every, delay, self.max_per_batch, self.tasks, self._waited())
+        return Polling(self.cursor, self.start, every, delay, self.max_per_batch, self.tasks, self._waited())
 
     def _waited(self) -> float:
         """How many seconds a server is waited for."""
@@ -130,7 +132,7 @@ class ServerAddress(Connector):
 class ServerTable(DatabaseTable, ServerAddress):
     """A table of a database server; each kind of server is a subclass that knows its dialect."""
 
-    patience: DurationOption = Field(
+    retry_timeout: DurationOption = Field(
         default="1 minute",
         description="How long a server that goes away in the middle of a run is waited for",
     )
@@ -141,6 +143,15 @@ class ServerTable(DatabaseTable, ServerAddress):
         if table.rpartition(".")[2].lower().startswith("_headrace"):
             raise ValueError("names that start with `_headrace` are taken")
         return table
+
+    def target(self) -> str | None:
+        parts = urlsplit(self.url)
+        place = (
+            f"{parts.hostname}:{parts.port or ''}{parts.path}"
+            if parts.hostname
+            else without_passwords(self.url)
+        )
+        return f"the table `{self.table}` at {place}"
 
     def dialect(self) -> Dialect:
         """How to speak to the server; loads its client."""
@@ -162,4 +173,4 @@ class ServerTable(DatabaseTable, ServerAddress):
         return TableWriter(self.dialect(), self.table, self.key, self._waited())
 
     def _waited(self) -> float:
-        return durations.microseconds(self.patience) / 1e6
+        return durations.microseconds(self.retry_timeout) / 1e6

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headrace.connectors.base import Run, Staged
+from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.failpoints import reach
 from headrace.connectors.sql.ahead import Ahead
 from headrace.connectors.sql.chunks import register
@@ -62,14 +62,14 @@ class TableWriter:
         self._target = table
         self._key = tuple(key)
         self._patience = patience
-        self._run: Run | None = None
+        self._run: WriteContext | None = None
         self._number = 0
         self._database: Database | None = None
         self._known: Table | None = None
         self._novelty = Novelty()
         self._ahead: Ahead | None = None
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         self._run = run
         with self._told("can't be opened"):
             database = self._connected()
@@ -224,13 +224,13 @@ class TableWriter:
         run = self._running
         found = database.rows(
             f"SELECT epoch FROM {LEDGER} WHERE {_OWNER} AND lineage = %s",
-            (run.pipeline, run.sink, run.lineage),
+            (run.pipeline, run.sink, run.checkpoint_id),
         )
         return int(found[0][0]) if found else -1
 
     def _enter(self, database: Database, epoch: int) -> None:
         run = self._running
-        entry = (run.pipeline, run.sink, run.lineage)
+        entry = (run.pipeline, run.sink, run.checkpoint_id)
         database.execute(f"DELETE FROM {LEDGER} WHERE {_OWNER} AND lineage = %s", entry)
         database.execute(
             f"INSERT INTO {LEDGER} (pipeline, sink, lineage, epoch, run) VALUES (%s, %s, %s, %s, %s)",
@@ -295,7 +295,7 @@ class TableWriter:
         return f"{STAGING}_{sha256(owner).hexdigest()[:12]}"
 
     @property
-    def _running(self) -> Run:
+    def _running(self) -> WriteContext:
         if self._run is None:
             raise DeliveryError("the sink is not open", where=self._dialect.kind)
         return self._run

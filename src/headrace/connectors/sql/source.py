@@ -38,7 +38,7 @@ class TableReader:
             raise SourceError(
                 f"a table of {self._dialect.kind} doesn't tell what is new, so it can't be read as a stream",
                 where=context.source,
-                hint="name a column that grows with every row, growing=..., or use the table in a lookup",
+                hint="name a column that grows with every row, cursor=..., or use the table in a lookup",
             )
         with self._told(context), closing(self._dialect.connect()) as database:
             polled, kinds, wanted = self._looked_at(database, context)

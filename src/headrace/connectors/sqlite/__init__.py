@@ -7,6 +7,7 @@ column that grows with every row.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field, field_validator
@@ -30,7 +31,7 @@ class SQLite(DatabaseTable, DatabaseFile):
     Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; times are ISO text in UTC, which sorts;
     arrays, maps and other structs are JSON text. All rows of an epoch pass through the driver's memory.
 
-    As a source it is followed by a column that grows, `growing="id"`; `rowid` will do where no row is ever deleted. Updates
+    As a source it is followed by a column that grows, `cursor="id"`; `rowid` will do where no row is ever deleted. Updates
     and deletes aren't seen.
 
     >>> SQLite(path="fraud.db", table="totals", key=["card", "window"]).key
@@ -50,6 +51,9 @@ class SQLite(DatabaseTable, DatabaseFile):
         if table.lower().startswith(("sqlite_", "_headrace")):
             raise ValueError("names that start with `sqlite_` or `_headrace` are taken")
         return table
+
+    def target(self) -> str | None:
+        return f"the table `{self.table}` in {Path(str(self.path)).absolute()}"
 
     def reader(self) -> Reader:
         from headrace.connectors.sqlite.source import SQLiteReader

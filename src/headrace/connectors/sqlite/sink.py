@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors import flatten as flat
-from headrace.connectors.base import Run, Staged
+from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.failpoints import reach
 from headrace.connectors.sql.tables import RETRACTION, applied
 from headrace.connectors.sqlite.tables import SQLiteTable, declared, exact, quoted
@@ -62,13 +62,13 @@ class SQLiteWriter:
 
     def __init__(self, options: SQLite) -> None:
         self._options = options
-        self._run: Run | None = None
+        self._run: WriteContext | None = None
         self._number = 0
         self._database: sqlite3.Connection | None = None
 
-    def open(self, run: Run) -> int:
+    def open(self, run: WriteContext) -> int:
         self._run = run
-        if reason := self._options.refuses(run.mode):
+        if reason := self._options.mode_problem(run.mode):
             raise DeliveryError(
                 reason, where=run.sink, hint="add key=[...], or write with mode append or complete"
             )
@@ -129,12 +129,12 @@ class SQLiteWriter:
     def _committed(self, database: sqlite3.Connection) -> int:
         query = "SELECT epoch FROM _headrace_ledger WHERE (pipeline, sink, lineage) = (?, ?, ?)"
         return _first(
-            database, query, (self._running.pipeline, self._running.sink, self._running.lineage), -1
+            database, query, (self._running.pipeline, self._running.sink, self._running.checkpoint_id), -1
         )
 
     def _enter(self, database: sqlite3.Connection, epoch: int) -> None:
         run = self._running
-        row = (run.pipeline, run.sink, run.lineage, epoch, self._number)
+        row = (run.pipeline, run.sink, run.checkpoint_id, epoch, self._number)
         database.execute(
             "INSERT OR REPLACE INTO _headrace_ledger VALUES (?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ'))",
             row,
@@ -167,7 +167,7 @@ class SQLiteWriter:
         return self._database
 
     @property
-    def _running(self) -> Run:
+    def _running(self) -> WriteContext:
         if self._run is None:
             raise DeliveryError("the sink is not open", where="sqlite")
         return self._run

@@ -43,7 +43,7 @@ class SQLiteReader:
         return self._follows.stream(spark, context)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        if self._options.growing is not None:
+        if self._options.cursor is not None:
             return self._followed().batch(spark, context)
         frame = spark.createDataFrame(self._content(context))
         if context.schema is None:

@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.connectors.base import Connector, Run, WriteMode, Writer
+from headrace.connectors.base import Connector, WriteContext, WriteMode, Writer
 from headrace.connectors.failpoints import Crash, armed, watched
 from headrace.errors import FencedError
 from headrace.testing.delivery.sources import Feed, check_source
@@ -134,8 +134,8 @@ class _Sink:
     target: Target
     name: str
 
-    def run(self) -> Run:
-        return Run("delivery", self.name, "lineage", self.target.mode, "")
+    def run(self) -> WriteContext:
+        return WriteContext("delivery", self.name, "lineage", self.target.mode, "")
 
     def rows(self, epoch: int, parts: int = 2) -> DataFrame:
         values = [(epoch * ROWS + i, f"row {i} of {epoch}\twith 'odd' \"text\"\n") for i in range(ROWS)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.connectors.base import Run, Staged, WriteMode
+from headrace.connectors.base import Staged, WriteContext, WriteMode
 from headrace.runtime.virtual_time import Collected, collect
 from headrace.testing.transcripts.outputs import Output, rows_of
 
@@ -53,9 +53,9 @@ class CollectingWriter:
         self._collector = collector
         self._lineage = ""
 
-    def open(self, run: Run) -> int:
-        self._lineage = run.lineage
-        return self._collector.last(run.lineage)
+    def open(self, run: WriteContext) -> int:
+        self._lineage = run.checkpoint_id
+        return self._collector.last(run.checkpoint_id)
 
     def stage(self, epoch: int, frame: DataFrame) -> Staged:
         return _Rows(collect(frame))

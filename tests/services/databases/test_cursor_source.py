@@ -33,7 +33,7 @@ class Place:
     sql: Callable[..., Sequence[tuple[Any, ...]]]
 
     def source(self, **options: Any) -> Connector:
-        given = {"growing": "id", "delay": "0 seconds", "every": "10 milliseconds", **options}
+        given = {"cursor": "id", "delay": "0 seconds", "every": "10 milliseconds", **options}
         return getattr(connect, self.kind)(**self.address, table=self.table, **given)  # type: ignore[no-any-return]
 
     def add(self, *ids: int) -> None:
@@ -89,7 +89,7 @@ def test_names_may_have_percent_signs(spark: SparkSession, place: Place, tmp_pat
     place.sql(f"ALTER TABLE {place.table} RENAME COLUMN id TO {quote}of 100 %s{quote}")
     place.add(1, 2, 3)
     box, pipeline = connect.memory(), Pipeline("growing")
-    source = place.source(growing="of 100 %s", max_per_batch=2)
+    source = place.source(cursor="of 100 %s", max_per_batch=2)
     pipeline.read("rows", source, schema="`of 100 %s` bigint, name string").write("box", box)
     pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")
     assert [(row["of 100 %s"], row["name"]) for row in box.contents()] == [(1, "n1"), (2, "n2"), (3, "n3")]
@@ -97,9 +97,9 @@ def test_names_may_have_percent_signs(spark: SparkSession, place: Place, tmp_pat
 
 def test_a_time_may_be_the_column_that_grows(spark: SparkSession, place: Place, tmp_path: Path) -> None:
     place.add(5, 3, 4)
-    assert taken(place, tmp_path, growing="at") == [(3, "n3"), (4, "n4"), (5, "n5")]
+    assert taken(place, tmp_path, cursor="at") == [(3, "n3"), (4, "n4"), (5, "n5")]
     place.add(6)
-    assert taken(place, tmp_path, growing="at") == [(6, "n6")]
+    assert taken(place, tmp_path, cursor="at") == [(6, "n6")]
 
 
 def test_a_new_checkpoint_begins_where_it_is_told_to(
@@ -141,7 +141,7 @@ def test_rows_are_followed_and_a_late_commit_within_the_delay_is_seen(
 @pytest.mark.parametrize(
     ("options", "schema", "message"),
     [
-        ({"growing": "idd"}, SCHEMA, r"rows: the table `T` has no column `idd`\n  hint: did you mean `id`"),
+        ({"cursor": "idd"}, SCHEMA, r"rows: the table `T` has no column `idd`\n  hint: did you mean `id`"),
         ({}, "nome string", r"rows: the table `T` has no column `nome`\n  hint: did you mean `name`"),
     ],
 )

@@ -19,7 +19,7 @@ from waiting import wait_until
 from headrace import Pipeline, connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import Connector, ReadContext
-from headrace.connectors.postgres_cdc import PostgresChanges
+from headrace.connectors.postgres_cdc import PostgresCdc
 from headrace.connectors.postgres_cdc.log import ChangeLog
 from headrace.connectors.postgres_cdc.table import looked_at
 from headrace.connectors.sql.patience import said_by_task
@@ -46,9 +46,9 @@ class Orders:
     def slot(self) -> str:
         return f"headrace_{self.table}_orders"
 
-    def source(self, **options: Any) -> PostgresChanges:
+    def source(self, **options: Any) -> PostgresCdc:
         given = {"url": self.server.url, "table": self.table, "every": "10 milliseconds", **options}
-        return connect.postgres_changes(**given)
+        return connect.postgres_cdc(**given)
 
     def pipeline(self, *sinks: Connector, schema: str = SCHEMA, **options: Any) -> Pipeline:
         pipeline = Pipeline(self.table)
