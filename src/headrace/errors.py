@@ -155,5 +155,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         if name in names:
             return f"`{word}` was renamed to `{name}`"
     listing = f"Known: {', '.join(names)}" if names else "Nothing is defined there."
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f"did you mean `{near[0]}`? {listing}" if near else listing
+    near = nearest(word, names)
+    return f"did you mean `{near}`? {listing}" if near else listing
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is most similar to `word`, or None.
+
+    >>> nearest("tumblin", ["tumbling", "sliding"])
+    'tumbling'
+    """
+    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)), None)

@@ -1,0 +1,220 @@
+"""Check SQL expressions without a JVM: syntax, unknown columns, unknown functions, columns outside aggregates.
+
+sqlglot parses, and `spark_functions.txt` lists the functions of the pinned Spark version. The checks never reject an
+expression that Spark accepts: constructs that sqlglot cannot parse and names that only a session can resolve are left to
+Spark's own analysis (`headrace check --spark`, and `run` before its first epoch).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from headrace.errors import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+
+_TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
+_NOT_PARSED = re.compile(r">>>|\bx\s+'", re.IGNORECASE)
+"""Valid in Spark, unknown to sqlglot: the unsigned shift, and a blank inside a binary literal."""
+_UNITS = frozenset(
+    [
+        "year",
+        "years",
+        "quarter",
+        "quarters",
+        "month",
+        "months",
+        "week",
+        "weeks",
+        "day",
+        "days",
+        "dayofyear",
+        "hour",
+        "hours",
+        "minute",
+        "minutes",
+        "second",
+        "seconds",
+        "millisecond",
+        "milliseconds",
+        "microsecond",
+        "microseconds",
+        "yearofweek",
+        "dayofweek",
+        "doy",
+        "dow",
+    ]
+)
+"""Unit names of `timestampadd(HOUR, ...)` and the like, which sqlglot reads as columns."""
+_NILADIC = frozenset(["current_time", "localtime"])
+"""Functions that Spark also accepts without parentheses; sqlglot reads these as columns."""
+_GRAMMAR = frozenset(["dateadd", "date_diff", "timediff", "timestampadd", "timestampdiff", "try_cast"])
+"""Functions of Spark's grammar that its function registry does not list."""
+
+
+@dataclass(frozen=True)
+class ExpressionFault:
+    """One mistake in an expression: the problem and a hint."""
+
+    problem: str
+    hint: str = ""
+
+
+def check_expression(text: str, columns: Collection[str] | None) -> Iterator[ExpressionFault]:
+    """Yield the mistakes of an expression over `columns`; None means that the columns are unknown.
+
+    >>> [fault.problem for fault in check_expression("amout > 1 and nmod(id, 2) = 0", ["id", "amount"])]
+    ['unknown function `nmod`', 'unknown column `amout`']
+    >>> [fault.problem for fault in check_expression("(amount + 1", ["amount"])]
+    ['syntax error in `(amount + 1`: expecting ) at column 11']
+    """
+    tree = _parse(text)
+    if isinstance(tree, ExpressionFault):
+        yield tree
+    elif tree is not None:
+        yield from _unknown_functions(text)
+        yield from _unknown_columns(tree, columns)
+
+
+def check_aggregate(
+    text: str, columns: Collection[str] | None, keys: Collection[str]
+) -> Iterator[ExpressionFault]:
+    """Yield the mistakes of an aggregate, among them columns that are neither keys nor inside an aggregate function.
+
+    >>> [fault.problem for fault in check_aggregate("sum(amount) / n", ["card", "amount", "n"], ["card"])]
+    ['`n` is neither a key nor inside an aggregate function']
+    """
+    faults = list(check_expression(text, columns))
+    yield from faults
+    tree = _parse(text)
+    if faults or tree is None or isinstance(tree, ExpressionFault):
+        return
+    grouped = {key.lower() for key in keys}
+    for name in dict.fromkeys(_bare_columns(tree)):
+        if name.lower() not in grouped:
+            hint = f"write an aggregate such as max({name}), or add the column to key_by"
+            yield ExpressionFault(f"`{name}` is neither a key nor inside an aggregate function", hint)
+
+
+@cache
+def spark_functions() -> dict[str, bool]:
+    """Return Spark's built-in functions; the value is true for aggregates."""
+    lines = files(__package__).joinpath("spark_functions.txt").read_text(encoding="utf-8").splitlines()
+    return {name: bool(kind) for name, _, kind in (line.partition(" ") for line in lines)}
+
+
+def _parse(text: str) -> exp.Expr | ExpressionFault | None:
+    """Parse an expression; None if only Spark can judge it."""
+    import sqlglot  # imported late: half of the start-up time of a command
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return sqlglot.parse_one(f"select {text}", dialect="spark")
+    except SqlglotError as error:
+        if _NOT_PARSED.search(text):
+            return None
+        fault = (getattr(error, "errors", None) or [{"description": str(error).splitlines()[0]}])[0]
+        reason = _TOKEN.sub(r"`\1`", fault["description"]).rstrip(".")
+        reason = reason[:1].lower() + reason[1:]
+        column = max(fault["col"] - len("select "), 1) if "col" in fault else 0
+        position = f" at column {column}" if column else ""
+        return ExpressionFault(f"syntax error in `{text}`: {reason}{position}", _hint_of_syntax(text))
+
+
+def _hint_of_syntax(text: str) -> str:
+    opened, closed = text.count("("), text.count(")")
+    if opened != closed:
+        return f"{opened} opening and {closed} closing parentheses"
+    return ""
+
+
+def _unknown_functions(text: str) -> Iterator[ExpressionFault]:
+    if _session_may_have_functions():
+        return
+    known = spark_functions()
+    for name in dict.fromkeys(_called(text)):
+        if name.lower() not in known and name.lower() not in _GRAMMAR:
+            near = nearest(name.lower(), known)
+            yield ExpressionFault(f"unknown function `{name}`", f"did you mean `{near}`?" if near else "")
+
+
+def _called(text: str) -> Iterator[str]:
+    """Yield the names that are followed by a parenthesis and have no qualifier."""
+    from sqlglot.dialects import Spark
+
+    tokens = Spark().tokenize(text)
+    for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
+        qualified = before is not None and before.text.upper() in (".", "WITHIN")
+        if token.token_type.name == "VAR" and after.text == "(" and not qualified:
+            yield token.text
+
+
+def _session_may_have_functions() -> bool:
+    """True while this process has a SparkSession, in which users can register functions."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
+
+
+def _unknown_columns(tree: exp.Expr, columns: Collection[str] | None) -> Iterator[ExpressionFault]:
+    from sqlglot import expressions as exp
+
+    if columns is None or tree.find(exp.Subquery, exp.Exists, exp.Table):
+        return
+    known = {name.lower() for name in columns}
+    for name in dict.fromkeys(_columns(tree)):
+        if name.lower() not in known:
+            yield ExpressionFault(f"unknown column `{name}`", did_you_mean(name, columns))
+
+
+def _columns(tree: exp.Expr) -> Iterator[str]:
+    """Yield the first part of every column reference, lambda variables and keyword names left out."""
+    from sqlglot import expressions as exp
+
+    for column in tree.find_all(exp.Column):
+        name = column.parts[0].name
+        if not _is_variable(column, name) and name.lower() not in _UNITS | _NILADIC:
+            yield name
+
+
+def _is_variable(column: exp.Column, name: str) -> bool:
+    from sqlglot import expressions as exp
+
+    node: exp.Expr | None = column.parent
+    while node is not None:
+        if isinstance(node, exp.Lambda) and any(v.name.lower() == name.lower() for v in node.expressions):
+            return True
+        if isinstance(node, exp.Kwarg) and node.this is column:
+            return True
+        node = node.parent
+    return False
+
+
+def _bare_columns(tree: exp.Expr) -> Iterator[str]:
+    """Yield the columns that no aggregate function encloses; a function only Spark knows may be one."""
+    from sqlglot import expressions as exp
+
+    known = spark_functions()
+    for column in tree.find_all(exp.Column):
+        name = column.parts[0].name
+        node: exp.Expr | None = column.parent
+        while node is not None and not _aggregates(node, known):
+            node = node.parent
+        if node is None and not _is_variable(column, name) and name.lower() not in _UNITS | _NILADIC:
+            yield name
+
+
+def _aggregates(node: exp.Expr, known: dict[str, bool]) -> bool:
+    from sqlglot import expressions as exp
+
+    if isinstance(node, exp.AggFunc | exp.Any | exp.WithinGroup | exp.Window | exp.Subquery):
+        return True
+    if isinstance(node, exp.Anonymous):
+        return known.get(node.name.lower(), True)
+    return isinstance(node, exp.Func) and any(known.get(name.lower(), False) for name in node.sql_names())
