@@ -15,7 +15,7 @@ from typing import Any
 @contextmanager
 def reports(spark: Any, heard: Callable[[dict[str, Any]], None], patience: float = 30) -> Iterator[None]:
     """Hand each report of a query that runs inside to `heard`, also those that come a little after its end."""
-    said = spark._jvm.org.apache.spark.sql.headrace.Reports(spark._jsparkSession)
+    said = spark._jvm.org.apache.spark.sql.headrace.ProgressReports(spark._jsparkSession)
     ended = threading.Event()
 
     def take() -> None:

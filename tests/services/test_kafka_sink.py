@@ -135,7 +135,7 @@ def far(spark: SparkSession, client: Client) -> Iterator[Callable[[DataFrame, st
             connect.kafka(servers="s:1", topic=name, key="k", headers=["h"]), fields, where="far"
         )
         writer._producer.beginTransaction()
-        outlet = spark._jvm.org.apache.spark.sql.headrace.kafka.Outlet  # type: ignore[union-attr]
+        outlet = spark._jvm.org.apache.spark.sql.headrace.kafka.FrameSender  # type: ignore[union-attr]
         try:
             sent = int(outlet.send(frame.selectExpr(*made)._jdf, writer._sender, False))
         except Exception:
@@ -179,7 +179,7 @@ def test_an_epoch_may_be_larger_than_what_tasks_may_return(
             )
     finally:
         conf.remove("spark.driver.maxResultSize")
-    parcels = spark._jvm.org.apache.spark.sql.headrace.kafka.Parcels  # type: ignore[union-attr]
+    parcels = spark._jvm.org.apache.spark.sql.headrace.kafka.BlockTransfer  # type: ignore[union-attr]
 
     def empty() -> bool:
         parcels.end(parcels.begin())  # another epoch, which has no rows

@@ -102,7 +102,7 @@ def test_more_rejects_than_the_limit_fail_the_task(spark: SparkSession) -> None:
 
     frame = spark.createDataFrame([(BAD, "p", i) for i in range(50)], RECORD).coalesce(1)
     rows, _ = decoding(spark, frame, reject_bytes=2_000)
-    with pytest.raises(Exception, match="TooManyRejects") as caught:
+    with pytest.raises(Exception, match="TooManyDeadLetters") as caught:
         rows.collect()
     assert str(as_source_error(caught.value)) == TOO_MANY
 

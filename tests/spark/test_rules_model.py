@@ -40,7 +40,7 @@ class Operator:
     def __init__(self, spark: Any) -> None:
         node = MatchRules("m", Ref("s"), (("k", "k"),), "rules.yaml")
         self.step = RuleStep(spark.createDataFrame([], COLUMNS), Graph("g", {}), node, ["k"])
-        jvm = spark.sparkContext._jvm.org.apache.spark.sql.headrace.patterns
+        jvm = spark.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder
         self._driver = jvm.InOrderDriver(self.step.kernel)
 
     def edition(self, number: int, rules: dict[str, tuple[Match, int, int]]) -> str:

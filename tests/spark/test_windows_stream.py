@@ -158,11 +158,11 @@ def test_keys_of_one_hash_are_told_apart_and_nothing_is_sorted_by_key(spark, tmp
         plans.append(query._jsq.streamingQuery().lastExecution().executedPlan().toString())
 
     feed._take = look
-    spark.conf.set("spark.headrace.together.bits", "1")
+    spark.conf.set("spark.headrace.groupByHash.bits", "1")
     try:
         feed.play(played)
     finally:
-        spark.conf.unset("spark.headrace.together.bits")
+        spark.conf.unset("spark.headrace.groupByHash.bits")
 
     expected = modelled(declaration(window, EMISSIONS["early"]), played)
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))

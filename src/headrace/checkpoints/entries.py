@@ -89,9 +89,9 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
         return [(KEPT, files.frame(KEPT).select("key", time))]
     if isinstance(node, Match | MatchRules | RowPattern):
         return _matches(files, node, trunk)
-    if (view := kernel.StateView.of(trunk._jdf)) is None:
+    if (view := kernel.WindowStateView.of(trunk._jdf)) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
-        return [_native(files, kernel.NativeView.of(trunk._jdf), names)]
+        return [_native(files, kernel.NativeAggregateView.of(trunk._jdf), names)]
     stored = files.entries(WINDOWS)
     parts = [(WINDOWS, DataFrame(view.windows(stored._jdf), files.spark))]
     if view.ordered():
@@ -113,7 +113,7 @@ def _matches(
         edition = RuleLog(files.checkpoint).last or Edition(-1)
         found = view.partials(stored._jdf, edition.loaded)
     else:
-        view = kernel.rowpatterns.RowPatternView.of(trunk._jdf)
+        view = kernel.matchrecognize.RowPatternView.of(trunk._jdf)
         found = view.searches(stored._jdf)
     return [
         (MATCHES, DataFrame(found, files.spark)),

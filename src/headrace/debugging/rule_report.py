@@ -91,7 +91,7 @@ def _told(inquiry: Inquiry, rules: RulesAsked, rule: RuleInForce, rows: int, *, 
     query = inquiry.query.query
     sources = len(query.sources) + len(query.reads)
     less = taken_before(inquiry.checkpoint, since, sources=sources) if since > 0 else None
-    kernel = inquiry.jvm.rules.RulesInquiry.of(inquiry.query.trunk._jdf, rules.edition.alone(rule).loaded)
+    kernel = inquiry.jvm.rules.RulesExplainer.of(inquiry.query.trunk._jdf, rules.edition.alone(rule).loaded)
     told = inquiry.ask(kernel, rows, read_input=read_input, less=less)
     if since > 0 and less is None and told.taken:
         note = (

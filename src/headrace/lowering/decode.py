@@ -25,7 +25,7 @@ _RECORD = ("value", "partition", "offset")
 _DECODED = "__decoded"
 _METADATA = "__metadata"
 _FAILED = re.compile(r"DecodeFailure: (source `.*?`, partition .*?, position -?\w+): (.*)")
-_FLOODED = re.compile(r"TooManyRejects: (source `.*?`): (.*) \(hint: (.*)\)")
+_FLOODED = re.compile(r"TooManyDeadLetters: (source `.*?`): (.*) \(hint: (.*)\)")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def decoded(
     """
     columns = format.checked(schema, where=f"source `{source}`")
     kernel = _kernel(spark)
-    collector = kernel.RejectCollector.open(spark._jsparkSession, source, reject_bytes, on_error == "skip")
+    collector = kernel.DeadLetterCollector.open(spark._jsparkSession, source, reject_bytes, on_error == "skip")
     column = kernel.Decode.column(
         format.name,
         columns.ddl,

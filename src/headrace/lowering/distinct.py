@@ -26,5 +26,5 @@ def deduplicated(spark: SparkSession, frame: DataFrame, node: Distinct, counts: 
         time.alias("time"),
         position.alias("position"),
     )
-    operator = spark._jvm.org.apache.spark.sql.headrace.Distinct  # type: ignore[union-attr]
+    operator = spark._jvm.org.apache.spark.sql.headrace.dedup.Deduplicate  # type: ignore[union-attr]
     return DataFrame(operator.apply(packed._jdf, node.within, counts._kernel), spark)

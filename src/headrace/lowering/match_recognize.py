@@ -54,7 +54,7 @@ def recognized(
     Over a stream it waits for the watermark; over a batch it takes all rows at once, in the order of their time.
     """
     step = Expressions(frame, node).step(node.clause, time=time)
-    patterns = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.patterns  # type: ignore[union-attr]
+    patterns = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder  # type: ignore[union-attr]
     if frame.isStreaming:
         counted = counts or Counts(frame.sparkSession)
         return DataFrame(
@@ -79,7 +79,7 @@ class Expressions:
 
     def step(self, clause: MatchRecognize, *, time: Time = "event") -> Any:
         """The step as the kernel knows it; the clause must have these conditions and measures."""
-        kernel = self._frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.rowpatterns  # type: ignore[union-attr]
+        kernel = self._frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.matchrecognize  # type: ignore[union-attr]
         aggregates = self._made.aggregates
         return kernel.RowPatternStep.apply(
             self._frame._jdf,
@@ -96,7 +96,7 @@ class Expressions:
         For tests: a batch is `{"rows": [...], "watermark": t, "restart": true}`, and times are whole microseconds.
         """
         jvm = self._frame.sparkSession.sparkContext._jvm
-        driver = jvm.org.apache.spark.sql.headrace.patterns.InOrderDriver(self.step(clause))  # type: ignore[union-attr]
+        driver = jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderDriver(self.step(clause))  # type: ignore[union-attr]
         answer: dict[str, Any] = json.loads(driver.run(json.dumps(list(script))))
         return answer
 

@@ -48,7 +48,7 @@ class RuleStep(RuleChecks):
     def rows(self, counts: Counts | None = None) -> DataFrame:
         """The tagged rows: `__output` is `main`, `timeouts` or `late`."""
         spark = self.frame.sparkSession
-        operator = spark.sparkContext._jvm.org.apache.spark.sql.headrace.patterns.InOrderOperator  # type: ignore[union-attr]
+        operator = spark.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderOperator  # type: ignore[union-attr]
         if not self.frame.isStreaming:
             return DataFrame(operator.batch(self.frame._jdf, self.kernel), spark)
         told = counts or Counts(spark)

@@ -45,7 +45,7 @@ class Heartbeats:
         self._run = run
         self._fixed = frozenset(fixed)
         self._delays: dict[str, int] = {}
-        self._jvm.Watermark.generated(spark._jsparkSession)
+        self._jvm.CodegenWatermark.generated(spark._jsparkSession)
 
     @property
     def steps(self) -> tuple[str, ...]:

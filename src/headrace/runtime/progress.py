@@ -110,7 +110,7 @@ class ProgressLog:
         """Begin to take the reports of a session's queries, each so many seconds after it was made."""
         jvm: Any = spark._jvm
         self._context = spark.sparkContext
-        self._reports = jvm.org.apache.spark.sql.headrace.Reports(spark._jsparkSession)
+        self._reports = jvm.org.apache.spark.sql.headrace.ProgressReports(spark._jsparkSession)
         threading.Thread(target=self._take, args=[rest], name="headrace reports", daemon=True).start()
 
     def close(self) -> None:

@@ -292,7 +292,7 @@ def _last_batch(query: Any) -> int:
 
 def _begin_short(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
-    jvm.org.apache.spark.sql.headrace.ShortBatches.begin(spark._jsparkSession, *SHORT_BATCHES)
+    jvm.org.apache.spark.sql.headrace.compat.ShortBatches.begin(spark._jsparkSession, *SHORT_BATCHES)
 
 
 def _for_latency(graph: Graph) -> Graph:

@@ -22,7 +22,7 @@ Deliver = Callable[["DataFrame", int], None]
 
 NUMBER = "__number"
 POSITION = "__position"
-FEED = "org.apache.spark.sql.headrace.time.FeedProvider"
+FEED = "org.apache.spark.sql.headrace.time.TestStreamProvider"
 QUICK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.pollingDelay": "1ms",
@@ -125,7 +125,7 @@ class Feed:
     def __init__(self, spark: SparkSession, schema: Schema) -> None:
         self._name = f"{os.getpid()}-{next(_numbers)}"
         self._spark = spark
-        self._feed = _time(spark).Feed.open(self._name, schema.ddl)
+        self._feed = _time(spark).TestStream.open(self._name, schema.ddl)
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """One more lot of rows. Values are as JSON has them; a timestamp is ISO text with six digits and a zone."""
@@ -141,7 +141,7 @@ class Feed:
 
     def close(self) -> None:
         """Forget the rows; queries that read them must have ended."""
-        _time(self._spark).Feed.close(self._name)
+        _time(self._spark).TestStream.close(self._name)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class KernelSources:
 
 def checkout_sources() -> KernelSources | None:
     """The sources beside this package, if it runs from a source checkout; an installed wheel has none."""
-    root = PACKAGE.parents[1] / "kernel" / "src"
+    root = PACKAGE.parents[1] / "kernel" / "src" / "main"
     return KernelSources(root, find_spark_home()) if root.is_dir() else None
 
 

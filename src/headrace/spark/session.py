@@ -35,7 +35,7 @@ FAST = {
     # To count state rows Spark would look up every row before it writes or removes it.
     f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
     # On this machine's disk Spark's own starts eight processes for each file of a checkpoint.
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.Checkpoints",
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.compat.CheckpointFiles",
 }
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 def files(spark: SparkSession, tmp_path: Path) -> Any:
     jvm: Any = spark.sparkContext._jvm
     root = jvm.org.apache.hadoop.fs.Path(f"file:{tmp_path}")
-    return jvm.org.apache.spark.sql.headrace.Checkpoints(root, jvm.org.apache.hadoop.conf.Configuration())
+    return jvm.org.apache.spark.sql.headrace.compat.CheckpointFiles(root, jvm.org.apache.hadoop.conf.Configuration())
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def write(files: Any, path: Any, text: str, *, overwrite: bool) -> None:
 
 def test_queries_keep_their_offsets_through_them(spark: SparkSession) -> None:
     named = spark.conf.get("spark.sql.streaming.checkpointFileManagerClass")
-    assert named == "org.apache.spark.sql.headrace.Checkpoints"
+    assert named == "org.apache.spark.sql.headrace.compat.CheckpointFiles"
 
 
 def test_a_file_is_there_when_it_is_whole(files: Any, at: Any, tmp_path: Path) -> None:
@@ -73,4 +73,4 @@ def test_another_file_system_is_left_to_spark(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     elsewhere = jvm.org.apache.hadoop.fs.Path("viewfs://nobody/there")
     with pytest.raises(Py4JJavaError, match="viewfs"):
-        jvm.org.apache.spark.sql.headrace.Checkpoints(elsewhere, jvm.org.apache.hadoop.conf.Configuration())
+        jvm.org.apache.spark.sql.headrace.compat.CheckpointFiles(elsewhere, jvm.org.apache.hadoop.conf.Configuration())

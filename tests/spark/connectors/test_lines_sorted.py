@@ -96,7 +96,7 @@ def test_row_larger_than_a_run_is_the_last_of_its_run(spark: SparkSession) -> No
 
 
 def test_hashes_that_came_before_are_given_back(spark: SparkSession) -> None:
-    hashes = spark._jvm.org.apache.spark.sql.headrace.lines.Hashes()  # type: ignore[union-attr]
+    hashes = spark._jvm.org.apache.spark.sql.headrace.copytext.KeyHashes()  # type: ignore[union-attr]
 
     def repeated(*numbers: int) -> list[int]:
         given = b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)

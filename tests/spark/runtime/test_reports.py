@@ -18,7 +18,7 @@ from headrace import Pipeline, connect, patterns
 @pytest.fixture
 def reports(spark: SparkSession) -> Iterator[Any]:
     jvm: Any = spark._jvm
-    reports = jvm.org.apache.spark.sql.headrace.Reports(spark._jsparkSession)
+    reports = jvm.org.apache.spark.sql.headrace.ProgressReports(spark._jsparkSession)
     yield reports
     reports.close()
 

@@ -13,7 +13,7 @@ from headrace.connectors.driver_source import Follower
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = "org.apache.spark.sql.headrace.sources.FollowedProvider"
+FORMAT = "org.apache.spark.sql.headrace.sources.DriverSourceProvider"
 _numbers = itertools.count()
 
 
@@ -73,8 +73,8 @@ class _Proxy:
     class Java:
         """How py4j knows what this is to the JVM."""
 
-        implements = ("org.apache.spark.sql.headrace.sources.Follower",)
+        implements = ("org.apache.spark.sql.headrace.sources.SplitEnumerator",)
 
 
 def _jvm(spark: SparkSession):  # type: ignore[no-untyped-def]
-    return spark._jvm.org.apache.spark.sql.headrace.sources.Followed  # type: ignore[union-attr]
+    return spark._jvm.org.apache.spark.sql.headrace.sources.DriverSource  # type: ignore[union-attr]

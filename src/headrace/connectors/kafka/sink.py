@@ -50,7 +50,7 @@ class KafkaWriter:
             self._prepare_topics(spark)
             self._producer = self._opened(spark)
             reach("kafka.fenced")
-            self._sender = _kernel(spark).Sender(self._producer)
+            self._sender = _kernel(spark).RecordSender(self._producer)
             self._entry = newest(spark, self._options, key_of(*self._owner))
         return self._entry.epochs.get(run.checkpoint_id, -1)
 
@@ -69,7 +69,7 @@ class KafkaWriter:
             self._producer.beginTransaction()
             self._under_way = True
             self._sender.begin()
-            rows = int(_kernel(frame.sparkSession).Outlet.send(shaped._jdf, self._sender))
+            rows = int(_kernel(frame.sparkSession).FrameSender.send(shaped._jdf, self._sender))
             self._producer.flush()
             self._sender.check()
         reach("kafka.staged")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _RECORDS = "org.apache.spark.sql.headrace.kafka.RecordsProvider"
 """Spark's source with a quicker reader, for the columns that every pipeline needs: value and place."""
 
-_LIVE = "org.apache.spark.sql.headrace.kafka.LiveProvider"
+_LIVE = "org.apache.spark.sql.headrace.kafka.RealTimeProvider"
 """Spark's source, which asks Kafka for the ends of partitions while a batch runs, not while rows wait for the next one."""
 
 

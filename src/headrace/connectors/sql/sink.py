@@ -96,7 +96,7 @@ class TableWriter:
         )
         reach("database.prepared")
         if early:
-            database, repeated = self._connected(), _kernel(frame).Hashes().repeated
+            database, repeated = self._connected(), _kernel(frame).KeyHashes().repeated
             self._ahead = Ahead(self._dialect, database, table, stage, self._novelty, repeated)
         lines = self._lines(frame, table, sorted_by=table.key if early else ())
         told_in = register(stage) if early else ""
@@ -319,11 +319,11 @@ def _packed(frame: DataFrame, key: list[int]) -> DataFrame:
     """The rows of a frame of whole numbers and text as lines, several in a value, sorted by a key that is told by its places."""
     from pyspark.sql import DataFrame
 
-    return DataFrame(_kernel(frame).Lines.packed(frame._jdf, key), frame.sparkSession)
+    return DataFrame(_kernel(frame).CopyText.packed(frame._jdf, key), frame.sparkSession)
 
 
 def _kernel(frame: DataFrame) -> Any:
-    return frame.sparkSession._jvm.org.apache.spark.sql.headrace.lines  # type: ignore[union-attr]
+    return frame.sparkSession._jvm.org.apache.spark.sql.headrace.copytext  # type: ignore[union-attr]
 
 
 def _running_task() -> tuple[int, int]:

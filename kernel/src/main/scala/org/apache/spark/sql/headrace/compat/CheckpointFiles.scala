@@ -1,0 +1,93 @@
+package org.apache.spark.sql.headrace.compat
+
+import java.io.{BufferedOutputStream, File, FileNotFoundException}
+import java.nio.file.{AtomicMoveNotSupportedException, Files, NoSuchFileException, StandardCopyOption}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs._
+
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
+import org.apache.spark.sql.execution.streaming.checkpointing.{CheckpointFileManager, FileSystemBasedCheckpointFileManager}
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * Where Spark keeps a query's offsets, commits and state: `LocalCheckpointFiles` on this machine, Spark's own elsewhere.
+ *
+ * Spark's own asks Hadoop, which without its native library starts `chmod` and `readlink` as processes, eight for a file: some
+ * seventy at the end of a batch with state, and a batch in real time holds its rows until they have ended.
+ */
+final class CheckpointFiles(path: Path, conf: Configuration) extends CheckpointFileManager {
+  private val files: CheckpointFileManager = path.getFileSystem(conf) match {
+    case local: LocalFileSystem => new LocalCheckpointFiles(path, conf, local.getRaw)
+    case _ => CheckpointFileManager.create(path, CheckpointFiles.sparks(conf))
+  }
+
+  override def createAtomic(path: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream =
+    files.createAtomic(path, overwriteIfPossible)
+  override def open(path: Path): FSDataInputStream = files.open(path)
+  override def list(path: Path, filter: PathFilter): Array[FileStatus] = files.list(path, filter)
+  override def mkdirs(path: Path): Unit = files.mkdirs(path)
+  override def exists(path: Path): Boolean = files.exists(path)
+  override def delete(path: Path): Unit = files.delete(path)
+  override def isLocal: Boolean = files.isLocal
+  override def createCheckpointDirectory(): Path = files.createCheckpointDirectory()
+  override def close(): Unit = files.close()
+}
+
+object CheckpointFiles {
+  private def sparks(conf: Configuration): Configuration = {
+    val own = new Configuration(conf)
+    own.unset(SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key)
+    own
+  }
+}
+
+/**
+ * Files of this machine, without Hadoop's checksums beside them (`.4.crc`): Spark has its own for state. One that an older run has
+ * left goes with its file, because it would no longer be true of the next one of that name.
+ */
+private final class LocalCheckpointFiles(path: Path, conf: Configuration, raw: FileSystem)
+    extends FileSystemBasedCheckpointFileManager(path, conf) {
+  override protected val fs: FileSystem = raw
+
+  override def list(path: Path, filter: PathFilter): Array[FileStatus] =
+    fs.listStatus(path, (found: Path) => !isHadoops(found) && filter.accept(found))
+
+  override def mkdirs(path: Path): Unit = Files.createDirectories(file(path).toPath)
+
+  override def createTempFile(path: Path): FSDataOutputStream = {
+    mkdirs(path.getParent)
+    new FSDataOutputStream(new BufferedOutputStream(Files.newOutputStream(file(path).toPath)), null)
+  }
+
+  override def renameTempFile(from: Path, to: Path, overwriteIfPossible: Boolean): Unit = {
+    if (!overwriteIfPossible && exists(to)) throw new FileAlreadyExistsException(s"$to is there already")
+    try move(file(from), file(to))
+    catch { case missing: NoSuchFileException => throw new FileNotFoundException(missing.getMessage) }
+    forget(to)
+  }
+
+  override def delete(path: Path): Unit = {
+    super.delete(path)
+    forget(path)
+  }
+
+  override def createCheckpointDirectory(): Path = {
+    val whole = fs.makeQualified(path)
+    mkdirs(whole)
+    whole
+  }
+
+  private def move(from: File, to: File): Unit =
+    try Files.move(from.toPath, to.toPath, StandardCopyOption.ATOMIC_MOVE)
+    catch {
+      case _: AtomicMoveNotSupportedException =>
+        Files.move(from.toPath, to.toPath, StandardCopyOption.REPLACE_EXISTING)
+    }
+
+  private def forget(path: Path): Unit = Files.deleteIfExists(new File(file(path).getParent, s".${path.getName}.crc").toPath)
+
+  private def isHadoops(path: Path): Boolean = path.getName.startsWith(".") && path.getName.endsWith(".crc")
+
+  private def file(path: Path): File = new File(fs.makeQualified(path).toUri.getPath)
+}

@@ -1,0 +1,125 @@
+package org.apache.spark.sql.headrace.decode
+
+import org.apache.spark.SparkException
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.codegen.Block._
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
+import org.apache.spark.sql.catalyst.expressions.{Expression, Nondeterministic}
+import org.apache.spark.sql.catalyst.trees.TernaryLike
+import org.apache.spark.sql.classic.ExpressionUtils
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+
+/** How a source's records are decoded, and what happens to those that don't. */
+final case class DecodeSpec(
+    format: String,
+    schema: StructType,
+    options: DecodeOptions,
+    policy: String,
+    source: String)
+
+/**
+ * The bytes of a record as a struct, or null if it doesn't decode and the policy isn't to fail.
+ *
+ * It has a side effect (rejects), hence it is non-deterministic: Spark then evaluates it once for each row, where it
+ * stands, and neither repeats it nor moves it through filters.
+ */
+case class Decode(
+    value: Expression,
+    partition: Expression,
+    position: Expression,
+    spec: DecodeSpec,
+    collector: DeadLetterCollector)
+  extends Expression with TernaryLike[Expression] with Nondeterministic {
+
+  @transient private lazy val decoder = RecordDecoder(spec.format, spec.schema, spec.options)
+
+  override def first: Expression = value
+  override def second: Expression = partition
+  override def third: Expression = position
+  override def dataType: DataType = spec.schema
+  override def nullable: Boolean = true
+  override def prettyName: String = s"decode_${spec.format}"
+  override def toString: String = s"$prettyName($value)"
+  override def sql: String = s"$prettyName(${value.sql})"
+
+  override protected def initializeInternal(partitionIndex: Int): Unit = decoder.restart()
+
+  override protected def evalInternal(input: InternalRow): Any = decode(
+    value.eval(input).asInstanceOf[Array[Byte]],
+    partition.eval(input).asInstanceOf[UTF8String],
+    Option(position.eval(input)).fold(Decode.NoPosition)(_.asInstanceOf[Long]))
+
+  /** Called by generated code for each record. */
+  def decode(bytes: Array[Byte], partition: UTF8String, position: Long): InternalRow =
+    try {
+      if (bytes == null) throw DecodeError.record("expected a record, got null")
+      decoder.decode(bytes, partition, position)
+    } catch {
+      case rejection: DecodeError =>
+        val place = if (position == Decode.NoPosition) null else Long.box(position)
+        reject(bytes, rejection, if (partition == null) null else partition.toString, place)
+        null
+    }
+
+  def restart(): Unit = decoder.restart()
+
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
+    val self = ctx.addReferenceObj("decode", this, classOf[Decode].getName)
+    ctx.addPartitionInitializationStatement(s"$self.restart();")
+    val (v, p, o) = (value.genCode(ctx), partition.genCode(ctx), position.genCode(ctx))
+    ev.copy(code = code"""
+      ${v.code}
+      ${p.code}
+      ${o.code}
+      InternalRow ${ev.value} = $self.decode(
+        ${v.isNull} ? null : ${v.value},
+        ${p.isNull} ? null : ${p.value},
+        ${o.isNull} ? ${Decode.NoPosition}L : ${o.value});
+      boolean ${ev.isNull} = ${ev.value} == null;""")
+  }
+
+  private def reject(bytes: Array[Byte], why: DecodeError, partition: String, position: java.lang.Long): Unit =
+    spec.policy match {
+      case "fail" => throw new DecodeFailure(spec.source, partition, position, why.reason)
+      case "divert" =>
+        val raw = if (bytes == null) Array.emptyByteArray else bytes.clone()
+        collector.add(DeadLetter(raw, why.reason, why.field, partition, position, now))
+      case _ => collector.add(DeadLetter(Array.emptyByteArray, "", null, partition, position, now))
+    }
+
+  private def now: Long = System.currentTimeMillis() * 1000L
+
+  override protected def withNewChildrenInternal(
+      first: Expression, second: Expression, third: Expression): Decode =
+    copy(value = first, partition = second, position = third)
+}
+
+/** A record doesn't decode and the policy is to fail. Python finds it by its name in Spark's error. */
+final class DecodeFailure(source: String, partition: String, position: java.lang.Long, reason: String)
+  extends SparkException(s"source `$source`, partition $partition, position $position: $reason")
+
+object Decode {
+  private val NoPosition = -1L
+
+  /** The column that decodes `value`; called from Python. */
+  def column(
+      format: String,
+      schemaDdl: String,
+      optionsJson: String,
+      policy: String,
+      collector: DeadLetterCollector,
+      value: Column,
+      partition: Column,
+      position: Column): Column = {
+    val schema = StructType.fromDDL(schemaDdl)
+    val spec = DecodeSpec(format, schema, DecodeOptions.parse(optionsJson), policy, collector.source)
+    ExpressionUtils.column(Decode(
+      ExpressionUtils.expression(value),
+      ExpressionUtils.expression(partition),
+      ExpressionUtils.expression(position),
+      spec,
+      collector))
+  }
+}

@@ -1,0 +1,116 @@
+package org.apache.spark.sql.headrace.decode
+
+import scala.collection.mutable.ArrayBuffer
+
+import com.fasterxml.jackson.core.io.SerializedString
+import com.fasterxml.jackson.core.{JsonParser, JsonToken}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * An object as a row: fields by exact name, a missing one null, of a repeated one the last. Records of a source mostly
+ * have their fields in one order, so after field i the name of field i + 1 is compared first, byte by byte.
+ */
+final class JsonObject(schema: StructType, values: JsonValues) extends JsonReader {
+  private val names = schema.fieldNames.map(new SerializedString(_))
+  private val size = names.length
+  private val readers = schema.fields.map(field => values.reader(field.dataType))
+  private val required = schema.fields.indices.filterNot(schema(_).nullable).toArray
+  private val index = new java.util.HashMap[String, Integer]
+  schema.fieldNames.zipWithIndex.foreach { case (name, i) => index.put(name, i) }
+
+  override def read(parser: JsonParser): Any = {
+    if (parser.currentToken != JsonToken.START_OBJECT) throw JsonValues.unexpected(parser, "an object")
+    readObject(parser)
+  }
+
+  /** The row of the object that the parser has just entered. */
+  def readObject(parser: JsonParser): InternalRow = {
+    val row = new GenericInternalRow(size)
+    var next = 0
+    var i = nextField(parser, next)
+    while (i != JsonObject.End) {
+      parser.nextToken()
+      if (i == JsonObject.Unknown) unknown(parser)
+      else {
+        row.update(i, readers(i).readOrNull(parser))
+        next = i + 1
+      }
+      i = nextField(parser, next)
+    }
+    demand(row, parser)
+    row
+  }
+
+  /** Goes to the next field; its ordinal, or that it is unknown, or that there is none. */
+  private def nextField(parser: JsonParser, guess: Int): Int = {
+    if (guess < size) {
+      if (parser.nextFieldName(names(guess))) return guess
+    } else {
+      parser.nextToken()
+    }
+    if (parser.currentToken != JsonToken.FIELD_NAME) return JsonObject.End
+    val found = index.get(parser.currentName)
+    if (found == null) JsonObject.Unknown else found
+  }
+
+  private def unknown(parser: JsonParser): Unit = {
+    if (values.rejectUnknown) {
+      val path = JsonValues.pathOf(parser)
+      throw DecodeError.field(path, s"the schema has no such field, at byte ${JsonValues.byteOf(parser)}")
+    }
+    parser.skipChildren()
+  }
+
+  private def demand(row: InternalRow, parser: JsonParser): Unit = {
+    var i = 0
+    while (i < required.length) {
+      if (row.isNullAt(required(i))) {
+        val parent = JsonValues.pathOf(parser)
+        val field = schema(required(i))
+        val path = if (parent.isEmpty) field.name else s"$parent.${field.name}"
+        throw DecodeError.field(path, s"expected ${field.dataType.simpleString}, got null or nothing")
+      }
+      i += 1
+    }
+  }
+}
+
+object JsonObject {
+  private val End = -1
+  private val Unknown = -2
+}
+
+/** An array; elements may be null. */
+final class JsonArray(element: JsonReader) extends JsonReader {
+  override def read(parser: JsonParser): Any = {
+    if (parser.currentToken != JsonToken.START_ARRAY) throw JsonValues.unexpected(parser, "an array")
+    val values = ArrayBuffer.empty[Any]
+    var token = parser.nextToken()
+    while (token != JsonToken.END_ARRAY) {
+      values += element.readOrNull(parser)
+      token = parser.nextToken()
+    }
+    new GenericArrayData(values.toArray)
+  }
+}
+
+/** An object as a map from its names; of a repeated name the last. */
+final class JsonMap(value: JsonReader) extends JsonReader {
+  override def read(parser: JsonParser): Any = {
+    if (parser.currentToken != JsonToken.START_OBJECT) throw JsonValues.unexpected(parser, "an object")
+    val entries = new java.util.LinkedHashMap[UTF8String, Any]
+    while (parser.nextToken() == JsonToken.FIELD_NAME) {
+      val key = UTF8String.fromString(parser.currentName)
+      parser.nextToken()
+      entries.put(key, value.readOrNull(parser))
+    }
+    new ArrayBasedMapData(
+      new GenericArrayData(entries.keySet.toArray.asInstanceOf[Array[Any]]),
+      new GenericArrayData(entries.values.toArray.asInstanceOf[Array[Any]]))
+  }
+}

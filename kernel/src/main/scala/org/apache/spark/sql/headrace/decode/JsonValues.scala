@@ -1,0 +1,210 @@
+package org.apache.spark.sql.headrace.decode
+
+import com.fasterxml.jackson.core.JsonToken._
+import com.fasterxml.jackson.core.{JsonParser, JsonProcessingException, JsonStreamContext}
+
+import org.apache.spark.sql.types._
+import org.apache.spark.types.variant.VariantBuilder
+import org.apache.spark.unsafe.types.{UTF8String, VariantVal}
+
+/** Reads the value that starts at the parser's current token. */
+trait JsonReader {
+  def read(parser: JsonParser): Any
+
+  /** As `read`; JSON's null is SQL's (but not in a variant, which has one of its own). */
+  def readOrNull(parser: JsonParser): Any =
+    if (parser.currentToken == VALUE_NULL) null else read(parser)
+}
+
+/** Builds the reader of each type, once for each task. */
+final class JsonValues(options: DecodeOptions) {
+  import JsonValues._
+
+  val rejectUnknown: Boolean = options.rejectUnknown
+  private val texts = new TextValues(options)
+  private val perUnit = options.epoch match {
+    case "milliseconds" => 1000L
+    case "microseconds" => 1L
+    case _ => 1000000L
+  }
+
+  def reader(kind: DataType): JsonReader = kind match {
+    case _: StringType => StringReader
+    case DoubleType => DoubleReader
+    case LongType => parser => whole(parser, "bigint", Long.MinValue, Long.MaxValue)
+    case IntegerType => parser => whole(parser, "int", Int.MinValue, Int.MaxValue).toInt
+    case ShortType => parser => whole(parser, "smallint", Short.MinValue, Short.MaxValue).toShort
+    case ByteType => parser => whole(parser, "tinyint", Byte.MinValue, Byte.MaxValue).toByte
+    case FloatType => FloatReader
+    case BooleanType => BooleanReader
+    case BinaryType => BinaryReader
+    case TimestampType => timestamp
+    case TimestampNTZType => parser => text(parser, "timestamp_ntz", texts.localTimestamp)
+    case DateType => parser => text(parser, "date", texts.date)
+    case decimal: DecimalType => decimalReader(decimal)
+    case i: DayTimeIntervalType => parser => text(parser, i.typeName, texts.dayTime(_, i))
+    case i: YearMonthIntervalType => parser => text(parser, i.typeName, texts.yearMonth(_, i))
+    case VariantType => VariantReader
+    case struct: StructType => new JsonObject(struct, this)
+    case ArrayType(element, _) => new JsonArray(reader(element))
+    case MapType(_: StringType, value, _) => new JsonMap(reader(value))
+    case other => throw new IllegalArgumentException(s"json can't hold ${other.sql}")
+  }
+
+  private val timestamp: JsonReader = parser =>
+    if (parser.currentToken == VALUE_NUMBER_INT) {
+      val count = whole(parser, "timestamp", Long.MinValue, Long.MaxValue)
+      if (count > Long.MaxValue / perUnit || count < Long.MinValue / perUnit) throw outOfRange(parser, "timestamp")
+      count * perUnit
+    } else {
+      text(parser, "timestamp", texts.timestamp)
+    }
+
+  private def decimalReader(kind: DecimalType): JsonReader = parser => {
+    val value = parser.currentToken match {
+      case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT if !parser.isNaN => TextValues.fitted(parser.getDecimalValue, kind)
+      case VALUE_STRING => texts.decimal(parser.getText, kind)
+      case _ => null
+    }
+    if (value == null) throw unexpected(parser, kind.simpleString)
+    value
+  }
+}
+
+object JsonValues {
+
+  /** The whole number at the current token, if it lies in the range. */
+  private def whole(parser: JsonParser, kind: String, least: Long, most: Long): Long = {
+    if (parser.currentToken != VALUE_NUMBER_INT) throw unexpected(parser, kind)
+    if (parser.getNumberType == JsonParser.NumberType.BIG_INTEGER) throw outOfRange(parser, kind)
+    val value = parser.getLongValue
+    if (value < least || value > most) throw outOfRange(parser, kind)
+    value
+  }
+
+  private def text(parser: JsonParser, kind: String, parse: String => Any): Any = {
+    val value = if (parser.currentToken == VALUE_STRING) parse(parser.getText) else null
+    if (value == null) throw unexpected(parser, kind)
+    value
+  }
+
+  private object DoubleReader extends JsonReader {
+    override def read(parser: JsonParser): Any = parser.currentToken match {
+      case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT =>
+        val value = parser.getDoubleValue
+        if (value.isInfinite && !parser.isNaN) throw outOfRange(parser, "double")
+        value
+      case VALUE_STRING => special(parser, "double")
+      case _ => throw unexpected(parser, "double")
+    }
+  }
+
+  private object FloatReader extends JsonReader {
+    override def read(parser: JsonParser): Any = parser.currentToken match {
+      case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT =>
+        val value = parser.getFloatValue
+        if (value.isInfinite && !parser.isNaN) throw outOfRange(parser, "float")
+        value
+      case VALUE_STRING => special(parser, "float").toFloat
+      case _ => throw unexpected(parser, "float")
+    }
+  }
+
+  /** The numbers that plain JSON can't write; many programs put them in quotes. */
+  private def special(parser: JsonParser, kind: String): Double = parser.getText match {
+    case "NaN" => Double.NaN
+    case "+INF" | "+Infinity" | "Infinity" => Double.PositiveInfinity
+    case "-INF" | "-Infinity" => Double.NegativeInfinity
+    case _ => throw unexpected(parser, kind)
+  }
+
+  private object BooleanReader extends JsonReader {
+    override def read(parser: JsonParser): Any = parser.currentToken match {
+      case VALUE_TRUE => true
+      case VALUE_FALSE => false
+      case _ => throw unexpected(parser, "boolean")
+    }
+  }
+
+  private object BinaryReader extends JsonReader {
+    override def read(parser: JsonParser): Any = {
+      if (parser.currentToken != VALUE_STRING) throw unexpected(parser, "binary in base64")
+      parser.getText // or else a failure would leave half of it behind
+      try parser.getBinaryValue
+      catch { case _: JsonProcessingException => throw unexpected(parser, "binary in base64") }
+    }
+  }
+
+  private object VariantReader extends JsonReader {
+    override def readOrNull(parser: JsonParser): Any = read(parser)
+
+    override def read(parser: JsonParser): Any = {
+      val variant = VariantBuilder.parseJson(parser, false)
+      new VariantVal(variant.getValue, variant.getMetadata)
+    }
+  }
+
+  /** Text; any other value is taken as it is written, as Spark's JSON files do. */
+  private object StringReader extends JsonReader {
+    override def read(parser: JsonParser): Any =
+      if (parser.currentToken == VALUE_STRING) utf8(parser) else written(parser)
+
+    /** Most text is ASCII, whose bytes are its characters: that saves a String and an encoder. */
+    private def utf8(parser: JsonParser): UTF8String = {
+      val chars = parser.getTextCharacters
+      val from = parser.getTextOffset
+      val length = parser.getTextLength
+      val bytes = new Array[Byte](length)
+      var i = 0
+      while (i < length) {
+        val c = chars(from + i)
+        if (c >= 128) return UTF8String.fromString(new String(chars, from, length))
+        bytes(i) = c.toByte
+        i += 1
+      }
+      UTF8String.fromBytes(bytes)
+    }
+
+    private def written(parser: JsonParser): UTF8String = {
+      val from = byteOf(parser).toInt
+      parser.skipChildren()
+      parser.finishToken()
+      val bytes = parser.currentTokenLocation.contentReference.getRawContent.asInstanceOf[Array[Byte]]
+      UTF8String.fromBytes(java.util.Arrays.copyOfRange(bytes, from, parser.currentLocation.getByteOffset.toInt))
+    }
+  }
+
+  def byteOf(parser: JsonParser): Long = parser.currentTokenLocation.getByteOffset
+
+  def unexpected(parser: JsonParser, kind: String): DecodeError =
+    DecodeError.expected(pathOf(parser), kind, shown(parser), byteOf(parser))
+
+  private def outOfRange(parser: JsonParser, kind: String): DecodeError =
+    DecodeError.expected(pathOf(parser), kind, s"${shown(parser)}, which is out of range,", byteOf(parser))
+
+  /** What stands at the current token, in words. */
+  def shown(parser: JsonParser): String = parser.currentToken match {
+    case VALUE_STRING => s"string ${DecodeError.quoted(parser.getText)}"
+    case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT => s"number ${DecodeError.quoted(parser.getText).drop(1).dropRight(1)}"
+    case VALUE_TRUE | VALUE_FALSE => s"boolean ${parser.getText}"
+    case VALUE_NULL => "null"
+    case START_OBJECT => "an object"
+    case START_ARRAY => "an array"
+    case _ => s"`${parser.getText}`"
+  }
+
+  /** The field being read, as `place.tags[2]`; after a struct's end, the field the struct is in. */
+  def pathOf(parser: JsonParser): String = {
+    val context = parser.getParsingContext
+    // the parser enters an object or array with the token that opens it
+    path(if (parser.currentToken.isStructStart) context.getParent else context)
+  }
+
+  private def path(context: JsonStreamContext): String =
+    if (context == null || context.inRoot) ""
+    else if (context.inArray) s"${path(context.getParent)}[${context.getCurrentIndex}]"
+    else {
+      val parent = path(context.getParent)
+      if (parent.isEmpty) context.getCurrentName else s"$parent.${context.getCurrentName}"
+    }
+}

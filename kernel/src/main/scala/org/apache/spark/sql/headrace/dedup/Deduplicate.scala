@@ -1,0 +1,126 @@
+package org.apache.spark.sql.headrace.dedup
+
+import java.sql.Timestamp
+import java.time.{Duration, Instant}
+
+import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.headrace.operators.Counts
+import org.apache.spark.sql.streaming._
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.{DataFrame, Encoders, Row}
+
+/**
+ * Drops rows that repeat the key of a kept row less than `within` microseconds of event time apart; without `within`,
+ * for ever. The first in arrival order is kept.
+ *
+ * What was kept is forgotten when no row that it could still judge may come: a row is judged while its event time is
+ * less than `within` behind the watermark, so a kept time is needed until the watermark is twice `within` past it. A row
+ * further behind is late.
+ */
+class Deduplicate(within: Option[Long], timed: Boolean, counts: Counts) extends StatefulProcessor[Row, Row, Row] {
+  import Deduplicate._
+
+  @transient private var kept: ListState[Long] = _
+
+  override def init(mode: OutputMode, time: TimeMode): Unit = {
+    counts.begin(getHandle)
+    kept = getHandle.getListState[Long]("kept", Encoders.scalaLong, TTLConfig.NONE)
+  }
+
+  override def handleInputRows(key: Row, rows: Iterator[Row], timers: TimerValues): Iterator[Row] = {
+    val watermark = if (timed) timers.getCurrentWatermarkInMs() * 1000 else 0L
+    val before = kept.get().toVector
+    var known = before
+    val out = rows.toVector.sortBy(_.getStruct(Position))(arrival).flatMap { row =>
+      val time = if (row.isNullAt(Time)) None else Some(row.getLong(Time))
+      counts.add(Counts.Rows, 1)
+      lateness(time, watermark) match {
+        case Some(late) =>
+          counts.add(Counts.Late, 1)
+          Some(Row(LateTag, null, lateRow(row.getStruct(Data), time, watermark, late)))
+        case None if repeats(time, known) =>
+          counts.add(Counts.Repeated, 1)
+          None
+        case None =>
+          counts.add(Counts.Folded, 1)
+          known :+= time.getOrElse(0L)
+          Some(Row(MainTag, row.getStruct(Data), null))
+      }
+    }
+    if (known.size > before.size) {
+      kept.put(known.toArray)
+      if (timed) known.drop(before.size).foreach(time => getHandle.registerTimer(forgottenAt(time)))
+    }
+    out.iterator
+  }
+
+  override def handleExpiredTimer(key: Row, timers: TimerValues, timer: ExpiredTimerInfo): Iterator[Row] = {
+    val left = kept.get().filter(time => forgottenAt(time) > timer.getExpiryTimeInMs()).toArray
+    if (left.isEmpty) kept.clear() else kept.put(left)
+    Iterator.empty
+  }
+
+  private def lateness(time: Option[Long], watermark: Long): Option[String] = (time, within) match {
+    case (None, Some(_)) => Some("no_event_time")
+    case (Some(t), Some(length)) if timed && t + length <= watermark => Some("too_late")
+    case _ => None
+  }
+
+  private def repeats(time: Option[Long], known: Vector[Long]): Boolean = within match {
+    case Some(length) => known.exists(other => math.abs(time.get - other) < length)
+    case None => known.nonEmpty
+  }
+
+  /** In milliseconds, rounded up: the watermark has whole ones. */
+  private def forgottenAt(time: Long): Long = Math.floorDiv(time + 2 * within.get + 999, 1000L)
+}
+
+object Deduplicate {
+  private val Data = 0
+  private val Time = 1
+  private val Position = 2
+  private val MainTag = "main"
+  private val LateTag = "late"
+
+  /** By source, partition and offset; rows without a position keep the order they came in. */
+  private val arrival: Ordering[Row] = Ordering.fromLessThan { (a, b) =>
+    a != null && b != null && {
+      val source = a.getString(0).compareTo(b.getString(0))
+      val partition = if (source != 0) source else a.getString(1).compareTo(b.getString(1))
+      if (partition != 0) partition < 0 else a.getLong(2) < b.getLong(2)
+    }
+  }
+
+  private val lateFields = Seq(
+    StructField("late_by", DayTimeIntervalType()),
+    StructField("window", new StructType().add("start", TimestampType).add("end", TimestampType)),
+    StructField("watermark", TimestampType),
+    StructField("reason", StringType))
+
+  private def lateRow(data: Row, time: Option[Long], watermark: Long, reason: String): Row = Row.fromSeq(
+    data.toSeq ++ Seq(
+      time.map(t => Duration.ofNanos((watermark - t) * 1000)).orNull,
+      null,
+      if (watermark == 0) null else Timestamp.from(Instant.ofEpochMilli(watermark / 1000)),
+      reason))
+
+  /**
+   * The rows of `frame` without repeats, as tagged rows. Its columns: `key` and `data` structs, `time` in microseconds,
+   * `position`. The row is packed in a struct so that Spark can't see, and drop, what is behind the watermark.
+   */
+  def apply(frame: DataFrame, within: java.lang.Long, counts: Counts): DataFrame = {
+    val length = Option(within).map(_.longValue)
+    val timed = length.isDefined && frame.isStreaming
+    val data = frame.schema("data").dataType.asInstanceOf[StructType]
+    val key = frame.schema("key").dataType.asInstanceOf[StructType]
+    val late = StructType(data.fields ++ lateFields)
+    val tagged = new StructType().add("__output", StringType).add("__main", data).add("__late", late)
+    frame
+      .select(col("data"), col("time"), col("position"), col("key"))
+      .groupByKey((row: Row) => row.getStruct(3))(Encoders.row(key))
+      .transformWithState[Row](
+        new Deduplicate(length, timed, counts),
+        if (timed) TimeMode.EventTime() else TimeMode.None(),
+        OutputMode.Append())(Encoders.row(tagged))
+  }
+}

@@ -1,0 +1,101 @@
+package org.apache.spark.sql.headrace.matchrecognize
+
+import com.esotericsoftware.kryo.io.{Input, Output => Bytes}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BaseOrdering, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.Time
+import org.apache.spark.sql.headrace.operators.inorder.{MatchOutput, Matcher}
+
+/**
+ * Finds the matches of a `MATCH_RECOGNIZE` among the rows of one key. A match is given when no later row can change it. The
+ * state is the rows that may still be needed; the attempt that is under way is made again from them.
+ *
+ * @param ties the order of rows of equal time; without it they keep the one they came in. Such rows are all there before
+ *   time moves on, so none of them waits longer than a call.
+ */
+final class RowPatternMatcher(
+    pattern: RowPattern, output: RowPatternOutput, kept: UnsafeProjection, ties: Option[BaseOrdering] = None,
+    onlooker: ConditionListener = NoListener) extends Matcher {
+  override type Memory = PartitionSearch
+
+  private val searcher = new PatternSearcher(pattern, onlooker)
+
+  /** Whether a partition without rows is like one that never had any. */
+  private val forgets = !pattern.program.code.contains(AtStart) && pattern.back == 0 &&
+    !(pattern.conditions ++ pattern.measures).filter(_ != null).exists(_.asksNumber)
+
+  override def empty: PartitionSearch = new PartitionSearch
+
+  override def isEmpty(search: PartitionSearch): Boolean = search.rows.isEmpty && search.tied.isEmpty && (search.first == 0 || forgets)
+
+  override def take(key: InternalRow, search: PartitionSearch, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+    val own = kept(row).copy()
+    if (ties.isEmpty) add(search, own, time, out)
+    else {
+      search.tied += own
+      search.tiedAt = time
+    }
+  }
+
+  private def add(search: PartitionSearch, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+    search.rows += row
+    search.times += time
+    find(search, out)
+  }
+
+  /** Takes the rows of the time that is over, in their order. */
+  private def untie(search: PartitionSearch, out: MatchOutput): Unit = if (search.tied.nonEmpty) {
+    val rows = search.tied.sorted(ties.get)
+    search.tied.clear()
+    rows.foreach(add(search, _, search.tiedAt, out))
+  }
+
+  override def advance(key: InternalRow, search: PartitionSearch, time: Long, out: MatchOutput): Unit = {
+    if (time > search.tiedAt) untie(search, out)
+    search.time = math.max(search.time, time)
+    if (searcher.due(search) <= search.time) find(search, out)
+  }
+
+  override def finish(key: InternalRow, search: PartitionSearch, out: MatchOutput): Unit = {
+    untie(search, out)
+    search.ended = true
+    find(search, out)
+  }
+
+  override def due(search: PartitionSearch): Long =
+    if (search.at < search.count) math.min(searcher.due(search), Time.End) else Long.MaxValue
+
+  /** Takes up the attempt that was under way when a search was stored. */
+  def resume(search: PartitionSearch): Unit = find(search, (_, _) => ())
+
+  private def find(search: PartitionSearch, out: MatchOutput): Unit =
+    searcher.search(search, (row, measures) => out.emit(0, output.row(row, measures)))
+
+  override def write(search: PartitionSearch, out: Bytes): Unit = {
+    Seq(search.first, search.at, search.number, search.matchedTo).foreach(out.writeLong)
+    out.writeVarInt(search.rows.size, true)
+    search.rows.iterator.zip(search.times.iterator).foreach { case (row: UnsafeRow, time) =>
+      out.writeLong(time)
+      out.writeVarInt(row.numFields, true)
+      out.writeVarInt(row.getSizeInBytes, true)
+      out.writeBytes(row.getBytes)
+    }
+  }
+
+  override def read(in: Input): PartitionSearch = {
+    val search = new PartitionSearch
+    search.first = in.readLong()
+    search.at = in.readLong()
+    search.number = in.readLong()
+    search.matchedTo = in.readLong()
+    (0 until in.readVarInt(true)).foreach { _ =>
+      search.times += in.readLong()
+      val row = new UnsafeRow(in.readVarInt(true))
+      val bytes = in.readBytes(in.readVarInt(true))
+      row.pointTo(bytes, bytes.length)
+      search.rows += row
+    }
+    search
+  }
+}

@@ -1,0 +1,27 @@
+package org.apache.spark.sql.headrace.operators.inorder
+
+import java.io.CharArrayWriter
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.catalyst.json.{JacksonGenerator, JSONOptions}
+import org.apache.spark.sql.types.{StructType, TimestampType}
+
+/** Rows as Spark's `to_json` writes them, nulls included, times in UTC. */
+final class JsonRowWriter(mapper: ObjectMapper) {
+  private val options = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
+  private val moment = new StructType().add("at", TimestampType)
+
+  def row(of: InternalRow, shape: StructType): JsonNode = {
+    val text = new CharArrayWriter
+    val generator = new JacksonGenerator(shape, text, options)
+    generator.write(of)
+    generator.close()
+    mapper.readTree(text.toString)
+  }
+
+  /** A time in microseconds. */
+  def time(of: Long): JsonNode = row(new GenericInternalRow(Array[Any](of)), moment).get("at")
+}

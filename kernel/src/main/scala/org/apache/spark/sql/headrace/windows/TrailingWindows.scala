@@ -1,0 +1,169 @@
+package org.apache.spark.sql.headrace.windows
+
+import java.util.{Arrays, Comparator}
+
+import scala.collection.mutable
+
+import com.esotericsoftware.kryo.io.{Input, Output}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.headrace.operators.state.SlotStore
+import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
+
+/** A row of a key: waiting (`index` 0, nothing shown), or shown so many times. */
+final class TrailingRow(val time: Long, val row: UnsafeRow, var index: Int, var last: Array[Byte]) {
+  /** Pane for the first time, or again, by this call. */
+  var wanted: Boolean = false
+  def shown: Boolean = index > 0
+}
+
+/** The rows of a key, by time and of equal time as they came, and when a timer comes, in milliseconds. */
+final class TrailingState(var rows: Array[TrailingRow], var wake: Long)
+
+/** The state as bytes, in slot 0 of its key. */
+final class TrailingCodec {
+  private val out = new Output(1024, -1)
+
+  def write(state: TrailingState): Array[Byte] = {
+    out.clear()
+    out.writeLong(state.wake)
+    out.writeVarInt(state.rows.length, true)
+    state.rows.foreach { entry =>
+      out.writeLong(entry.time)
+      out.writeVarInt(entry.index, true)
+      out.writeVarInt(entry.row.numFields, true)
+      bytes(entry.row.getBytes)
+      bytes(if (entry.last == null) Array.emptyByteArray else entry.last)
+    }
+    out.toBytes
+  }
+
+  def read(stored: Array[Byte]): TrailingState =
+    if (stored == null) new TrailingState(Array.empty, Long.MaxValue)
+    else {
+      val in = new Input(stored)
+      val wake = in.readLong()
+      new TrailingState(Array.fill(in.readVarInt(true))(row(in)), wake)
+    }
+
+  private def row(in: Input): TrailingRow = {
+    val (time, index) = (in.readLong(), in.readVarInt(true))
+    val row = new UnsafeRow(in.readVarInt(true))
+    val own = in.readBytes(in.readVarInt(true))
+    row.pointTo(own, own.length)
+    val last = in.readBytes(in.readVarInt(true))
+    new TrailingRow(time, row, index, if (last.isEmpty) null else last)
+  }
+
+  private def bytes(value: Array[Byte]): Unit = {
+    out.writeVarInt(value.length, true)
+    out.writeBytes(value)
+  }
+}
+
+/**
+ * One result per row over `(t - size, t]`, when the watermark is past t. A late row inside the lateness gives its own
+ * result and those of the rows in `[t, t + size)` again.
+ */
+final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) extends WindowLogic {
+  private val spec = panes.spec
+  private val counts = panes.counts
+  private val codec = new TrailingCodec
+  private val byTime: Comparator[TrailingRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
+
+  override def rows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+    val state = codec.read(store.get(0))
+    release(key, state, now, out)
+    val added = mutable.ArrayBuffer.empty[TrailingRow]
+    events.foreach { event =>
+      counts.add(Counts.Rows, 1)
+      event.time match {
+        case None => late(event, None, now, LateReason.NoEventTime, out)
+        case Some(time) if time < 0 || tooLate(time, now) =>
+          late(event, Some((time - size, time)), now, LateReason.TooLate, out)
+        case Some(time) => added += new TrailingRow(time, layout.waiting(event.row).copy(), 0, null)
+      }
+    }
+    counts.add(Counts.Folded, added.size)
+    counts.add(Counts.Placed, added.size)
+    added.foreach(entry => if (entry.time < now.watermark) touch(state.rows, entry.time))
+    state.rows ++= added
+    Arrays.sort(state.rows, byTime)
+    release(key, state, now, out)
+    keep(store, state, now)
+  }
+
+  override def visit(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+    val state = codec.read(store.get(0))
+    if (state.wake <= due) state.wake = Long.MaxValue
+    release(key, state, now, out)
+    keep(store, state, now)
+  }
+
+  private def tooLate(time: Long, now: Now): Boolean =
+    now.watermark != Time.None && Time.plus(time, spec.lateness) < now.watermark
+
+  private def touch(rows: Array[TrailingRow], time: Long): Unit =
+    rows.foreach(other => if (other.shown && other.time >= time && other.time < time + size) other.wanted = true)
+
+  private def release(key: InternalRow, state: TrailingState, now: Now, out: WindowEmitter): Unit = {
+    val rows = state.rows
+    val sums = new TrailingAggregates(rows, size, panes.aggregates)
+    var from, until, i = 0
+    while (i < rows.length) {
+      val entry = rows(i)
+      if (entry.wanted || (!entry.shown && entry.time < now.watermark)) {
+        while (rows(from).time <= entry.time - size) from += 1
+        while (until < rows.length && rows(until).time <= entry.time) until += 1
+        emit(key, entry, sums.over(from, until), out)
+        entry.wanted = false
+      }
+      i += 1
+    }
+  }
+
+  private def emit(key: InternalRow, entry: TrailingRow, buffer: InternalRow, out: WindowEmitter): Unit = {
+    val values = panes.aggregates.result(buffer, key).getBytes
+    val pane = Pane(entry.time - size, entry.time, 0, entry.time, entry.index, PaneTiming.OnTime, values)
+    if (entry.last != null) {
+      out.trailing(key, entry.row, pane.copy(index = entry.index - 1, values = entry.last), retraction = true)
+      counts.add(Counts.Retractions, 1)
+    }
+    out.trailing(key, entry.row, pane, retraction = false)
+    counts.add(Counts.Panes, 1)
+    entry.index += 1
+    if (spec.mode == PaneMode.Retracting) entry.last = values
+  }
+
+  private def keep(store: SlotStore, state: TrailingState, now: Now): Unit = {
+    val all = state.rows.length
+    state.rows = state.rows.filterNot { entry =>
+      now.watermark != Time.None && entry.shown &&
+        Time.plus(Time.plus(entry.time, size), spec.lateness) <= now.watermark
+    }
+    counts.add(Counts.Settled, all - state.rows.length)
+    if (state.rows.isEmpty && state.wake == Long.MaxValue) store.remove(0)
+    else {
+      arm(store, state, now)
+      store.put(0, codec.write(state))
+    }
+  }
+
+  private def arm(store: SlotStore, state: TrailingState, now: Now): Unit = if (state.rows.nonEmpty) {
+    var first = Long.MaxValue
+    state.rows.foreach { entry =>
+      first = math.min(first, if (entry.shown) Time.plus(entry.time, size + spec.lateness) else entry.time)
+    }
+    val at = math.max(Math.floorDiv(first, 1000L), Time.floor(now.watermark)) + 1
+    if (at < state.wake) {
+      state.wake = at
+      store.wake(at)
+    }
+  }
+
+  private def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: WindowEmitter): Unit = {
+    counts.add(Counts.Late, 1)
+    out.late(event, window, now, reason)
+  }
+}

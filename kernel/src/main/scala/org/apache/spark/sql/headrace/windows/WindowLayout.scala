@@ -1,0 +1,96 @@
+package org.apache.spark.sql.headrace.windows
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Literal, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.{ArrivalOrder, Event, Time}
+import org.apache.spark.sql.types._
+
+/**
+ * The columns of a step: what comes in, and the two kinds of rows that go out.
+ *
+ * Columns whose names start with `__` are Headrace's own: `__ts` (event time), `__position`, `__when` (the
+ * condition of punctuation and landmark windows), `__of` (the value of delta windows), `__combined` and `__rows`
+ * (several rows in one, see `PreAggregate`).
+ */
+final class WindowLayout(
+    val input: Seq[Attribute],
+    keys: Seq[Attribute],
+    val names: Seq[String],
+    val types: Seq[DataType],
+    kind: WindowKind)
+    extends Serializable {
+
+  val ts: Int = ordinal("__ts")
+  private val combined = ordinal(PreAggregate.Buffer)
+  private val position = ordinal("__position")
+  private val when: Int = ordinal("__when")
+  val of: Int = ordinal("__of")
+  val visible: Array[Int] = input.indices.filterNot(i => input(i).name.startsWith("__")).toArray
+  val keyOrdinals: Array[Int] = keys.map(k => input.indexWhere(_.exprId == k.exprId)).toArray
+
+  private val number = kind match {
+    case _: Sliding | _: Session | GlobalWindow | _: Trailing => false
+    case _ => true
+  }
+  private val bounds = new StructType().add("start", TimestampType).add("end", TimestampType)
+  val window: StructType = if (number) bounds.add("number", LongType) else bounds
+  private val pane = new StructType().add("index", IntegerType).add("timing", StringType).add("retraction", BooleanType)
+  private val lateBy = DayTimeIntervalType(DayTimeIntervalType.DAY, DayTimeIntervalType.SECOND)
+
+  /** The columns before `window` in a result: the key's, or all of the row's in a trailing window. */
+  val carried: Seq[Attribute] = kind match {
+    case _: Trailing =>
+      val row = visible.toSeq.map(input(_))
+      val ours = names.toSet + "window" + "pane"
+      (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => ours(a.name))
+    case _ => keys
+  }
+
+  val main: StructType = StructType(
+    fields(carried).add("window", window).fields ++ fields(names, types) ++
+      new StructType().add("pane", pane).add("__ts", TimestampType).fields)
+
+  val late: StructType = fields(visible.toSeq.map(input(_)))
+    .add("late_by", lateBy).add("window", window).add("watermark", TimestampType).add("reason", StringType)
+
+  val output: StructType = new StructType().add("__output", StringType).add("__main", main).add("__late", late)
+
+  /** The same columns under another kind of window. */
+  def withKind(other: WindowKind): WindowLayout = new WindowLayout(input, keys, names, types, other)
+
+  /** The same with other columns in front of or behind those that are looked at. */
+  def over(columns: Seq[Attribute]): WindowLayout = new WindowLayout(columns, keys, names, types, kind)
+
+  def event(row: InternalRow): Event = {
+    val at = if (row.isNullAt(ts)) Time.None else row.getLong(ts)
+    if (combined < 0 || row.isNullAt(combined)) new Event(row, at, 1, null)
+    else new Event(row, at, row.getLong(combined + 1), row.getBinary(combined))
+  }
+
+  /** Whether a row satisfies the window's condition; a null condition is false. */
+  def satisfied(row: InternalRow): Boolean = !row.isNullAt(when) && row.getBoolean(when)
+
+  /** WindowRows of a batch, in arrival order where that matters. Takes copies: Spark reuses its rows. */
+  def arrived(rows: Iterator[InternalRow], matters: Boolean): Iterator[InternalRow] =
+    if (position < 0 || !matters) rows
+    else ArrivalOrder.sorted(rows, position)
+
+  /** A row as it waits in state: without what it is not asked for again, its position above all. Reuses its result. */
+  @transient lazy val waiting: UnsafeProjection = UnsafeProjection.create(
+    input.map(a => if (a.name == "__position" || a.name == "__ts") Literal(null, a.dataType) else a), input)
+
+  /** The key of a row, as the columns of `keys`. */
+  @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
+
+  /** The values of a result, out of their bytes. */
+  def values(bytes: Array[Byte]): UnsafeRow = {
+    val row = new UnsafeRow(types.size)
+    row.pointTo(bytes, bytes.length)
+    row
+  }
+
+  private def ordinal(name: String): Int = input.indexWhere(_.name == name)
+  private def fields(of: Seq[Attribute]): StructType = StructType(of.map(a => StructField(a.name, a.dataType)))
+  private def fields(names: Seq[String], types: Seq[DataType]): Seq[StructField] =
+    names.zip(types).map { case (n, t) => StructField(n, t) }
+}
