@@ -166,7 +166,7 @@ def test_keys_of_one_hash_are_told_apart_and_nothing_is_sorted_by_key(spark, tmp
 
     expected = modelled(declaration(window, EMISSIONS["early"]), played)
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
-    assert "Together" in plans[0]
+    assert "GroupByHash" in plans[0]
     assert "Sort [" not in plans[0]
 
 

@@ -37,7 +37,7 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
   def waiting(stored: Array[Byte], pieces: java.util.List[Array[Byte]]): String = {
     val search = remembered(stored)
     val told = mapper.createArrayNode()
-    val events = InOrderLogic.held(stored, pieces.asScala.toSeq, step.fingerprint, matcher).map(held => (held.row: InternalRow, held.time))
+    val events = InOrderLogic.bufferedRows(stored, pieces.asScala.toSeq, step.fingerprint, matcher).map(held => (held.row: InternalRow, held.time))
     tell(told, search, events, events.size)
     told.toString
   }
@@ -56,7 +56,7 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
   }
 
   private def remembered(stored: Array[Byte]): PartitionSearch = {
-    val search = Option(stored).flatMap(InOrderLogic.stored(_, step.fingerprint, matcher)._1).getOrElse(matcher.empty)
+    val search = Option(stored).flatMap(InOrderLogic.readSlot(_, step.fingerprint, matcher)._1).getOrElse(matcher.empty)
     matcher.resume(search)
     search
   }
@@ -65,7 +65,7 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
     val at = step.columns.raw.indexWhere(_.name == "__ts")
     val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.executedPlan
     plan.executeCollect().toVector.filterNot(row => row.isNullAt(at) || row.getLong(at) < 0)
-      .map(row => (step.columns.complete(row).copy(): InternalRow, row.getLong(at)))
+      .map(row => (step.columns.withAddedColumns(row).copy(): InternalRow, row.getLong(at)))
   }
 
   private def tell(into: ArrayNode, search: PartitionSearch, events: Seq[(InternalRow, Long)], last: Int): Unit = {
@@ -140,7 +140,7 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
 
   private def event(into: ObjectNode, row: InternalRow, time: Long): Unit = {
     into.set[ObjectNode]("time", json.time(time))
-    into.set[ObjectNode]("row", json.row(step.columns.kept(row), visible))
+    into.set[ObjectNode]("row", json.row(step.columns.storedRow(row), visible))
   }
 
   private def heard(into: ArrayNode): MatchOutput = (output: Int, row: InternalRow) => {

@@ -34,9 +34,9 @@ private final class RowPatternReader(step: RowPatternStep) extends InOrderReader
   private val kept = createToScalaConverter(StepColumns.struct(step.kept))
 
   def search(key: Row, stored: Array[Byte]): Option[Row] =
-    InOrderLogic.stored(stored, step.fingerprint, matcher)._1.map { search =>
+    InOrderLogic.readSlot(stored, step.fingerprint, matcher)._1.map { search =>
       val open = search.at until search.count
       val bounds = Seq(open.headOption, open.lastOption).map(_.map(n => time(search.timeOf(n))).orNull)
-      Row(own(key), bounds(0), bounds(1), search.number - 1, open.map(n => kept(search.row(n))))
+      Row(keyRow(key), bounds(0), bounds(1), search.number - 1, open.map(n => kept(search.row(n))))
     }
 }

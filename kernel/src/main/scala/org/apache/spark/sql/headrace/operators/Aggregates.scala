@@ -6,15 +6,15 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.DataType
 
 /**
- * Any Spark aggregates over rows of `input`, driven one row at a time.
+ * Spark aggregate functions over rows of `input`, applied one row at a time.
  *
- * A buffer is a mutable row in memory and UnsafeRow bytes in state. Declarative functions run as generated
- * projections, imperative ones through their own buffer, distinct ones over a set of what came in.
+ * A buffer is a mutable row in memory and `UnsafeRow` bytes in state. Declarative functions run as
+ * generated projections, imperative ones through their own buffer.
  *
  * @param functions the aggregate functions, each with its result attribute
- * @param results what is given out: expressions over the functions' results and the key
+ * @param results the output expressions, over the function results and the key
  * @param input the columns of a row
- * @param key the key's columns, which results may use
+ * @param key the key columns, which results may reference
  */
 final class Aggregates(
     functions: Seq[AggregateExpression],
@@ -24,29 +24,32 @@ final class Aggregates(
 
   val types: Seq[DataType] = results.map(_.dataType)
 
-  /** The columns of a buffer. */
+  /** Types of the buffer columns. */
   def buffer: Seq[DataType] = layout.toSeq
 
-  /** The same value in two runs whose buffers can be read by each other. */
+  /** Equal in two runs if their buffers are binary compatible. */
   def fingerprint: Int = (layout.toSeq.map(_.sql) ++ functions.map(_.aggregateFunction.prettyName)).hashCode
 
-  /** Whether the order of rows makes no difference to any result. */
+  /** True if no result depends on the order of rows. */
   def commutative: Boolean = functions.map(_.aggregateFunction).forall {
     case DistinctAggregate(inner, _, _, _) => Aggregates.commutative(inner)
     case f => Aggregates.commutative(f)
   }
 
-  /** The same over other columns, among which are all that are looked at. */
-  def over(columns: Seq[Attribute]): Aggregates = new Aggregates(functions, results, columns, key)
+  /** Returns these aggregates over other columns, which include all referenced ones. */
+  def withInput(columns: Seq[Attribute]): Aggregates = new Aggregates(functions, results, columns, key)
 
-  /** The places of the input's columns that are looked at. */
+  /** Ordinals of the input columns that the functions reference. */
   def columns: Set[Int] = {
-    val looked = AttributeSet(functions)
-    input.indices.filter(i => looked.contains(input(i))).toSet
+    val referenced = AttributeSet(functions)
+    input.indices.filter(i => referenced.contains(input(i))).toSet
   }
 
-  /** Whether a buffer has the same size whatever came in: then its bytes are the buffer, as in Spark's own aggregation. */
-  @transient lazy val fixed: Boolean =
+  /**
+   * True if every buffer has the same size. Its bytes are then used as the buffer, as in Spark's
+   * own aggregation.
+   */
+  @transient lazy val fixedSize: Boolean =
     bound.forall(_.isInstanceOf[DeclarativeAggregate]) && layout.forall(UnsafeRow.isMutable)
 
   @transient private lazy val bound: Seq[AggregateFunction] = {
@@ -68,85 +71,85 @@ final class Aggregates(
       case (f: TypedImperativeAggregate[_], at) => (f.asInstanceOf[TypedImperativeAggregate[AnyRef]], at)
     }.toArray
   @transient private lazy val initial = mutable(slots(_.initialValues), Nil)
-  @transient private lazy val fold = mutable(
+  @transient private lazy val updateBuffer = mutable(
     bound.zip(functions).flatMap {
-      case (f: DeclarativeAggregate, e) => filtered(f, e.filter)
+      case (f: DeclarativeAggregate, e) => withFilter(f, e.filter)
       case (f, _) => f.aggBufferAttributes.map(_ => NoOp)
     }, attributes ++ input)
-  @transient private lazy val union =
+  @transient private lazy val mergeBuffers =
     mutable(slots(_.mergeExpressions), attributes ++ bound.flatMap(_.inputAggBufferAttributes))
   @transient private lazy val evaluate = mutable(bound.map {
     case f: DeclarativeAggregate => f.evaluateExpression
     case _ => NoOp
   }, attributes)
-  @transient private lazy val shown = UnsafeProjection.create(
+  @transient private lazy val resultRow = UnsafeProjection.create(
     results.map(_.transform { case e: AggregateExpression => e.resultAttribute }),
     functions.map(_.resultAttribute) ++ key)
-  @transient private lazy val packed = UnsafeProjection.create(layout)
-  @transient private lazy val joined = new JoinedRow
-  @transient private lazy val evaluated = new GenericInternalRow(functions.size)
+  @transient private lazy val serialised = UnsafeProjection.create(layout)
+  @transient private lazy val joinedRow = new JoinedRow
+  @transient private lazy val evaluatedRow = new GenericInternalRow(functions.size)
   @transient private lazy val allDeclarative = imperative.isEmpty
   @transient private lazy val slotTypes = layout.toIndexedSeq
-  @transient private lazy val empty = packed(cleared()).copy()
-  // With declarative functions alone, results are expressions over the buffer itself.
+  @transient private lazy val empty = serialised(newBuffer()).copy()
+  // With declarative functions only, results are evaluated directly over the buffer.
   @transient private lazy val direct = UnsafeProjection.create(
     results.map(_.transform { case e: AggregateExpression =>
       bound(functions.indexWhere(_.resultId == e.resultId)).asInstanceOf[DeclarativeAggregate].evaluateExpression
     }), attributes ++ key)
 
-  /** A buffer of no rows. */
-  def create(): InternalRow = if (fixed) empty.copy() else cleared()
+  /** Creates an empty buffer. */
+  def create(): InternalRow = if (fixedSize) empty.copy() else newBuffer()
 
-  private def cleared(): InternalRow = {
+  private def newBuffer(): InternalRow = {
     val buffer = new SpecificInternalRow(slotTypes)
     initial.target(buffer)(InternalRow.empty)
     imperative.foreach(_._1.initialize(buffer))
     buffer
   }
 
-  /** Takes one row into a buffer. */
   def update(buffer: InternalRow, row: InternalRow): Unit = {
-    fold.target(buffer)(joined(buffer, row))
+    updateBuffer.target(buffer)(joinedRow(buffer, row))
     if (!allDeclarative) imperative.foreach { case (f, filter) =>
       if (filter == null || filter.eval(row)) f.update(buffer, row)
     }
   }
 
-  /** Takes another buffer, as bytes, into a buffer. */
+  /** Merges a serialised buffer into `buffer`. */
   def merge(buffer: InternalRow, other: Array[Byte]): Unit = {
-    val right = unsafe(other)
-    union.target(buffer)(joined(buffer, right))
+    val right = asUnsafeRow(other)
+    mergeBuffers.target(buffer)(joinedRow(buffer, right))
     imperative.foreach(_._1.merge(buffer, right))
   }
 
-  /** The results of a buffer, which stays as it is. */
+  /** Evaluates the results of a buffer without changing it. */
   def result(buffer: InternalRow, key: InternalRow): UnsafeRow = {
-    if (allDeclarative) return direct(joined(buffer, key)).copy()
-    evaluate.target(evaluated)(buffer)
+    if (allDeclarative) return direct(joinedRow(buffer, key)).copy()
+    evaluate.target(evaluatedRow)(buffer)
     var i = 0
     while (i < bound.size) {
-      if (!bound(i).isInstanceOf[DeclarativeAggregate]) evaluated.update(i, bound(i).eval(buffer))
+      if (!bound(i).isInstanceOf[DeclarativeAggregate]) evaluatedRow.update(i, bound(i).eval(buffer))
       i += 1
     }
-    shown(joined(evaluated, key)).copy()
+    resultRow(joinedRow(evaluatedRow, key)).copy()
   }
 
-  /** A buffer with the same content, which goes its own way from here. */
-  def copy(buffer: InternalRow): InternalRow = if (fixed) buffer.copy() else read(write(buffer))
+  def copy(buffer: InternalRow): InternalRow = if (fixedSize) buffer.copy() else read(write(buffer))
 
-  /** A buffer as bytes, which may be the buffer's own: good until it is updated. */
+  /**
+   * Serialises a buffer. The bytes may be the buffer itself and are valid until its next update.
+   */
   def write(buffer: InternalRow): Array[Byte] = {
-    if (fixed) return buffer.asInstanceOf[UnsafeRow].getBytes
-    if (typed.isEmpty) return packed(buffer).getBytes
+    if (fixedSize) return buffer.asInstanceOf[UnsafeRow].getBytes
+    if (typed.isEmpty) return serialised(buffer).getBytes
     val flat = new GenericInternalRow(layout.indices.map(i => buffer.get(i, layout(i)): Any).toArray)
     typed.foreach { case (f, at) => flat.update(at, f.serialize(buffer.get(at, f.aggBufferAttributes.head.dataType))) }
-    packed(flat).getBytes
+    serialised(flat).getBytes
   }
 
-  /** The buffer that bytes hold, which may be updated in place. */
+  /** Deserialises a buffer, which may be updated in place. */
   def read(bytes: Array[Byte]): InternalRow = {
-    val from = unsafe(bytes)
-    if (fixed) return from
+    val from = asUnsafeRow(bytes)
+    if (fixedSize) return from
     val buffer = new SpecificInternalRow(slotTypes)
     var i = 0
     while (i < layout.length) {
@@ -157,7 +160,7 @@ final class Aggregates(
     buffer
   }
 
-  private def unsafe(bytes: Array[Byte]): UnsafeRow = {
+  private def asUnsafeRow(bytes: Array[Byte]): UnsafeRow = {
     val row = new UnsafeRow(layout.length)
     row.pointTo(bytes, bytes.length)
     row
@@ -168,7 +171,7 @@ final class Aggregates(
     case f => f.aggBufferAttributes.map(_ => NoOp)
   }
 
-  private def filtered(f: DeclarativeAggregate, filter: Option[Expression]): Seq[Expression] = filter match {
+  private def withFilter(f: DeclarativeAggregate, filter: Option[Expression]): Seq[Expression] = filter match {
     case None => f.updateExpressions
     case Some(keep) => f.updateExpressions.zip(f.aggBufferAttributes).map { case (next, now) => If(keep, next, now) }
   }
@@ -180,9 +183,9 @@ final class Aggregates(
 }
 
 object Aggregates {
-  /** Those of a step: `results` as analysed, over the columns of `input`. */
+  /** Creates the aggregates of a step from analysed result expressions. */
   def of(results: Seq[Expression], input: Seq[Attribute], key: Seq[Attribute]): Aggregates = {
-    val functions = results.flatMap(_.collect { case e: AggregateExpression => DistinctAggregate.lifted(e) }).distinctBy(_.resultId)
+    val functions = results.flatMap(_.collect { case e: AggregateExpression => DistinctAggregate.rewrite(e) }).distinctBy(_.resultId)
     new Aggregates(functions, results, input, key)
   }
 

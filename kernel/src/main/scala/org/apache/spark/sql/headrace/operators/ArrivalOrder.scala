@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.array.ByteArrayMethods
 import org.apache.spark.unsafe.types.UTF8String
 
-/** A row and where in its source it stood; a row without a position comes after all others. */
+/** A row with its source position. Rows without a position sort after all others. */
 private final class PositionedRow(val row: InternalRow, at: InternalRow) {
   val known: Boolean = at != null
   val source: UTF8String = text(at, 0)
@@ -20,7 +20,7 @@ private final class PositionedRow(val row: InternalRow, at: InternalRow) {
     if (at == null || at.isNullAt(i)) UTF8String.EMPTY_UTF8 else at.getUTF8String(i)
 }
 
-/** The order of arrival within a batch: by source, partition and offset. */
+/** Arrival order within a micro-batch: by source, partition and offset. */
 object ArrivalOrder {
   private val order: Comparator[PositionedRow] = (a, b) =>
     if (!a.known || !b.known) java.lang.Boolean.compare(b.known, a.known)
@@ -30,15 +30,18 @@ object ArrivalOrder {
       if (partition != 0) partition else java.lang.Long.compare(a.offset, b.offset)
     }
 
-  /** The rows in that order, as copies: Spark reuses its rows. `position` is the column that says it. */
-  def sorted(rows: Iterator[InternalRow], position: Int): Iterator[InternalRow] = {
+  /**
+   * Returns copies of the rows (Spark reuses its rows) in arrival order. `position` is the ordinal
+   * of the position column.
+   */
+  def sort(rows: Iterator[InternalRow], position: Int): Iterator[InternalRow] = {
     val all = mutable.ArrayBuffer.empty[InternalRow]
     var inOrder = true
     var before: InternalRow = null
     while (rows.hasNext) {
       val row = rows.next().copy()
-      val at = place(row, position)
-      // Mostly they come in order already, a run for each task that read them.
+      val at = positionOf(row, position)
+      // Rows usually arrive sorted, one run per upstream task, so check before sorting.
       if (inOrder && all.nonEmpty) {
         inOrder = follows(before, at) || order.compare(new PositionedRow(all.last, before), new PositionedRow(row, at)) <= 0
       }
@@ -47,26 +50,28 @@ object ArrivalOrder {
     }
     if (inOrder) all.iterator
     else {
-      val array = all.iterator.map(row => new PositionedRow(row, place(row, position))).toArray
+      val array = all.iterator.map(row => new PositionedRow(row, positionOf(row, position))).toArray
       Arrays.sort(array, order)
       array.iterator.map(_.row)
     }
   }
 
-  private def place(row: InternalRow, position: Int): InternalRow =
+  private def positionOf(row: InternalRow, position: Int): InternalRow =
     if (row.isNullAt(position)) null else row.getStruct(position, 3)
 
-  /** Whether a position is further on in the same partition: all but the offset, the third column, is the same. */
+  /**
+   * True if `b` is at or after `a` in the same partition, i.e. all bytes but the offset are equal.
+   */
   private def follows(a: InternalRow, b: InternalRow): Boolean = (a, b) match {
     case (a: UnsafeRow, b: UnsafeRow) =>
-      a.getSizeInBytes == b.getSizeInBytes && a.getLong(2) <= b.getLong(2) && same(a, b, 0, Offset) &&
-        same(a, b, Offset + 8, a.getSizeInBytes - Offset - 8)
+      a.getSizeInBytes == b.getSizeInBytes && a.getLong(2) <= b.getLong(2) && bytesEqual(a, b, 0, Offset) &&
+        bytesEqual(a, b, Offset + 8, a.getSizeInBytes - Offset - 8)
     case _ => false
   }
 
-  private def same(a: UnsafeRow, b: UnsafeRow, from: Int, length: Int): Boolean = ByteArrayMethods.arrayEquals(
+  private def bytesEqual(a: UnsafeRow, b: UnsafeRow, from: Int, length: Int): Boolean = ByteArrayMethods.arrayEquals(
     a.getBaseObject, a.getBaseOffset + from, b.getBaseObject, b.getBaseOffset + from, length)
 
-  /** Where in a position's bytes the offset stands. */
+  /** Byte offset of the `offset` field in a position row. */
   private val Offset = 24
 }

@@ -4,9 +4,13 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 
-/** What an operator before a step can know of the batch that is being run. */
+/**
+ * The watermark of the micro-batch that is being executed, for operators before a stateful step.
+ */
 object BatchWatermark {
-  /** The watermark of the task that rows go to, in milliseconds; none outside of a batch. */
+  /**
+   * Watermark in milliseconds of the stateful operator that matches `step`; None outside a query.
+   */
   def watermark(session: SparkSession, step: Any => Boolean): Option[Long] = for {
     id <- Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
     running <- Option(SQLExecution.getQueryExecution(id.toLong))

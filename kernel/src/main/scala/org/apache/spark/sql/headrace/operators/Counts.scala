@@ -10,23 +10,24 @@ import org.apache.spark.sql.streaming.StatefulProcessorHandle
 import org.apache.spark.util.AccumulatorV2
 import org.apache.spark.{SparkContext, TaskContext}
 
-/** A part of a step's state in one epoch: what one task works on, however often it is run. */
+/** One state partition in one epoch. A task that is retried counts the same partition again. */
 final case class StatePartition(epoch: Long, number: Int)
 
 /**
- * Where every row went. `rows = folded + late + pending + repeated`; a row folded into several windows is `placed` in each,
- * and `placed = settled + lost + forgotten + what is in open windows`.
+ * Row accounting of one step. `rows = folded + late + pending + duplicates`. A row folded into
+ * several windows is `placed` in each, and `placed = settled + lost + expired + rows in open
+ * windows`.
  *
- * Spark runs a task again when a machine is lost, and computes a micro-batch twice where a sink looks at it twice. So what
- * is counted is kept by epoch and part of the state, and a part that comes again takes the place of what it said before.
+ * Spark may run a task, or a whole micro-batch, more than once. Counts are therefore kept by epoch
+ * and state partition, and a repeated partition replaces its earlier counts.
  */
 final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, java.lang.Long]] {
-  // Concurrent, because an executor's heartbeat looks at it while the task counts.
+  // Concurrent: the executor heartbeat reads it while the task counts.
   private val parts = new ConcurrentHashMap[StatePartition, Array[Long]]
   private var past = new Array[Long](Counts.Names.size)
   private var current: Array[Long] = _
 
-  /** A part begins: what is added from here on is its. */
+  /** Starts a partition; later calls of `add(which, n)` count for it. */
   override def add(part: StatePartition): Unit = {
     current = new Array[Long](Counts.Names.size)
     parts.put(part, current)
@@ -34,44 +35,48 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
 
   def add(which: Int, n: Long): Unit = current(which) += n
 
-  /** A part that counts by itself, in a task of another kind. */
-  def beside(part: StatePartition): Array[Long] = {
+  /** Adds a partition with its own counters, for a task outside the stateful operator. */
+  def newPartition(part: StatePartition): Array[Long] = {
     val counts = new Array[Long](Counts.Names.size)
     parts.put(part, counts)
     counts
   }
 
-  /** A part begins in a task; on the driver, where Spark only asks for the shape of the state, nothing does. */
+  /**
+   * Starts the partition of a task. Does nothing on the driver, where Spark only reads the state
+   * schema.
+   */
   def begin(handle: StatefulProcessorHandle): Unit =
     if (TaskContext.get() != null) add(StatePartition(handle.getQueryInfo().getBatchId, Counts.part(handle)))
 
-  /** The counts so far, by name. */
   override def value: java.util.Map[String, java.lang.Long] = synchronized {
-    named(parts.values.asScala.foldLeft(past)(plus))
+    byName(parts.values.asScala.foldLeft(past)(plus))
   }
 
-  /** The counts so far as JSON: a map, which Python would have to fetch entry by entry, costs it a hundred calls. */
+  /**
+   * Total counts as JSON. One call from Python; reading a Java map entry by entry takes a hundred.
+   */
   def told: String = json(value)
 
-  /** The counts of an epoch as JSON. */
+  /** Counts of one epoch as JSON. */
   def of(epoch: Long): String = synchronized {
-    val its = parts.asScala.collect { case (part, counts) if part.epoch == epoch => counts }
-    json(named(its.foldLeft(new Array[Long](Counts.Names.size))(plus)))
+    val counters = parts.asScala.collect { case (part, counts) if part.epoch == epoch => counts }
+    json(byName(counters.foldLeft(new Array[Long](Counts.Names.size))(plus)))
   }
 
-  /** The counts of an epoch as JSON; it and those before it are then past. */
+  /** Counts of one epoch as JSON. Drops the detail of this and earlier epochs. */
   def take(epoch: Long): String = synchronized {
-    val its = of(epoch)
-    forget(epoch)
-    its
+    val counters = of(epoch)
+    compact(epoch)
+    counters
   }
 
   override def merge(other: AccumulatorV2[StatePartition, java.util.Map[String, java.lang.Long]]): Unit = synchronized {
     val counts = other.asInstanceOf[Counts]
-    counts.parts.forEach((part, its) => parts.put(part, its))
+    counts.parts.forEach((part, counters) => parts.put(part, counters))
     past = plus(past, counts.past)
-    // Where nobody takes epochs, only the sum of old ones is kept.
-    if (parts.size > Counts.Kept) forget(parts.keys.asScala.map(_.epoch).max - 1)
+    // If `take` is never called, keep only the totals of older epochs.
+    if (parts.size > Counts.MaxPartitions) compact(parts.keys.asScala.map(_.epoch).max - 1)
   }
 
   override def isZero: Boolean = parts.isEmpty && past.forall(_ == 0)
@@ -86,14 +91,14 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
     past = new Array[Long](Counts.Names.size)
   }
 
-  private def forget(until: Long): Unit = {
+  private def compact(until: Long): Unit = {
     val old = parts.keys.asScala.filter(_.epoch <= until).toVector
     past = old.map(parts.remove).foldLeft(past)(plus)
   }
 
   private def plus(a: Array[Long], b: Array[Long]): Array[Long] = Array.tabulate(a.length)(i => a(i) + b(i))
 
-  private def named(counts: Array[Long]): java.util.Map[String, java.lang.Long] =
+  private def byName(counts: Array[Long]): java.util.Map[String, java.lang.Long] =
     Counts.Names.zip(counts).map { case (name, n) => name -> (n: java.lang.Long) }.toMap.asJava
 
   private def json(counts: java.util.Map[String, java.lang.Long]): String =
@@ -118,32 +123,32 @@ object Counts {
   val Dropped = 14
   val TimedOut = 15
 
-  /**
-   * In the order of their numbers: rows in and where they went; row-window pairs and how they ended; windows; panes;
-   * partial matches of rules that are no longer in force; those whose time was up.
-   */
+  /** In index order. */
   val Names: Seq[String] = Seq(
     "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
     "retractions", "repeated", "forgotten", "dropped", "timed_out")
 
-  /** How many parts are told apart where nobody takes them. */
-  private val Kept = 4096
+  /** Number of partitions kept in detail if `take` is never called. */
+  private val MaxPartitions = 4096
 
-  /** Counts that a running query adds up, read on the driver. */
-  def registered(context: SparkContext): Counts = {
+  /** Creates counts that tasks update and the driver reads. */
+  def register(context: SparkContext): Counts = {
     val counts = new Counts
     context.register(counts)
     counts
   }
 
-  /** Counts of this process only. */
+  /** Creates counts that are local to this process. */
   def local(): Counts = {
     val counts = new Counts
     counts.add(StatePartition(0, 0))
     counts
   }
 
-  /** The number of the state's part. A task's own number is another one where parts are put together. */
+  /**
+   * Id of the state partition. It differs from the task's partition id where Spark coalesces
+   * partitions.
+   */
   private def part(handle: StatefulProcessorHandle): Int = Try {
     val field = handle.getClass.getDeclaredField("store")
     field.setAccessible(true)

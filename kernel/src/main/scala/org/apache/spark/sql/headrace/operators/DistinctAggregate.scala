@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.DataType
 
-/** An aggregate of distinct values, as a set of them that is aggregated when a result is wanted. */
+/** An aggregate over distinct values: collects a set and aggregates it on evaluation. */
 final case class DistinctAggregate(
     inner: AggregateFunction,
     children: Seq[Expression],
@@ -68,8 +68,8 @@ final case class DistinctAggregate(
 }
 
 object DistinctAggregate {
-  /** The same aggregate, with its distinctness moved into the function. */
-  def lifted(e: AggregateExpression): AggregateExpression =
+  /** Moves the DISTINCT of an aggregate expression into its function. */
+  def rewrite(e: AggregateExpression): AggregateExpression =
     if (!e.isDistinct) e
     else e.copy(aggregateFunction = DistinctAggregate(e.aggregateFunction, e.aggregateFunction.children), isDistinct = false)
 }

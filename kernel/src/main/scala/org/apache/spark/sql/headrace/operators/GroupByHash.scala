@@ -37,7 +37,7 @@ object GroupByHash {
   def over(session: SparkSession, keys: Seq[Attribute], child: LogicalPlan): LogicalPlan =
     if (!keys.forall(key => equalByBytes(key))) child
     else {
-      OperatorPlan.plannedBy(session, Planned)
+      OperatorPlan.addStrategy(session, Planned)
       GroupByHash(keys, child)
     }
 
@@ -47,7 +47,7 @@ object GroupByHash {
 
   object Planned extends Strategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      case t: GroupByHash if OperatorPlan.inRealTime(t.child) => planLater(t.child) :: Nil
+      case t: GroupByHash if OperatorPlan.isRealTime(t.child) => planLater(t.child) :: Nil
       case t: GroupByHash => GroupByHashExec(t.keys, planLater(t.child)) :: Nil
       case _ => Nil
     }

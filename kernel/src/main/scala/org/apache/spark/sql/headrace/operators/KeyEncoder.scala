@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCo
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.{DataType, ObjectType, StructField, StructType}
 
-/** A key as Spark's own row: between an operator and its state nothing is converted. */
+/** Encodes keys as `InternalRow`, so that no key is converted between operator and state. */
 object KeyEncoder {
   def encoder(keys: Seq[Attribute]): ExpressionEncoder[Any] = {
     val schema = StructType(keys.map(k => StructField(k.name, k.dataType)))
@@ -18,7 +18,7 @@ object KeyEncoder {
   }
 }
 
-/** The row an operator is given, as an object of its own: Spark uses the memory of keys again. */
+/** Copies the input row into an object; Spark reuses the memory of keys. */
 case class RowCopy() extends LeafExpression {
   override def nullable: Boolean = false
   override def dataType: DataType = ObjectType(classOf[InternalRow])

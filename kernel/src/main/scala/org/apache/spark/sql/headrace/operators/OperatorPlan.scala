@@ -9,38 +9,38 @@ import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRe
 import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
 import org.apache.spark.sql.types.{Metadata, ObjectType, StructType}
 
-/** Nodes of Spark plans that the stateful operators share. */
+/** Plan nodes that the stateful operators share. */
 object OperatorPlan {
-  /** Has a session plan nodes of ours. */
-  def plannedBy(session: SparkSession, strategy: Strategy): Unit = {
+  /** Registers a planner strategy with a session. */
+  def addStrategy(session: SparkSession, strategy: Strategy): Unit = {
     val planned = session.experimental
     if (!planned.extraStrategies.contains(strategy)) planned.extraStrategies :+= strategy
   }
 
-  /** Whether a plan runs in real time, where nothing is held back and Spark takes no operator that it doesn't know. */
-  def inRealTime(plan: LogicalPlan): Boolean = plan.exists {
+  /** True if the plan runs in real-time mode, which accepts no custom physical operators. */
+  def isRealTime(plan: LogicalPlan): Boolean = plan.exists {
     case scan: StreamingDataSourceV2ScanRelation => scan.relation.realTimeModeDuration.isDefined
     case _ => false
   }
 
   /**
-   * The same columns without the mark of a watermark: where Spark sees it, it drops late rows before they come here.
-   * The watermark moves all the same.
+   * Projects the same columns without the watermark metadata. Spark drops late rows before a
+   * stateful operator if it sees that metadata; the watermark advances either way.
    */
-  def hidden(plan: LogicalPlan): (LogicalPlan, Map[ExprId, Attribute]) = {
+  def hideWatermark(plan: LogicalPlan): (LogicalPlan, Map[ExprId, Attribute]) = {
     val columns = plan.output.map(a => Alias(a, a.name)(explicitMetadata = Some(Metadata.empty)))
     (Project(columns, plan), plan.output.map(_.exprId).zip(columns.map(_.toAttribute)).toMap)
   }
 
-  /** Without key columns all rows have one key, which Spark wants to be a column. */
-  def constant(keys: Seq[Attribute], plan: LogicalPlan): (Seq[Attribute], LogicalPlan) =
+  /** Adds a constant key column if there are no keys; Spark requires at least one. */
+  def withConstantKey(keys: Seq[Attribute], plan: LogicalPlan): (Seq[Attribute], LogicalPlan) =
     if (keys.nonEmpty) (keys, plan)
     else {
       val one = Alias(Literal(0), "__all")()
       (Seq(one.toAttribute), Project(plan.output :+ one, plan))
     }
 
-  /** A processor that takes whole rows and gives rows as objects, on Spark's state. */
+  /** A `transformWithState` node whose processor takes and returns rows without conversion. */
   def node(
       processor: StatefulProcessor[_, InternalRow, InternalRow], byClock: Boolean, keys: Seq[Attribute],
       child: LogicalPlan, keyOf: Expression, encoder: ExpressionEncoder[Any]): TransformWithState =
@@ -61,8 +61,8 @@ object OperatorPlan {
       keyOf,
       LocalRelation(keys))
 
-  /** The tagged rows out of the objects that a node gives. */
-  def serialized(node: LogicalPlan, row: Attribute, output: StructType): LogicalPlan =
+  /** Unpacks the tagged rows that a node returns as objects. */
+  def unpackRows(node: LogicalPlan, row: Attribute, output: StructType): LogicalPlan =
     SerializeFromObject(
       output.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
         Alias(RowColumn(row, i, field.dataType), field.name)()

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, CodeGe
 import org.apache.spark.sql.catalyst.expressions.{Expression, LeafExpression, UnaryExpression}
 import org.apache.spark.sql.types.{DataType, ObjectType}
 
-/** The row an operator is given, as an object: a processor gets Spark's own row, and nothing is converted. */
+/** The input row as an object, without conversion. */
 case class WholeRow() extends LeafExpression {
   override def nullable: Boolean = false
   override def dataType: DataType = ObjectType(classOf[InternalRow])
@@ -15,7 +15,7 @@ case class WholeRow() extends LeafExpression {
     code = code"final InternalRow ${code.value} = ${context.INPUT_ROW};", isNull = FalseLiteral)
 }
 
-/** A column of a row that a processor gave out as an object. */
+/** Reads one column of a row object. */
 case class RowColumn(child: Expression, ordinal: Int, dataType: DataType) extends UnaryExpression {
   override def nullable: Boolean = true
   override def eval(input: InternalRow): Any = {

@@ -11,18 +11,18 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
 import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonGenerator, JacksonParser, JSONOptions}
 import org.apache.spark.sql.types._
 
-/** WindowRows of a script as JSON, in and out; times are the numbers they are inside Spark. */
+/** Converts the rows of a test script from and to JSON. Times are microseconds. */
 final class ScriptRows(input: StructType) {
   private val json = new ObjectMapper
-  private val plain = ScriptRows.plain(input).asInstanceOf[StructType]
-  private val parse = new JacksonParser(plain, ScriptRows.options, true, Nil)
-  private val unsafe = UnsafeProjection.create(plain)
+  private val withIntegerTimes = ScriptRows.withIntegerTimes(input).asInstanceOf[StructType]
+  private val parse = new JacksonParser(withIntegerTimes, ScriptRows.options, true, Nil)
+  private val unsafe = UnsafeProjection.create(withIntegerTimes)
 
   def read(rows: JsonNode): Vector[InternalRow] = rows.elements.asScala.map(row).toVector
 
-  /** WindowRows of a schema as a JSON array. */
-  def shown(rows: Seq[InternalRow], schema: StructType): String = {
-    lazy val numbers = ScriptRows.plain(schema).asInstanceOf[StructType]
+  /** Formats rows as a JSON array. */
+  def toJson(rows: Seq[InternalRow], schema: StructType): String = {
+    lazy val numbers = ScriptRows.withIntegerTimes(schema).asInstanceOf[StructType]
     rows.map { row =>
       val text = new CharArrayWriter
       val generator = new JacksonGenerator(numbers, text, ScriptRows.options)
@@ -41,11 +41,11 @@ final class ScriptRows(input: StructType) {
 object ScriptRows {
   private def options = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
 
-  /** The same schema with times as the numbers they are inside Spark. */
-  private def plain(of: DataType): DataType = of match {
-    case s: StructType => StructType(s.fields.map(f => f.copy(dataType = plain(f.dataType))))
-    case a: ArrayType => a.copy(elementType = plain(a.elementType))
-    case m: MapType => m.copy(keyType = plain(m.keyType), valueType = plain(m.valueType))
+  /** Replaces time types by the integers that represent them in Spark. */
+  private def withIntegerTimes(of: DataType): DataType = of match {
+    case s: StructType => StructType(s.fields.map(f => f.copy(dataType = withIntegerTimes(f.dataType))))
+    case a: ArrayType => a.copy(elementType = withIntegerTimes(a.elementType))
+    case m: MapType => m.copy(keyType = withIntegerTimes(m.keyType), valueType = withIntegerTimes(m.valueType))
     case TimestampType | TimestampNTZType | _: DayTimeIntervalType => LongType
     case other => other
   }

@@ -56,7 +56,7 @@ final class MatchExplainer(pattern: ExplainedPattern) {
   def waiting(stored: Array[Byte], pieces: java.util.List[Array[Byte]]): String = {
     val told = mapper.createArrayNode()
     val memory = remembered(stored)
-    InOrderLogic.held(stored, pieces.asScala.toSeq, step.fingerprint, matcher)
+    InOrderLogic.bufferedRows(stored, pieces.asScala.toSeq, step.fingerprint, matcher)
       .filter(held => pattern.sees(held.row)).foreach(held => tell(told.addObject(), memory, held.row, held.time))
     told.toString
   }
@@ -92,13 +92,13 @@ final class MatchExplainer(pattern: ExplainedPattern) {
   }
 
   private def remembered(stored: Array[Byte]): matcher.Memory =
-    Option(stored).flatMap(InOrderLogic.stored(_, step.fingerprint, matcher)._1).getOrElse(matcher.empty)
+    Option(stored).flatMap(InOrderLogic.readSlot(_, step.fingerprint, matcher)._1).getOrElse(matcher.empty)
 
   private def rows(frame: Dataset[Row]): Seq[(InternalRow, Long)] = {
     val at = step.columns.raw.indexWhere(_.name == "__ts")
     val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.executedPlan
     plan.executeCollect().toVector.filterNot(row => row.isNullAt(at) || row.getLong(at) < 0)
-      .map(row => (step.columns.complete(row).copy(): InternalRow, row.getLong(at)))
+      .map(row => (step.columns.withAddedColumns(row).copy(): InternalRow, row.getLong(at)))
   }
 
   private def taking(memory: matcher.Memory, row: InternalRow, time: Long, out: MatchOutput): Unit = {
@@ -166,7 +166,7 @@ final class MatchExplainer(pattern: ExplainedPattern) {
 
   private def event(into: ObjectNode, row: InternalRow, time: Long): Unit = {
     into.set[ObjectNode]("time", json.time(time))
-    into.set[ObjectNode]("row", json.row(step.columns.kept(row), visible))
+    into.set[ObjectNode]("row", json.row(step.columns.storedRow(row), visible))
   }
 
   /** Writes results down: `match` or `timeout`, with what it gives. */

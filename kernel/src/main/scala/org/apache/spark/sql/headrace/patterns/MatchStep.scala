@@ -49,7 +49,7 @@ final class MatchStep(
       (places(condition) < 0 || satisfied(row, places(condition))) &&
         (navigated(condition) == null || navigated(condition).holds(row, matched))
 
-    override def kept(row: InternalRow): UnsafeRow = columns.kept(row).copy()
+    override def kept(row: InternalRow): UnsafeRow = columns.storedRow(row).copy()
 
     override def found(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow =
       row(key, measures.map(_.eval(InternalRow.empty, matched)), time)

@@ -36,7 +36,7 @@ private final class MatchReader(step: MatchStep) extends InOrderReader(step) {
   private val matcher = step.matcher()
 
   def partials(key: Row, stored: Array[Byte]): Seq[Row] =
-    InOrderLogic.stored(stored, step.fingerprint, matcher)._1.toSeq.flatMap { memory =>
+    InOrderLogic.readSlot(stored, step.fingerprint, matcher)._1.toSeq.flatMap { memory =>
       val begun = memory.partial.asScala.filter(_.started).toSeq.distinctBy(_.last)
       begun.map(partial(key, _, complete = false)) ++ memory.complete.asScala.map(partial(key, _, complete = true))
     }
@@ -45,6 +45,6 @@ private final class MatchReader(step: MatchStep) extends InOrderReader(step) {
   private def partial(key: Row, one: PartialMatch, complete: Boolean): Row = {
     val matched = new LinkedRows(one.last, step.spec.steps.size)
     val arrays = step.spec.steps.indices.map(matched.rows(_).map(row))
-    Row(own(key), time(one.firstTime), time(one.lastTime), complete, Row.fromSeq(arrays))
+    Row(keyRow(key), time(one.firstTime), time(one.lastTime), complete, Row.fromSeq(arrays))
   }
 }

@@ -118,7 +118,7 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
       answers.all(asked(condition)) && (navigated(condition) == null || navigated(condition).holds(row, matched))
 
     override def kept(row: InternalRow): UnsafeRow = {
-      if (RulesMatcher.this.kept == null) RulesMatcher.this.kept = step.columns.kept(row).copy()
+      if (RulesMatcher.this.kept == null) RulesMatcher.this.kept = step.columns.storedRow(row).copy()
       RulesMatcher.this.kept
     }
 

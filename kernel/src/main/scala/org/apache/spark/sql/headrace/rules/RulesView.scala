@@ -38,7 +38,7 @@ private final class RulesReader(step: RulesStep) extends InOrderReader(step) {
   private val matcher = step.matcher()
 
   def partials(key: Row, stored: Array[Byte]): Seq[Row] =
-    InOrderLogic.stored(stored, step.fingerprint, matcher)._1.toSeq.flatMap { memory =>
+    InOrderLogic.readSlot(stored, step.fingerprint, matcher)._1.toSeq.flatMap { memory =>
       memory.partials.indices.filter(memory.partials(_) != null).flatMap { rule =>
         val (own, partials) = (step.rules.rules(rule), memory.partials(rule))
         val begun = partials.partial.asScala.filter(_.started).toSeq.distinctBy(_.last)
@@ -51,6 +51,6 @@ private final class RulesReader(step: RulesStep) extends InOrderReader(step) {
     val steps = rule.rule.spec.steps
     val matched = new LinkedRows(one.last, steps.size)
     val arrays = steps.zipWithIndex.map { case (name, i) => name -> matched.rows(i).map(row) }.toMap
-    Row(own(key), rule.id, rule.version, time(one.firstTime), time(one.lastTime), complete, arrays)
+    Row(keyRow(key), rule.id, rule.version, time(one.firstTime), time(one.lastTime), complete, arrays)
   }
 }

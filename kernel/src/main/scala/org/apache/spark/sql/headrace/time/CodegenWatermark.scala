@@ -21,12 +21,12 @@ import org.apache.spark.unsafe.types.CalendarInterval
 object CodegenWatermark {
   /** Has a session plan it so; called from Python. */
   def generated(session: SparkSession): Unit =
-    OperatorPlan.plannedBy(session.asInstanceOf[classic.SparkSession], Planned)
+    OperatorPlan.addStrategy(session.asInstanceOf[classic.SparkSession], Planned)
 
   object Planned extends Strategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
       // In real time Spark takes no operator that it doesn't know.
-      case EventTimeWatermark(id, time, delay, child) if time.dataType == TimestampType && !OperatorPlan.inRealTime(child) =>
+      case EventTimeWatermark(id, time, delay, child) if time.dataType == TimestampType && !OperatorPlan.isRealTime(child) =>
         new CodegenWatermarkExec(id, time, delay, planLater(child)) :: Nil
       case _ => Nil
     }

@@ -52,7 +52,7 @@ object WindowGrid {
 final class AlignedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
   private val spec = panes.spec
 
-  override def rows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
     val touched = mutable.LongMap.empty[WindowState]
     events.foreach { event =>
       panes.counts.add(Counts.Rows, event.rows)
@@ -67,7 +67,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
     }
   }
 
-  override def visit(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit =
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit =
     candidates(store, due).foreach { case (start, bytes) =>
       val cell = panes.read(bytes)
       if (cell.wake <= due) cell.wake = Long.MaxValue
@@ -125,7 +125,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
   }
 
   private def candidates(store: SlotStore, due: Long): Seq[(Long, Array[Byte])] =
-    if (store.come.isDefined) store.come.toSeq
+    if (store.dueSlot.isDefined) store.dueSlot.toSeq
     else if (spec.byClock) store.all.toVector
     else {
       val starts = (grid.ending(due, 0) ++ grid.ending(due, spec.lateness)).toVector.distinct

@@ -17,25 +17,25 @@ final class ExpiringLogic(inner: WindowLogic, panes: Panes, ttl: Long) extends W
   private val spec = panes.spec
   private val codec = new OrderedCodec(panes)
 
-  override def rows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
     var age = KeyAge.read(store.age)
     if (over(age, now)) {
-      inner.visit(key, store, Time.floor(if (spec.byClock) now.clock else now.watermark), now, out)
+      inner.onTimer(key, store, Time.floor(if (spec.byClock) now.clock else now.watermark), now, out)
       forget(store)
       age = KeyAge.None
     }
     var touched = math.max(age.touched, now.watermark)
-    inner.rows(key, store, events.map { event =>
+    inner.onRows(key, store, events.map { event =>
       event.time.foreach(time => touched = math.max(touched, time))
       event
     }, now, out)
     keep(store, KeyAge(touched, age.wake), now, panes.unvisited(now))
   }
 
-  override def visit(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
     val stored = store.age
     if (stored != null) { // else a timer that outlived its key
-      inner.visit(key, store, due, now, out)
+      inner.onTimer(key, store, due, now, out)
       val age = KeyAge.read(stored)
       if (over(age, now)) forget(store)
       else keep(store, if (age.wake <= due) age.copy(wake = Long.MaxValue) else age, now, due)
@@ -55,7 +55,7 @@ final class ExpiringLogic(inner: WindowLogic, panes: Panes, ttl: Long) extends W
       panes.counts.add(Counts.Settled, cell.rows - cell.fresh)
       panes.counts.add(Counts.Expired, 1)
     }
-    store.forget()
+    store.clear()
   }
 
   /** Sees to it that a timer comes when the key may be forgotten; `visited` is the millisecond of the one that came. */
@@ -65,7 +65,7 @@ final class ExpiringLogic(inner: WindowLogic, panes: Panes, ttl: Long) extends W
       else if (spec.eager) visited - 1
       else Time.millis(Time.plus(now.clock, math.min(spec.trigger.period, ttl)))
     if (age.touched != Time.None && at < age.wake) {
-      store.wake(at)
+      store.setTimer(at)
       store.age = KeyAge.write(KeyAge(age.touched, at))
     } else store.age = KeyAge.write(age)
   }

@@ -75,7 +75,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
   /** The event time at which an open window wants to be looked at. */
   protected def due(state: OrderedState): Long = Long.MaxValue
 
-  override def rows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
     release(key, store, state, now, out)
     var came, waits = 0L
@@ -98,7 +98,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
     settle(key, store, state, now, panes.unvisited(now), out)
   }
 
-  override def visit(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
     if (state.wake <= due) state.wake = Long.MaxValue
     release(key, store, state, now, out)
@@ -177,7 +177,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
       else Time.millis(math.min(deadline(state, now), Time.plus(now.clock, spec.trigger.period)))
     if (at < state.wake) {
       state.wake = at
-      store.wake(at)
+      store.setTimer(at)
     }
   }
 

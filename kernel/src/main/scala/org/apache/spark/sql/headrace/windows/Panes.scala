@@ -97,7 +97,7 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
     val at = next(cell, now, visited)
     if (at < cell.wake) {
       cell.wake = at
-      store.wake(at)
+      store.setTimer(at)
     }
   }
 

@@ -30,7 +30,7 @@ object PreAggregate {
   /** How Spark plans it. */
   object Planned extends Strategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      case c: PreAggregate if OperatorPlan.inRealTime(c.child) => planLater(c.child) :: Nil
+      case c: PreAggregate if OperatorPlan.isRealTime(c.child) => planLater(c.child) :: Nil
       case c: PreAggregate => PreAggregateExec(c.step, c.keys, planLater(c.child)) :: Nil
       case _ => Nil
     }

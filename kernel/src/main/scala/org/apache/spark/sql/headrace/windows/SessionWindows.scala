@@ -44,7 +44,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends WindowLogic {
   private val touched = mutable.Set.empty[WindowState]
   private var latest: WindowState = _
 
-  override def rows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
     open = codec.read(store.get(0))
     touched.clear()
     latest = null
@@ -67,7 +67,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends WindowLogic {
     keep(store)
   }
 
-  override def visit(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
     open = codec.read(store.get(0))
     open.filterInPlace { cell =>
       if (cell.wake <= due) cell.wake = Long.MaxValue

@@ -36,7 +36,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
   private val codec = new SliceCodec(panes.aggregates, panes.fingerprint)
   private val counts = panes.counts
 
-  override def rows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
     val open = new SliceChunks(store, codec, grid.slice)
     advance(key, open, now, out)
     events.foreach { event =>
@@ -51,7 +51,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
     settle(open, store)
   }
 
-  override def visit(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
     val open = new SliceChunks(store, codec, grid.slice)
     if (open.state.wake <= due) open.state.wake = Long.MaxValue
     advance(key, open, now, out)
@@ -113,7 +113,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
     val at = Time.millis(next(open.state))
     if (at < open.state.wake) {
       open.state.wake = at
-      store.wake(at)
+      store.setTimer(at)
     }
     open.write()
   }

@@ -72,7 +72,7 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
   private val codec = new TrailingCodec
   private val byTime: Comparator[TrailingRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
 
-  override def rows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
     release(key, state, now, out)
     val added = mutable.ArrayBuffer.empty[TrailingRow]
@@ -94,7 +94,7 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
     keep(store, state, now)
   }
 
-  override def visit(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
     if (state.wake <= due) state.wake = Long.MaxValue
     release(key, state, now, out)
@@ -158,7 +158,7 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
     val at = math.max(Math.floorDiv(first, 1000L), Time.floor(now.watermark)) + 1
     if (at < state.wake) {
       state.wake = at
-      store.wake(at)
+      store.setTimer(at)
     }
   }
 

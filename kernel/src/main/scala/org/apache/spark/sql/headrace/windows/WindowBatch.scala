@@ -19,12 +19,12 @@ object WindowBatch {
   def apply(frame: Dataset[Row], grouped: Dataset[Row], spec: String): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val step = WindowStep(frame, grouped, spec)
-    val (keys, child) = OperatorPlan.constant(step.keys, frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
+    val (keys, child) = OperatorPlan.withConstantKey(step.keys, frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
     val encoder = ExpressionEncoder(StructType(keys.map(k => StructField(k.name, k.dataType, k.nullable))))
     val node = MapGroups(
       new WindowBatchRun(step), UnresolvedDeserializer(encoder.deserializer, keys), WholeRow(), keys, child.output, Nil,
       AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)(), child)
-    classic.Dataset.ofRows(session, OperatorPlan.serialized(node, node.outputObjAttr, step.layout.output))
+    classic.Dataset.ofRows(session, OperatorPlan.unpackRows(node, node.outputObjAttr, step.layout.output))
   }
 }
 
@@ -39,9 +39,9 @@ private final class WindowBatchRun(step: WindowStep) extends ((Any, Iterator[Any
     val own = if (step.keys.isEmpty) InternalRow.empty else toCatalyst(key).asInstanceOf[InternalRow]
     val store = new MemoryStore
     val events = step.events(rows.map(_.asInstanceOf[InternalRow]))
-    logic.rows(own, store, events, Now(Time.None, 0), out)
+    logic.onRows(own, store, events, Now(Time.None, 0), out)
     val end = Now(Time.End, Time.End)
-    store.due(Time.floor(Time.End)).foreach(logic.visit(own, store, _, end, out))
+    store.due(Time.floor(Time.End)).foreach(logic.onTimer(own, store, _, end, out))
     out.take()
   }
 }

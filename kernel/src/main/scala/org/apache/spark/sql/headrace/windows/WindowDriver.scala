@@ -49,7 +49,7 @@ final class WindowDriver(source: Dataset[Row], frame: Dataset[Row], grouped: Dat
   private def emitted(keyed: WindowRun, event: JsonNode): String = {
     val input = rows.read(event.path("rows")).map(row => conditions(row).copy())
     val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
-    rows.shown(keyed.batch(input, watermark, event.path("clock").asLong), step.layout.output)
+    rows.toJson(keyed.batch(input, watermark, event.path("clock").asLong), step.layout.output)
   }
 }
 
@@ -76,12 +76,12 @@ final class WindowRun(step: WindowStep, val counts: Counts = Counts.local()) {
     val now = Now(if (step.spec.clockTime) math.max(clock, watermark) else watermark, clock)
     grouped(events).foreach { case (key, batch) =>
       val store = stores.getOrElseUpdate(key, new MemoryStore)
-      logic.rows(key, store, step.events(batch.iterator), now, rows)
+      logic.onRows(key, store, step.events(batch.iterator), now, rows)
     }
     val time = Time.floor(if (step.spec.byClock) clock else watermark)
     stores.foreach { case (key, store) =>
-      store.due(time).foreach(at => logic.visit(key, store, at, now, rows))
-      if (step.spec.byClock && watermark != before) logic.visit(key, store, time, now, rows)
+      store.due(time).foreach(at => logic.onTimer(key, store, at, now, rows))
+      if (step.spec.byClock && watermark != before) logic.onTimer(key, store, time, now, rows)
     }
     rows.take().toVector
   }
@@ -89,7 +89,7 @@ final class WindowRun(step: WindowStep, val counts: Counts = Counts.local()) {
   /** The run after a death: all it has of this one are the bytes of the state, the timers and the watermark. */
   def restarted(counting: Counts): WindowRun = {
     val again = new WindowRun(step, counting)
-    stores.foreach { case (key, store) => again.stores.put(key.copy(), store.copied) }
+    stores.foreach { case (key, store) => again.stores.put(key.copy(), store.deepCopy) }
     again.watermark = watermark
     again
   }

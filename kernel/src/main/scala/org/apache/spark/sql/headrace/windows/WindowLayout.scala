@@ -73,7 +73,7 @@ final class WindowLayout(
   /** WindowRows of a batch, in arrival order where that matters. Takes copies: Spark reuses its rows. */
   def arrived(rows: Iterator[InternalRow], matters: Boolean): Iterator[InternalRow] =
     if (position < 0 || !matters) rows
-    else ArrivalOrder.sorted(rows, position)
+    else ArrivalOrder.sort(rows, position)
 
   /** A row as it waits in state: without what it is not asked for again, its position above all. Reuses its result. */
   @transient lazy val waiting: UnsafeProjection = UnsafeProjection.create(

@@ -19,10 +19,10 @@ trait WindowEmitter {
  */
 trait WindowLogic {
   /** A batch's rows of the key. */
-  def rows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit
+  def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit
 
   /** A timer of the key has come; `due` is its millisecond. */
-  def visit(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit
+  def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit
 }
 
 object WindowLogic {

@@ -34,18 +34,18 @@ object WindowOperator {
     val read = WindowStep(frame, grouped, spec)
     val declared = read.copy(spec = read.spec.copy(eager = session.conf.get(Eager, "false").toBoolean))
     val (step, child, renamed) = narrowed(declared, frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
-    val (keys, keyed) = OperatorPlan.constant(step.keys.map(k => renamed(k.exprId)), child)
+    val (keys, keyed) = OperatorPlan.withConstantKey(step.keys.map(k => renamed(k.exprId)), child)
     val processor = new WindowProcessor(step, KeyEncoder.encoder(keys), counts)
     val rows = if (step.combines) combined(session, step, keys, keyed) else keyed
     val operator = OperatorPlan.node(
       processor, step.spec.byClock, keys, GroupByHash.over(session, keys, rows), RowCopy(), processor.encoder)
-    classic.Dataset.ofRows(session, OperatorPlan.serialized(operator, operator.outputObjAttr, step.layout.output))
+    classic.Dataset.ofRows(session, OperatorPlan.unpackRows(operator, operator.outputObjAttr, step.layout.output))
   }
 
   /** A plan with the columns that the step needs, those for `PreAggregate` behind them; and the step over these. */
   private def narrowed(step: WindowStep, plan: LogicalPlan): (WindowStep, LogicalPlan, Map[ExprId, Attribute]) = {
     val kept = plan.output.filter(a => step.ordered || a.name != "__position")
-    val (child, renamed) = OperatorPlan.hidden(Project(kept, plan))
+    val (child, renamed) = OperatorPlan.hideWatermark(Project(kept, plan))
     if (!step.combines) (step.over(kept), child, renamed)
     else {
       val added = PreAggregate.columns
@@ -54,7 +54,7 @@ object WindowOperator {
   }
 
   private def combined(session: classic.SparkSession, step: WindowStep, keys: Seq[Attribute], child: LogicalPlan): LogicalPlan = {
-    OperatorPlan.plannedBy(session, PreAggregate.Planned)
+    OperatorPlan.addStrategy(session, PreAggregate.Planned)
     PreAggregate(step, keys, child)
   }
 }

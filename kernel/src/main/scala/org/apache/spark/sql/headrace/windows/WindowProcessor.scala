@@ -41,14 +41,14 @@ final class WindowProcessor(val step: WindowStep, val encoder: ExpressionEncoder
   override def handleInputRows(
       key: InternalRow, rows: Iterator[InternalRow], times: TimerValues): Iterator[InternalRow] = {
     store.bind(key.asInstanceOf[UnsafeRow])
-    logic.rows(own(key), store, step.events(rows), now(times), out)
+    logic.onRows(own(key), store, step.events(rows), now(times), out)
     out.take()
   }
 
   override def handleExpiredTimer(
       key: InternalRow, times: TimerValues, timer: ExpiredTimerInfo): Iterator[InternalRow] = {
     store.bind(key.asInstanceOf[UnsafeRow])
-    logic.visit(own(key), store, timer.getExpiryTimeInMs(), now(times), out)
+    logic.onTimer(own(key), store, timer.getExpiryTimeInMs(), now(times), out)
     out.take()
   }
 

@@ -106,7 +106,7 @@ final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
   def waiting(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = step.spec.kind match {
     case _: Trailing => trailing.read(bytes).rows.iterator.map(entry => waiting(key, entry.time, entry.index, entry.row))
     case _ =>
-      val rows = if (slot == 0) codec.read(bytes).backlog.inside else RowChunk.rows(bytes, 0, bytes.length)
+      val rows = if (slot == 0) codec.read(bytes).backlog.tailRows else RowChunk.rows(bytes, 0, bytes.length)
       rows.map(held => waiting(key, held.time, 0, held.row))
   }
 

@@ -20,7 +20,7 @@ final case class WindowStep(layout: WindowLayout, aggregates: Aggregates, keys: 
    * The same step over other columns: all that it looks at are among them, and those it has are in the same order
    * where both have them.
    */
-  def over(columns: Seq[Attribute]): WindowStep = copy(layout = layout.over(columns), aggregates = aggregates.over(columns))
+  def over(columns: Seq[Attribute]): WindowStep = copy(layout = layout.over(columns), aggregates = aggregates.withInput(columns))
 
   /** Whether windows share slices of time; the order in which rows came is lost there. */
   def slices: Boolean = spec.shares && aggregates.commutative
@@ -30,7 +30,7 @@ final case class WindowStep(layout: WindowLayout, aggregates: Aggregates, keys: 
 
   /** Whether rows of one key and slice of time may come as one. */
   @transient lazy val combines: Boolean =
-    WindowGrid.of(spec.kind).isDefined && !spec.clockTime && !ordered && spec.takesAll && aggregates.fixed
+    WindowGrid.of(spec.kind).isDefined && !spec.clockTime && !ordered && spec.takesAll && aggregates.fixedSize
 
   def logic(counts: Counts): WindowLogic = WindowLogic(spec, aggregates, counts, layout)
 }

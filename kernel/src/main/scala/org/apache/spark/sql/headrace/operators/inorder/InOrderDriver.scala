@@ -13,17 +13,20 @@ import org.apache.spark.sql.headrace.patterns.MatchStep
 import org.apache.spark.sql.{Dataset, Row}
 
 /**
- * A step over rows in order without a streaming query: the same per-key logic over state in memory, for tests in virtual
- * time. Scripts are those of `WindowDriver`: one event is one micro-batch, times are whole microseconds. `"rules"` in an
- * event change what a step looks for, before it.
+ * Runs an in-order step without a streaming query: the same per-key logic over in-memory state, for
+ * tests in virtual time. Uses the scripts of `WindowDriver`; `"rules"` in an event replaces the
+ * rules before it.
  */
 final class InOrderDriver(step: InOrderStep) {
   def this(frame: Dataset[Row], spec: String) = this(MatchStep(frame, spec))
 
   private val json = new ObjectMapper
-  private val rows = new ScriptRows(StepColumns.struct(step.columns.beneath))
+  private val rows = new ScriptRows(StepColumns.struct(step.columns.source))
 
-  /** Runs a script from an empty state; gives what each event emitted, the counts, the keys with state and the schema. */
+  /**
+   * Runs a script from an empty state. Returns the rows of each event, the counts, the number of
+   * keys with state, and the schema.
+   */
   def run(script: String): String = {
     val run = new InOrderRun(step)
     val events = json.readTree(script).elements.asScala.map { event =>
@@ -34,13 +37,13 @@ final class InOrderDriver(step: InOrderStep) {
       if (event.path("restart").asBoolean || event.hasNonNull("rules")) run.restart()
       val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
       run.batch(rows.read(event.path("rows")), watermark, event.path("clock").asLong)
-    }.map(rows.shown(_, step.columns.output)).mkString("[", ",", "]")
+    }.map(rows.toJson(_, step.columns.output)).mkString("[", ",", "]")
     val counts = json.writeValueAsString(run.counts.value)
     s"""{"events": $events, "counts": $counts, "keys": ${run.keys}, "schema": ${step.columns.output.json}}"""
   }
 }
 
-/** All keys of a step in memory, batch after batch. */
+/** All keys of a step in memory. */
 final class InOrderRun(step: InOrderStep) {
   val counts: Counts = Counts.local()
   private var logic = new InOrderLogic(step, counts)
@@ -48,25 +51,25 @@ final class InOrderRun(step: InOrderStep) {
   private val stores = mutable.LinkedHashMap.empty[UnsafeRow, MemoryStore]
   private var watermark = Time.None
 
-  /** Forgets all but what is in the state, as a new process would. */
+  /** Drops everything but the stored state, as a new process would. */
   def restart(): Unit = logic = new InOrderLogic(step, counts)
 
-  /** One micro-batch: rows first where the watermark lets them, then timers; what came out. */
+  /** Runs one micro-batch: rows first, then timers. Returns the output. */
   def batch(events: Seq[InternalRow], moved: Option[Long], clock: Long): Seq[InternalRow] = {
     moved.foreach(w => watermark = math.max(watermark, w))
     val now = Now(if (step.clockTime) math.max(clock, watermark) else watermark, clock)
     val groups = mutable.LinkedHashMap.empty[UnsafeRow, mutable.ArrayBuffer[InternalRow]]
-    events.map(step.columns.complete(_).copy()).foreach { row =>
+    events.map(step.columns.withAddedColumns(_).copy()).foreach { row =>
       groups.getOrElseUpdate(step.columns.keyOf(row).copy(), mutable.ArrayBuffer.empty) += row
     }
     groups.foreach { case (key, rows) =>
-      logic.rows(key, stores.getOrElseUpdate(key, new MemoryStore), step.columns.events(rows.iterator), now, out)
+      logic.onRows(key, stores.getOrElseUpdate(key, new MemoryStore), step.columns.events(rows.iterator), now, out)
     }
     val time = Time.floor(if (step.clockTime) clock else watermark)
-    stores.foreach { case (key, store) => store.due(time).foreach(logic.visit(key, store, _, now, out)) }
+    stores.foreach { case (key, store) => store.due(time).foreach(logic.onTimer(key, store, _, now, out)) }
     out.take().toVector
   }
 
-  /** Keys that something is remembered of. */
+  /** Number of keys with state. */
   def keys: Int = stores.values.count(_.size > 0)
 }

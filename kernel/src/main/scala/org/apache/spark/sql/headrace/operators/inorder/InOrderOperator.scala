@@ -15,48 +15,50 @@ import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types.{ObjectType, StructField, StructType}
 import org.apache.spark.sql.{Dataset, Encoders, Row}
 
-/** A step over rows in order, as a node of a plan: tagged rows out. */
+/** Plans an in-order step; the output is tagged rows. */
 object InOrderOperator {
-  /** A pattern over a stream. */
+  /** Plans a pattern over a stream. */
   def matches(frame: Dataset[Row], spec: String, counts: Counts): Dataset[Row] =
     apply(frame, MatchStep(frame, spec), counts)
 
-  /** A pattern over rows that are all there. */
+  /** Plans a pattern over a batch. */
   def matchesBatch(frame: Dataset[Row], spec: String): Dataset[Row] = batch(frame, MatchStep(frame, spec))
 
-  /** Any step over a stream, which has a watermark unless the clock is its time. */
+  /**
+   * Plans any in-order step over a stream, which needs a watermark unless the step uses clock time.
+   */
   def apply(frame: Dataset[Row], step: InOrderStep, counts: Counts): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val analysed = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
-    val (child, renamed) = OperatorPlan.hidden(sifted(session, step, counts, step.columns.over(analysed)))
-    val (keys, keyed) = OperatorPlan.constant(step.columns.keys.map(k => renamed(k.exprId)), child)
+    val (child, renamed) = OperatorPlan.hideWatermark(withFilter(session, step, counts, step.columns.over(analysed)))
+    val (keys, keyed) = OperatorPlan.withConstantKey(step.columns.keys.map(k => renamed(k.exprId)), child)
     val processor = new InOrderProcessor(step, KeyEncoder.encoder(keys), counts)
     val node = OperatorPlan.node(
       processor, step.clockTime, keys, GroupByHash.over(session, keys, keyed), RowCopy(), processor.encoder)
-    classic.Dataset.ofRows(session, OperatorPlan.serialized(node, node.outputObjAttr, step.columns.output))
+    classic.Dataset.ofRows(session, OperatorPlan.unpackRows(node, node.outputObjAttr, step.columns.output))
   }
 
-  private def sifted(session: classic.SparkSession, step: InOrderStep, counts: Counts, plan: LogicalPlan): LogicalPlan =
+  private def withFilter(session: classic.SparkSession, step: InOrderStep, counts: Counts, plan: LogicalPlan): LogicalPlan =
     if (step.conditions.isEmpty && !step.sifts) plan
     else {
-      OperatorPlan.plannedBy(session, PreShuffleFilter.Planned)
+      OperatorPlan.addStrategy(session, PreShuffleFilter.Planned)
       PreShuffleFilter(step, step.conditions, step.columns.ts, counts, plan)
     }
 
-  /** Any step over rows that are all there: each key's rows in order, then the end. */
+  /** Plans any in-order step over a batch. */
   def batch(frame: Dataset[Row], step: InOrderStep): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     val plan = step.columns.over(frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed)
-    val (keys, child) = OperatorPlan.constant(step.columns.keys, plan)
+    val (keys, child) = OperatorPlan.withConstantKey(step.columns.keys, plan)
     val encoder = ExpressionEncoder(StructType(keys.map(k => StructField(k.name, k.dataType, k.nullable))))
     val node = MapGroups(
       new InOrderBatch(step), UnresolvedDeserializer(encoder.deserializer, keys), WholeRow(), keys, child.output, Nil,
       AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)(), child)
-    classic.Dataset.ofRows(session, OperatorPlan.serialized(node, node.outputObjAttr, step.columns.output))
+    classic.Dataset.ofRows(session, OperatorPlan.unpackRows(node, node.outputObjAttr, step.columns.output))
   }
 }
 
-/** A key as Spark hands it over, as a row of the key's columns. Without any, Spark's key is a constant of no meaning. */
+/** Converts Spark's key object to a row; empty if the step has no key columns. */
 private final class KeyConverter(columns: StepColumns) {
   private val toCatalyst = CatalystTypeConverters.createToCatalystConverter(columns.keyType)
 
@@ -65,9 +67,9 @@ private final class KeyConverter(columns: StepColumns) {
 }
 
 /**
- * Runs a step's per-key logic on Spark's state: one entry for each key, and more where many rows wait.
+ * Runs an in-order step on Spark's state: one entry per key, more if many rows are buffered.
  *
- * @param encoder of keys as rows, as Spark knows them
+ * @param encoder the encoder of keys as rows
  */
 final class InOrderProcessor(val step: InOrderStep, val encoder: ExpressionEncoder[Any], counts: Counts)
     extends StatefulProcessor[InternalRow, InternalRow, InternalRow] {
@@ -85,7 +87,7 @@ final class InOrderProcessor(val step: InOrderStep, val encoder: ExpressionEncod
         val wakes = new TimerIndex(state, time, encoder.schema.length)
         HandleInternals.setTimers(task, wakes)
         store = new KeyStore(task, state, wakes)
-      case driver => // where Spark asks for the shape of the state only
+      case driver => // the driver only needs the state schema
         driver.getMapState(KeyStore.Name, Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE)
     }
   }
@@ -93,19 +95,19 @@ final class InOrderProcessor(val step: InOrderStep, val encoder: ExpressionEncod
   override def handleInputRows(
       key: InternalRow, rows: Iterator[InternalRow], times: TimerValues): Iterator[InternalRow] = {
     store.bind(key.asInstanceOf[UnsafeRow])
-    logic.rows(own(key), store, step.columns.events(rows), now(times), out)
+    logic.onRows(keyRow(key), store, step.columns.events(rows), now(times), out)
     out.take()
   }
 
   override def handleExpiredTimer(
       key: InternalRow, times: TimerValues, timer: ExpiredTimerInfo): Iterator[InternalRow] = {
     store.bind(key.asInstanceOf[UnsafeRow])
-    logic.visit(own(key), store, timer.getExpiryTimeInMs(), now(times), out)
+    logic.onTimer(keyRow(key), store, timer.getExpiryTimeInMs(), now(times), out)
     out.take()
   }
 
-  /** Without key columns Spark's key is a constant, which is none of ours. */
-  private def own(key: InternalRow): InternalRow = if (step.columns.keys.isEmpty) InternalRow.empty else key
+  /** Without key columns Spark's key is a constant; hide it. */
+  private def keyRow(key: InternalRow): InternalRow = if (step.columns.keys.isEmpty) InternalRow.empty else key
 
   private def now(times: TimerValues): Now = {
     val clock = Time.micros(times.getCurrentProcessingTimeInMs())
@@ -114,7 +116,7 @@ final class InOrderProcessor(val step: InOrderStep, val encoder: ExpressionEncod
   }
 }
 
-/** The whole life of one key. */
+/** Processes all rows of one key. */
 private final class InOrderBatch(step: InOrderStep) extends ((Any, Iterator[Any]) => IterableOnce[Any]) with Serializable {
   @transient private lazy val counts = Counts.local()
   @transient private lazy val logic = new InOrderLogic(step, counts)
@@ -122,13 +124,13 @@ private final class InOrderBatch(step: InOrderStep) extends ((Any, Iterator[Any]
   @transient private lazy val keys = new KeyConverter(step.columns)
 
   override def apply(key: Any, rows: Iterator[Any]): IterableOnce[Any] = {
-    logic.whole(keys(key), step.columns.events(rows.map(_.asInstanceOf[InternalRow])), Now(Time.End, Time.End), out)
+    logic.processBatch(keys(key), step.columns.events(rows.map(_.asInstanceOf[InternalRow])), Now(Time.End, Time.End), out)
     out.take()
   }
 }
 
 object InOrderProcessor {
-  /** The step over rows in order in a query's plan. */
+  /** Finds the in-order step in a query's plan. */
   def stepOf(query: Dataset[Row]): Option[InOrderStep] =
     query.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed.collectFirst {
       case t: TransformWithState if t.statefulProcessor.isInstanceOf[InOrderProcessor] =>

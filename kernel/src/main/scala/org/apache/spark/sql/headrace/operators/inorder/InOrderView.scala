@@ -6,11 +6,11 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Dataset, Encoders, Row}
 
 /**
- * The state of a step over rows in order as rows that people can read. What it gives is read from rows of `key`, `slot`
- * and `bytes`: the entries of the state `matches`.
+ * Decodes the state of an in-order step from rows of `key`, `slot` and `bytes`, the entries of the
+ * state variable `matches`.
  */
 abstract class InOrderView(step: InOrderStep) {
-  /** Rows that wait. */
+  /** Returns the buffered rows. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val declared = step
     val shape = new StructType().add("key", step.columns.keyType).add("time", TimestampType)
@@ -22,19 +22,19 @@ abstract class InOrderView(step: InOrderStep) {
   }
 }
 
-/** Reads stored bytes. */
+/** Decodes stored bytes. */
 class InOrderReader(step: InOrderStep) {
   protected val time: Any => Any = createToScalaConverter(TimestampType)
   private val shown = createToScalaConverter(StepColumns.struct(step.columns.visible))
   private lazy val matcher = step.matcher()
 
   def waiting(key: Row, slot: Long, stored: Array[Byte]): Iterator[Row] =
-    InOrderLogic.waiting(slot, stored, step.fingerprint, matcher).map { held =>
-      Row(own(key), time(held.time), row(step.columns.kept(held.row).copy()))
+    InOrderLogic.bufferedIn(slot, stored, step.fingerprint, matcher).map { held =>
+      Row(keyRow(key), time(held.time), row(step.columns.storedRow(held.row).copy()))
     }
 
   protected def row(of: InternalRow): Row = shown(of).asInstanceOf[Row]
 
-  /** Without key columns Spark's key is a constant, which is none of ours. */
-  protected def own(key: Row): Row = if (step.columns.keys.isEmpty) Row.empty else key
+  /** Without key columns Spark's key is a constant; hide it. */
+  protected def keyRow(key: Row): Row = if (step.columns.keys.isEmpty) Row.empty else key
 }

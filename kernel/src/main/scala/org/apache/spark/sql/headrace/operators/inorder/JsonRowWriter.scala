@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.json.{JacksonGenerator, JSONOptions}
 import org.apache.spark.sql.types.{StructType, TimestampType}
 
-/** Rows as Spark's `to_json` writes them, nulls included, times in UTC. */
+/** Converts rows to JSON as Spark's `to_json` does, with nulls, times in UTC. */
 final class JsonRowWriter(mapper: ObjectMapper) {
   private val options = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
   private val moment = new StructType().add("at", TimestampType)
@@ -22,6 +22,6 @@ final class JsonRowWriter(mapper: ObjectMapper) {
     mapper.readTree(text.toString)
   }
 
-  /** A time in microseconds. */
+  /** Converts a time in microseconds. */
   def time(of: Long): JsonNode = row(new GenericInternalRow(Array[Any](of)), moment).get("at")
 }

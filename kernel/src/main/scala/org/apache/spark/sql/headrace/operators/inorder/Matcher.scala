@@ -4,44 +4,47 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 
-/** Where a matcher's results go: rows of one of the step's outputs, as its layout declares them. */
+/** Receives a matcher's results: rows of one of the step's outputs. */
 trait MatchOutput {
-  /** A result; its row is null where nobody `takes` it. */
+  /** Emits a result. `row` is null if `takes(output)` is false. */
   def emit(output: Int, row: InternalRow): Unit
 
-  /** Whether rows of an output are wanted; others are counted only, and need not be made. */
+  /** False if rows of this output are only counted and need not be built. */
   def takes(output: Int): Boolean = true
 }
 
 /**
- * Finds something among the rows of one key, which it is given in order. Knows nothing of Spark's state, of batches or of
- * rows that wait: `InOrderLogic` does all that, for every matcher.
+ * Finds matches among the rows of one key, which it receives in order. `InOrderLogic` handles
+ * state, micro-batches and buffering for every matcher.
  */
 trait Matcher {
-  /** What a key remembers. Mutable: it lives for one call between two states. */
+  /** State of one key; mutable, valid for one call. */
   type Memory
 
   def empty: Memory
 
-  /** Whether a key that remembers this might as well be forgotten. */
+  /** True if the state is equivalent to no state. */
   def isEmpty(memory: Memory): Boolean
 
   def read(in: Input): Memory
 
-  /** How many partial matches were left out when this was read: those that nobody looks for any more. */
+  /** Number of partial matches dropped on read because their rule is no longer active. */
   def dropped(memory: Memory): Int = 0
 
   def write(memory: Memory, out: Output): Unit
 
-  /** The next row, after `advance` to its time. The row may be kept: it is a copy. */
+  /** Processes the next row, after `advance` to its time. The row is a copy and may be stored. */
   def take(key: InternalRow, memory: Memory, row: InternalRow, time: Long, out: MatchOutput): Unit
 
-  /** It is this late now: no row before it will come (in arrival order: the row that comes has this time). */
+  /** Advances event time: no earlier row will follow. */
   def advance(key: InternalRow, memory: Memory, time: Long, out: MatchOutput): Unit
 
-  /** Nothing more will come. */
+  /** Processes the end of the input. */
   def finish(key: InternalRow, memory: Memory, out: MatchOutput): Unit
 
-  /** The event time at which it wants `advance` though no row comes: `Time.End` for the end, Long.MaxValue for never. */
+  /**
+   * Event time at which `advance` must be called without a row: `Time.End` for the end of input,
+   * Long.MaxValue for never.
+   */
   def due(memory: Memory): Long
 }

@@ -11,100 +11,101 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * A step that looks at the rows of each key in order, whatever it looks for: what an operator, the in-process driver and
- * a batch need to run it.
+ * A step that processes the rows of each key in order: a pattern, a rule set or MATCH_RECOGNIZE.
  */
 trait InOrderStep extends Serializable {
   def columns: StepColumns
 
-  /** Rows are taken as they come, not in event-time order. */
+  /** True to process rows in arrival order instead of event-time order. */
   def arrival: Boolean
 
-  /** The clock is the watermark: ingestion and processing time. */
+  /** True if the clock is the watermark: ingestion and processing time. */
   def clockTime: Boolean
 
-  /** Tells the state of this declaration from that of another. */
+  /** Identifies the declaration that state belongs to. */
   def fingerprint: Int
 
-  /** Whether a row can make a difference; one that can't need not wait, nor be taken. */
+  /** False if a row cannot affect the result; such a row is neither buffered nor passed on. */
   def matters(row: InternalRow): Boolean = true
 
-  /** StepColumns of which a row that makes a difference satisfies one; none where that can't be said. */
+  /** Boolean columns, one of which is true for every row that matters; empty if there are none. */
   def conditions: Seq[Attribute] = Nil
 
-  /** Whether rows that don't matter may stay behind before the shuffle, by asking `matters`, where no columns tell it. */
+  /** True if `matters` can filter rows before the shuffle although `conditions` is empty. */
   def sifts: Boolean = false
 
-  /** A row has come, and may wait: whatever it must remember of now is put into it. */
+  /**
+   * Called for each arriving row, which may be buffered; stores in it what depends on this moment.
+   */
   def arriving(row: InternalRow): Unit = ()
 
-  /** A matcher of its own for each task. */
+  /** Creates a matcher for one task. */
   def matcher(): Matcher
 }
 
-/** A step that looks for other things from one micro-batch to the next. */
+/** A step whose rules can be replaced between micro-batches. */
 trait ReloadableStep {
   def load(rules: String): Unit
 }
 
 /**
- * The columns of such a step: what comes in, what is computed for it before, and the kinds of rows that go out.
+ * The columns of an in-order step: input, computed conditions, and outputs.
  *
- * @param raw the input, with Headrace's own columns (`__ts`, `__position`)
- * @param added conditions that Spark computes on each row before the step, after the input's columns
- * @param keyNames the key's columns
- * @param outputs the step's outputs, the main one first; `late` is added. A row of any has the event time `__ts`
- * @param counted outputs whose rows are counted only
- * @param whole what added columns are computed from, where that is more than what comes in
+ * @param raw the input, with internal columns (`__ts`, `__position`)
+ * @param added conditions that Spark computes per row, appended to the input
+ * @param keyNames the key columns
+ * @param outputs the outputs, the main one first; `late` is added. Each has the event time `__ts`
+ * @param counted outputs whose rows are only counted
+ * @param whole the columns that `added` is computed from, if more than `raw`
  */
 final class StepColumns(
     val raw: Seq[Attribute], val added: Seq[Alias], keyNames: Seq[String], outputs: Seq[(String, StructType)],
     counted: Set[String] = Set.empty, whole: Option[Seq[Attribute]] = None)
     extends Serializable {
-  /** The columns of the frame that the step stands over. */
-  val beneath: Seq[Attribute] = whole.getOrElse(raw)
+  /** Columns of the input frame. */
+  val source: Seq[Attribute] = whole.getOrElse(raw)
   val input: Seq[Attribute] = raw ++ added.map(_.toAttribute)
   val keys: Seq[Attribute] = keyNames.map(name => raw.find(_.name == name).getOrElse(
     throw new IllegalArgumentException(s"a key must be a column here, got $name")))
   val ts: Attribute = input.find(_.name == "__ts").get
   private val side = new WindowLayout(input, keys, Nil, Nil, GlobalWindow)
 
-  /** The columns that the user sees: those of a row that is kept. */
+  /** The user's columns, which matches store. */
   val visible: Seq[Attribute] = side.visible.toSeq.map(input(_))
   val keyType: StructType = StepColumns.struct(keys)
 
-  /** TaggedRows rows: `__output` says which of the structs that follow has the row. */
+  /** Tagged rows: `__output` names the struct that holds the row. */
   val output: StructType = (outputs :+ ("late" -> side.late)).foldLeft(new StructType().add("__output", StringType)) {
     case (made, (name, columns)) => made.add(s"__$name", columns)
   }
   private val names = output.fieldNames.tail.map(_.drop(2))
   private val tags = names.map(UTF8String.fromString)
-  private val shown = names.map(!counted(_))
+  private val emitted = names.map(!counted(_))
   private val late = tags.length - 1
-  /** The number of the output that says which partial matches timed out; -1 for none. */
+  /** Index of the output of timed-out partial matches; -1 for none. */
   val timeouts: Int = names.indexOf("timeouts")
 
-  /** Whether somebody may take the rows of an output; others are counted only. */
-  def shows(output: Int): Boolean = shown(output)
-  def showsLate: Boolean = shown(late)
+  /** False if rows of an output are only counted. */
+  def emits(output: Int): Boolean = emitted(output)
+  def emitsLate: Boolean = emitted(late)
 
-  /** The plan with the added columns, and without those that are not looked at. */
+  /** Adds the computed columns to a plan and drops unused ones. */
   def over(plan: LogicalPlan): LogicalPlan = Project(raw ++ added, plan)
 
-  /** A row of the input with the added columns, where no plan has computed them. */
-  @transient lazy val complete: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), beneath)
+  /** Computes a full input row where no plan does. */
+  @transient lazy val withAddedColumns: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), source)
 
-  @transient lazy val kept: UnsafeProjection = UnsafeProjection.create(visible, input)
+  @transient lazy val storedRow: UnsafeProjection = UnsafeProjection.create(visible, input)
 
-  /** A row as it waits in state: without its position, which it is not asked for again. Reuses its result. */
-  @transient lazy val waiting: UnsafeProjection = UnsafeProjection.create(
+  /** A row as buffered in state, without its position. Reuses its result. */
+  @transient lazy val bufferedRow: UnsafeProjection = UnsafeProjection.create(
     input.map(a => if (a.name == "__position") Literal(null, a.dataType) else a), input)
   @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
 
-  /** The events of a batch's rows of one key, in arrival order. */
+  /** Events of a key in one micro-batch, in arrival order. */
   def events(rows: Iterator[InternalRow]): Iterator[Event] = side.arrived(rows, matters = true).map(side.event)
 
-  def tagged(output: Int, row: InternalRow): InternalRow = {
+  def tag(output: Int, row: InternalRow): InternalRow = {
     val values = new Array[Any](tags.length + 1)
     values(0) = tags(output)
     values(output + 1) = row
@@ -117,7 +118,7 @@ final class StepColumns(
     val row = event.row.copy()
     val values = side.visible.map(i => row.get(i, input(i).dataType): Any) ++ Array[Any](
       by.orNull, null, if (known) now.watermark else null, UTF8String.fromString(reason))
-    tagged(late, new GenericInternalRow(values))
+    tag(late, new GenericInternalRow(values))
   }
 }
 
@@ -125,23 +126,23 @@ object StepColumns {
   def struct(of: Seq[Attribute]): StructType = StructType(of.map(a => StructField(a.name, a.dataType, a.nullable)))
 }
 
-/** Collects results as tagged rows, and counts those that are not for the main output. */
+/** Collects tagged rows and counts those of side outputs. */
 final class TaggedRows(columns: StepColumns, counts: Counts) extends MatchOutput {
   private val rows = mutable.ArrayBuffer.empty[InternalRow]
 
-  override def takes(output: Int): Boolean = columns.shows(output)
+  override def takes(output: Int): Boolean = columns.emits(output)
 
   override def emit(output: Int, row: InternalRow): Unit = {
     if (output == columns.timeouts) counts.add(Counts.TimedOut, 1)
-    if (row != null) rows += columns.tagged(output, row)
+    if (row != null) rows += columns.tag(output, row)
   }
 
   def late(event: Event, now: Now, reason: String): Unit = {
     counts.add(Counts.Late, 1)
-    if (columns.showsLate) rows += columns.late(event, now, reason)
+    if (columns.emitsLate) rows += columns.late(event, now, reason)
   }
 
-  /** What has been emitted since the last call. */
+  /** Returns and clears the collected rows. */
   def take(): Iterator[InternalRow] = {
     val taken = rows.toArray
     rows.clear()

@@ -10,37 +10,37 @@ import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.util.NextIterator
 
 /**
- * Slots in the order in which they are due, over all keys of a partition. A window whose bounds follow from the time
- * is visited at its end and at the end of its lateness, and both are known without a look at the state, so the state
- * is its own list of timers. Spark's timers would cost two more entries for each visit.
+ * Slots of all keys in a partition, ordered by due time. An aligned window is due at its end and at
+ * the end of its lateness, so its state key doubles as its timer; Spark's timers would need two
+ * more entries per visit.
  *
- * @param width how many columns a key has
+ * @param width number of key columns
  */
 final class DueStore(handle: StatefulProcessorHandle, store: StateStore, width: Int)
     extends RowStore(handle, store, null, null) with DueKeys {
   override protected val slots: SlotRow = new SlotRow(3)
-  private var found: (Long, Array[Byte]) = _
-  // Nothing is due before; in real time it is asked after every row.
-  private var upcoming = Long.MinValue
+  private var dueEntry: (Long, Array[Byte]) = _
+  // Lower bound of the next due time; real-time mode polls after every row.
+  private var nextDue = Long.MinValue
 
   override def get(slot: Long, due: Long): Array[Byte] = read(slots.at(slot, due))
   override def put(slot: Long, value: Array[Byte], due: Long): Unit = {
-    upcoming = math.min(upcoming, due)
+    nextDue = math.min(nextDue, due)
     write(slots.at(slot, due), value)
   }
-  override def come: Option[(Long, Array[Byte])] = Option(found)
+  override def dueSlot: Option[(Long, Array[Byte])] = Option(dueEntry)
   override def remove(slot: Long): Unit = ()
-  override def wake(millis: Long): Unit = ()
+  override def setTimer(millis: Long): Unit = ()
 
-  /** The keys and times of slots that are due; what is visited is taken out when all have been. */
+  /** Iterates keys and due times up to `until`; the scanned range is deleted at the end. */
   override def expired(until: Long): Iterator[(Any, Long)] =
-    if (until < upcoming) Iterator.empty
+    if (until < nextDue) Iterator.empty
     else {
-      upcoming = Long.MaxValue
-      scanned(until)
+      nextDue = Long.MaxValue
+      dueEntries(until)
     }
 
-  private def scanned(until: Long): Iterator[(Any, Long)] = new NextIterator[(Any, Long)] {
+  private def dueEntries(until: Long): Iterator[(Any, Long)] = new NextIterator[(Any, Long)] {
     private val scan = store.rangeScan(None, None, RowStore.Name)
     private var first, last: UnsafeRow = _
 
@@ -48,18 +48,18 @@ final class DueStore(handle: StatefulProcessorHandle, store: StateStore, width: 
       val pair = if (scan.hasNext) scan.next() else null
       if (pair == null || pair.key.getLong(2) > until) {
         finished = true
-        if (pair != null) upcoming = math.min(upcoming, pair.key.getLong(2))
-        found = null
+        if (pair != null) nextDue = math.min(nextDue, pair.key.getLong(2))
+        dueEntry = null
         null
       } else {
         last = pair.key.copy()
         if (first == null) first = last
-        found = SlotRow.slot(last) -> pair.value.getBinary(0)
+        dueEntry = SlotRow.slot(last) -> pair.value.getBinary(0)
         (last.getStruct(0, width), last.getLong(2))
       }
     }
 
-    // What the visits have put back is due later, so it is not in between.
+    // Slots written meanwhile are due later, outside the deleted range.
     override protected def close(): Unit = {
       scan.close()
       if (last ne first) store.deleteRange(first, last, RowStore.Name)
@@ -71,13 +71,19 @@ final class DueStore(handle: StatefulProcessorHandle, store: StateStore, width: 
 object DueStore {
   private val value = Encoders.BINARY.schema
 
-  /** The columns of a slot's key: those of Spark's map variable, which its readers look for, and the time it is due. */
+  /**
+   * Key columns of a slot: those of Spark's map state, which its state reader expects, and the due
+   * time.
+   */
   private def schema(key: StructType): StructType = new StructType()
     .add("key", key).add("userKey", Encoders.scalaLong.schema).add("due", LongType, nullable = false)
 
   private def spec(key: StructType) = RangeKeyScanStateEncoderSpec(schema(key), Seq(2))
 
-  /** Tells Spark the layout, for the checkpoint's schemas; its map variable is registered already. */
+  /**
+   * Declares the layout to Spark for the checkpoint's schema files; the map state is already
+   * registered.
+   */
   def declare(handle: DriverStatefulProcessorHandleImpl, key: StructType): Unit = {
     val schemas = handle.columnFamilySchemas
     val declared = schemas(RowStore.Name)
@@ -86,7 +92,7 @@ object DueStore {
 
   def open(handle: StatefulProcessorHandle, store: StateStore, key: StructType): DueStore = {
     ColumnFamilies.ensure(store, RowStore.Name, schema(key), value, spec(key))
-    ColumnFamilies.timers(store, TimeMode.EventTime(), key) // empty, but part of the checkpoint as Spark knows it
+    ColumnFamilies.timers(store, TimeMode.EventTime(), key) // empty, but Spark expects the column family
     new DueStore(handle, store, key.length)
   }
 }

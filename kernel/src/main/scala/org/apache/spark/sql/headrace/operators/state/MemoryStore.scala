@@ -2,7 +2,7 @@ package org.apache.spark.sql.headrace.operators.state
 
 import scala.collection.mutable
 
-/** The state of one key in memory. */
+/** In-memory state of one key. */
 final class MemoryStore extends SlotStore {
   private val slots = mutable.TreeMap.empty[Long, Array[Byte]]
   override var age: Array[Byte] = _
@@ -12,25 +12,25 @@ final class MemoryStore extends SlotStore {
   override def put(slot: Long, value: Array[Byte]): Unit = slots.put(slot, value)
   override def remove(slot: Long): Unit = slots.remove(slot)
   override def all: Iterator[(Long, Array[Byte])] = slots.toVector.iterator
-  override def forget(): Unit = {
+  override def clear(): Unit = {
     slots.clear()
     timers.clear()
     age = null
   }
-  override def wake(millis: Long): Unit = timers += millis
-  override def cancel(millis: Long): Unit = timers -= millis
+  override def setTimer(millis: Long): Unit = timers += millis
+  override def cancelTimer(millis: Long): Unit = timers -= millis
 
-  /** Timers that have come, taken out, the first one first. */
+  /** Removes and returns the timers up to `millis`. */
   def due(millis: Long): Seq[Long] = {
-    val come = timers.rangeTo(millis).toVector
-    timers --= come
-    come
+    val expired = timers.rangeTo(millis).toVector
+    timers --= expired
+    expired
   }
 
   def size: Int = slots.size
 
-  /** Another store with the same content; no bytes are shared. */
-  def copied: MemoryStore = {
+  /** Returns a deep copy. */
+  def deepCopy: MemoryStore = {
     val other = new MemoryStore
     slots.foreach { case (slot, value) => other.slots.put(slot, value.clone()) }
     other.timers ++= timers

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.headrace.operators.Event
 import org.apache.spark.unsafe.Platform
 
-/** A row that waits, and its event time. */
+/** A buffered row and its event time. */
 final class BufferedRow(val time: Long, val row: UnsafeRow) {
   def event: Event = Event(row, Some(time))
 }
@@ -19,7 +19,7 @@ object BufferedRow {
   val byTime: Comparator[BufferedRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
 }
 
-/** WindowRows that wait, one after the other as bytes: time, length, number of columns, the row itself. */
+/** Buffered rows as consecutive bytes: time, length, number of columns, row. */
 final class RowChunk {
   private var bytes = new Array[Byte](RowChunk.First)
   private var used = 0
@@ -54,7 +54,7 @@ object RowChunk {
   private val First = 512
   private val Head = 16
 
-  /** The rows of a piece, in the order they were added. They point into the bytes. */
+  /** Iterates the rows of a chunk in insertion order. They point into `bytes`. */
   def rows(bytes: Array[Byte], from: Int, until: Int): Iterator[BufferedRow] = new Iterator[BufferedRow] {
     private var place = from
     override def hasNext: Boolean = place < until
@@ -70,108 +70,111 @@ object RowChunk {
 }
 
 /**
- * The rows of one key that wait for the watermark.
+ * Rows of one key that wait for the watermark.
  *
- * The newest are kept inside the key's own entry (the tail), up to `Full` bytes; then they become a piece in a slot of its
- * own. A piece is read again only when the watermark has reached its earliest row, so that a watermark that stays far
- * behind doesn't make every batch read and write all that waits.
+ * The newest rows, up to `TailBytes`, are part of the key's own entry (the tail); older ones are
+ * chunks in slots of their own. A chunk is read only when the watermark reaches its earliest row,
+ * so a slow watermark does not make every micro-batch rewrite all buffered rows.
  */
 final class OrderedBuffer {
-  /** Slots of the pieces with their earliest times, the oldest piece first. */
+  /** Slots of the chunks and their earliest times, oldest chunk first. */
   private val slots = mutable.ArrayBuffer.empty[Long]
-  private val firsts = mutable.ArrayBuffer.empty[Long]
+  private val earliestTimes = mutable.ArrayBuffer.empty[Long]
   private var tail = Array.emptyByteArray
   private var tailFrom = 0
   private var tailFirst = Long.MaxValue
-  private val fresh = new RowChunk
+  private val added = new RowChunk
 
-  /** The event time of the earliest row that waits. */
+  /** Event time of the earliest buffered row. */
   def earliest: Long = {
-    var first = math.min(tailFirst, fresh.earliest)
-    firsts.foreach(time => first = math.min(first, time))
+    var first = math.min(tailFirst, added.earliest)
+    earliestTimes.foreach(time => first = math.min(first, time))
     first
   }
 
-  def add(time: Long, row: UnsafeRow): Unit = fresh.add(time, row)
+  def add(time: Long, row: UnsafeRow): Unit = added.add(time, row)
 
-  /** Takes out the rows before a time: by time, those of equal time as they came. Called before any is added. */
+  /**
+   * Removes and returns the rows before a time, sorted by time; rows of equal time keep arrival
+   * order. Must precede `add`.
+   */
   def release(before: Long, store: SlotStore): Array[BufferedRow] = {
-    val ready = mutable.ArrayBuffer.empty[BufferedRow]
+    val released = mutable.ArrayBuffer.empty[BufferedRow]
     var i = 0
     while (i < slots.size) {
-      if (firsts(i) >= before) i += 1
+      if (earliestTimes(i) >= before) i += 1
       else {
         val bytes = store.get(slots(i))
-        val rest = split(RowChunk.rows(bytes, 0, bytes.length), before, ready)
+        val rest = split(RowChunk.rows(bytes, 0, bytes.length), before, released)
         if (rest.size == 0) {
           store.remove(slots.remove(i))
-          firsts.remove(i)
+          earliestTimes.remove(i)
         } else {
           store.put(slots(i), rest.toBytes)
-          firsts(i) = rest.earliest
+          earliestTimes(i) = rest.earliest
           i += 1
         }
       }
     }
     if (tailFirst < before) {
-      val rest = split(RowChunk.rows(tail, tailFrom, tail.length), before, ready)
+      val rest = split(RowChunk.rows(tail, tailFrom, tail.length), before, released)
       tail = rest.toBytes
       tailFrom = 0
       tailFirst = rest.earliest
     }
-    val sorted = ready.toArray
+    val sorted = released.toArray
     Arrays.sort(sorted, BufferedRow.byTime)
     sorted
   }
 
-  /** Writes the tail and where the pieces are; a tail that is full becomes a piece first. */
+  /** Writes the tail and the chunk index; a full tail becomes a chunk first. */
   def write(out: Output, store: SlotStore): Unit = {
-    if (tail.length - tailFrom + fresh.size > OrderedBuffer.Full) spill(store)
+    if (tail.length - tailFrom + added.size > OrderedBuffer.TailBytes) spill(store)
     out.writeVarInt(slots.size, true)
     slots.indices.foreach { i =>
       out.writeVarLong(slots(i), true)
-      out.writeLong(firsts(i))
+      out.writeLong(earliestTimes(i))
     }
-    out.writeLong(math.min(tailFirst, fresh.earliest))
+    out.writeLong(math.min(tailFirst, added.earliest))
     out.writeBytes(tail, tailFrom, tail.length - tailFrom)
-    fresh.writeTo(out)
+    added.writeTo(out)
   }
 
-  /** Reads what `write` wrote: the rest of the bytes. */
+  /** Reads what `write` wrote, from `in` to the end of `bytes`. */
   def read(in: Input, bytes: Array[Byte]): Unit = {
     (0 until in.readVarInt(true)).foreach { _ =>
       slots += in.readVarLong(true)
-      firsts += in.readLong()
+      earliestTimes += in.readLong()
     }
     tailFirst = in.readLong()
     tail = bytes
     tailFrom = in.position()
   }
 
-  /** The rows inside the key's own entry. */
-  def inside: Iterator[BufferedRow] = RowChunk.rows(tail, tailFrom, tail.length)
+  /** Rows in the key's own entry. */
+  def tailRows: Iterator[BufferedRow] = RowChunk.rows(tail, tailFrom, tail.length)
 
-  private def split(rows: Iterator[BufferedRow], before: Long, ready: mutable.ArrayBuffer[BufferedRow]): RowChunk = {
+  private def split(rows: Iterator[BufferedRow], before: Long, released: mutable.ArrayBuffer[BufferedRow]): RowChunk = {
     val rest = new RowChunk
-    rows.foreach(held => if (held.time < before) ready += held else rest.add(held.time, held.row))
+    rows.foreach(held => if (held.time < before) released += held else rest.add(held.time, held.row))
     rest
   }
 
   private def spill(store: SlotStore): Unit = {
-    val out = new Output(tail.length - tailFrom + fresh.size)
+    val out = new Output(tail.length - tailFrom + added.size)
     out.writeBytes(tail, tailFrom, tail.length - tailFrom)
-    fresh.writeTo(out)
+    added.writeTo(out)
     val slot = if (slots.isEmpty) 1L else slots.last + 1
     store.put(slot, out.toBytes)
     slots += slot
-    firsts += math.min(tailFirst, fresh.earliest)
+    earliestTimes += math.min(tailFirst, added.earliest)
     tail = Array.emptyByteArray
     tailFrom = 0
     tailFirst = Long.MaxValue
-    fresh.clear()
+    added.clear()
   }
 }
 
 object OrderedBuffer {
-  private val Full = 16 * 1024
+  private val TailBytes = 16 * 1024
 }

@@ -6,10 +6,10 @@ import org.apache.spark.sql.streaming.{StatefulProcessorHandle, ValueState}
 import org.apache.spark.unsafe.Platform
 
 /**
- * One key's part of Spark's state. Slots are read and written below Spark's map variable, as the same bytes: its
- * encoders would turn every key into an object and back.
+ * State of one key in Spark's state store. Reads and writes the same bytes as Spark's map state,
+ * without its encoders, which convert every key.
  *
- * @param variable the name of the map variable
+ * @param variable the name of the map state variable
  */
 class RowStore(
     handle: StatefulProcessorHandle, store: StateStore, ages: ValueState[Array[Byte]], timers: TimerRows,
@@ -18,7 +18,7 @@ class RowStore(
   protected val slots: SlotRow = new SlotRow(2)
   private val values = new ValueRow
 
-  /** From here on the state of this key. */
+  /** Selects the key of the following calls. */
   def bind(key: UnsafeRow): Unit = slots.bind(key)
 
   override def get(slot: Long): Array[Byte] = read(slots.at(slot))
@@ -31,16 +31,16 @@ class RowStore(
 
   override def age: Array[Byte] = ages.get()
   override def age_=(value: Array[Byte]): Unit = ages.update(value)
-  override def forget(): Unit = {
+  override def clear(): Unit = {
     all.foreach { case (slot, _) => remove(slot) }
     ages.clear()
     handle.listTimers().toVector.foreach(handle.deleteTimer)
   }
-  override def wake(millis: Long): Unit = timers.set(slots.key, millis)
+  override def setTimer(millis: Long): Unit = timers.set(slots.key, millis)
 
   protected def read(key: UnsafeRow): Array[Byte] = {
-    val found = store.get(key, variable)
-    if (found == null) null else found.getBinary(0)
+    val stored = store.get(key, variable)
+    if (stored == null) null else stored.getBinary(0)
   }
 
   protected def write(key: UnsafeRow, value: Array[Byte]): Unit =
@@ -48,11 +48,11 @@ class RowStore(
 }
 
 object RowStore {
-  /** The name of the map variable of windows. */
+  /** Name of the windows' map state variable. */
   val Name = "windows"
 }
 
-/** A key and a slot as the row that Spark's map variable makes of them: the key, then the slot as a struct. */
+/** Builds the row Spark's map state stores a slot under: the key, then the slot as a struct. */
 final class SlotRow(fields: Int) {
   private val fixed = 8 + 8 * fields
   private val row = new UnsafeRow(fields)
@@ -75,27 +75,27 @@ final class SlotRow(fields: Int) {
     row.pointTo(bytes, whole)
   }
 
-  /** The row of a slot; good until the next call. */
+  /** Row of a slot, valid until the next call. */
   def at(slot: Long): UnsafeRow = {
     Platform.putLong(bytes, slotAt, slot)
     row
   }
 
-  /** The same with a third column, the time a slot is due at. */
+  /** Row of a slot with its due time as third column. */
   def at(slot: Long, due: Long): UnsafeRow = {
     Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET + 24, due)
     at(slot)
   }
 
-  /** The row of all slots of the key. */
+  /** Prefix row of all slots of the key. */
   def prefix: UnsafeRow = {
     val size = key.getSizeInBytes
     val only = new Array[Byte](16 + size)
     Platform.putLong(only, Platform.BYTE_ARRAY_OFFSET + 8, (16L << 32) | size)
     Platform.copyMemory(key.getBaseObject, key.getBaseOffset, only, Platform.BYTE_ARRAY_OFFSET + 16, size)
-    val one = new UnsafeRow(1)
-    one.pointTo(only, only.length)
-    one
+    val prefixRow = new UnsafeRow(1)
+    prefixRow.pointTo(only, only.length)
+    prefixRow
   }
 }
 
@@ -103,7 +103,7 @@ object SlotRow {
   def slot(row: UnsafeRow): Long = row.getStruct(1, 1).getLong(0)
 }
 
-/** Bytes as the row that Spark's encoder makes of them. */
+/** Builds the row that Spark's encoder makes of a byte array. */
 final class ValueRow {
   private val row = new UnsafeRow(1)
   private var bytes = new Array[Byte](256)

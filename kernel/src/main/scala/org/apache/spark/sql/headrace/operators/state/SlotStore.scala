@@ -1,30 +1,30 @@
 package org.apache.spark.sql.headrace.operators.state
 
-/** The state of one key: numbered slots and timers. */
+/** State of one key: numbered slots and timers. */
 trait SlotStore {
   def get(slot: Long): Array[Byte]
   def put(slot: Long, value: Array[Byte]): Unit
   def remove(slot: Long): Unit
   def all: Iterator[(Long, Array[Byte])]
 
-  /** The same for slots whose next visit is known: a store may keep them in that order. */
+  /** Variants for slots with a known due time, by which a store may order them. */
   def get(slot: Long, due: Long): Array[Byte] = get(slot)
   def put(slot: Long, value: Array[Byte], due: Long): Unit = put(slot, value)
 
-  /** The slot that a visit is for, where the store knows it; the store takes it out by itself. */
-  def come: Option[(Long, Array[Byte])] = None
+  /** The slot that a timer call is for, if the store knows it; the store removes it. */
+  def dueSlot: Option[(Long, Array[Byte])] = None
 
-  /** When rows last came for the key, as `KeyAge` writes it; only where keys are forgotten. */
+  /** When rows last arrived, as encoded by `KeyAge`; used only with a TTL. */
   def age: Array[Byte]
   def age_=(value: Array[Byte]): Unit
 
-  /** Drops all of the key's state, timers included. */
-  def forget(): Unit
+  /** Removes all state and timers of the key. */
+  def clear(): Unit
 
-  /** Asks for a visit when the step's time is at this millisecond. */
-  def wake(millis: Long): Unit
+  /** Sets a timer, in milliseconds of the step's time. */
+  def setTimer(millis: Long): Unit
 
-  /** Takes back what `wake` asked for; a store that doesn't know how visits in vain. */
-  def cancel(millis: Long): Unit = ()
+  /** Cancels a timer. A store without support makes a redundant timer call instead. */
+  def cancelTimer(millis: Long): Unit = ()
 }
 

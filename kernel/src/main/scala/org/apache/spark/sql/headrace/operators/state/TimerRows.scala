@@ -7,8 +7,8 @@ import org.apache.spark.sql.streaming.TimeMode
 import org.apache.spark.unsafe.Platform
 
 /**
- * Spark's timers, set as the rows that Spark makes of them. Spark would look first whether there is such a timer: a window
- * knows its own, and setting one again changes nothing.
+ * Writes Spark's timers as the rows Spark makes of them, without Spark's lookup whether the timer
+ * exists.
  */
 final class TimerRows(store: StateStore, time: TimeMode) {
   private val (byKey, byTime) = TimerStateUtils.getTimerStateVarNames(time.toString)
@@ -22,20 +22,20 @@ final class TimerRows(store: StateStore, time: TimeMode) {
   }
 
   def set(key: UnsafeRow, millis: Long): Unit = {
-    store.put(filled(key, keyAt = 8, timeAt = 16, millis), nothing, byKey)
+    store.put(buildRow(key, keyAt = 8, timeAt = 16, millis), nothing, byKey)
     setByTime(key, millis)
   }
 
-  /** Only where timers are found by their time; where a key knows its own, nobody looks for them by key. */
+  /** Sets a timer in the index by time only, for keys that store their own timer. */
   def setByTime(key: UnsafeRow, millis: Long): Unit = store.put(timed(key, millis), nothing, byTime)
   def removeByTime(key: UnsafeRow, millis: Long): Unit = store.remove(timed(key, millis), byTime)
 
-  /** All timers, the first one first: rows of a time and a key. */
+  /** Iterates all timers in order: rows of time and key. */
   def scan(): StateStoreIterator[UnsafeRowPair] = store.rangeScan(None, None, byTime)
 
-  private def timed(key: UnsafeRow, millis: Long): UnsafeRow = filled(key, keyAt = 16, timeAt = 8, millis)
+  private def timed(key: UnsafeRow, millis: Long): UnsafeRow = buildRow(key, keyAt = 16, timeAt = 8, millis)
 
-  private def filled(key: UnsafeRow, keyAt: Int, timeAt: Int, millis: Long): UnsafeRow = {
+  private def buildRow(key: UnsafeRow, keyAt: Int, timeAt: Int, millis: Long): UnsafeRow = {
     val size = key.getSizeInBytes
     if (bytes.length < 24 + size) bytes = new Array[Byte](2 * (24 + size))
     val base = Platform.BYTE_ARRAY_OFFSET
