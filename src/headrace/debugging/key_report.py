@@ -89,7 +89,9 @@ class Inquiry:
         """All that can be told of a step with a pattern of its own."""
         trunk = self.query.trunk._jdf
         if isinstance(self.node, RowPattern):
-            return self.ask(self.jvm.matchrecognize.RowPatternExplainer.of(trunk), rows, read_input=read_input)
+            return self.ask(
+                self.jvm.matchrecognize.RowPatternExplainer.of(trunk), rows, read_input=read_input
+            )
         self._given = {name: _said(given) for name, given in Declared(self.node, ()).columns.items()}
         return self.ask(self.jvm.patterns.MatchExplainer.of(trunk), rows, read_input=read_input)
 

@@ -88,7 +88,9 @@ def decoded(
     """
     columns = format.checked(schema, where=f"source `{source}`")
     kernel = _kernel(spark)
-    collector = kernel.DeadLetterCollector.open(spark._jsparkSession, source, reject_bytes, on_error == "skip")
+    collector = kernel.DeadLetterCollector.open(
+        spark._jsparkSession, source, reject_bytes, on_error == "skip"
+    )
     column = kernel.Decode.column(
         format.name,
         columns.ddl,

@@ -115,7 +115,9 @@ def matched(
     """
     declared = Declared(node, keys, time=time)
     ready = declared.over(frame)
-    operator = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderOperator  # type: ignore[union-attr]
+    operator = (
+        frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderOperator
+    )  # type: ignore[union-attr]
     if not frame.isStreaming:
         return DataFrame(operator.matchesBatch(ready._jdf, declared.text), frame.sparkSession)
     told = counts or Counts(frame.sparkSession)
@@ -129,7 +131,9 @@ class MatchDriver:
         """Take the step's columns from `frame`, whose rows are not looked at."""
         declared = Declared(node, keys)
         jvm = frame.sparkSession.sparkContext._jvm
-        self._kernel = jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderDriver(frame._jdf, declared.text)  # type: ignore[union-attr]
+        self._kernel = jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderDriver(
+            frame._jdf, declared.text
+        )  # type: ignore[union-attr]
 
     def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What each batch of a script emits, from an empty state; see `WindowDriver.run`."""

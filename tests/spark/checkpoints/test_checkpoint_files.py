@@ -14,7 +14,9 @@ from pyspark.sql import SparkSession
 def files(spark: SparkSession, tmp_path: Path) -> Any:
     jvm: Any = spark.sparkContext._jvm
     root = jvm.org.apache.hadoop.fs.Path(f"file:{tmp_path}")
-    return jvm.org.apache.spark.sql.headrace.compat.CheckpointFiles(root, jvm.org.apache.hadoop.conf.Configuration())
+    return jvm.org.apache.spark.sql.headrace.compat.CheckpointFiles(
+        root, jvm.org.apache.hadoop.conf.Configuration()
+    )
 
 
 @pytest.fixture
@@ -73,4 +75,6 @@ def test_another_file_system_is_left_to_spark(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     elsewhere = jvm.org.apache.hadoop.fs.Path("viewfs://nobody/there")
     with pytest.raises(Py4JJavaError, match="viewfs"):
-        jvm.org.apache.spark.sql.headrace.compat.CheckpointFiles(elsewhere, jvm.org.apache.hadoop.conf.Configuration())
+        jvm.org.apache.spark.sql.headrace.compat.CheckpointFiles(
+            elsewhere, jvm.org.apache.hadoop.conf.Configuration()
+        )
