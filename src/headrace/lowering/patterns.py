@@ -115,9 +115,8 @@ def matched(
     """
     declared = Declared(node, keys, time=time)
     ready = declared.over(frame)
-    operator = (
-        frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderOperator
-    )  # type: ignore[union-attr]
+    jvm: Any = frame.sparkSession.sparkContext._jvm
+    operator = jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderOperator
     if not frame.isStreaming:
         return DataFrame(operator.matchesBatch(ready._jdf, declared.text), frame.sparkSession)
     told = counts or Counts(frame.sparkSession)
@@ -130,10 +129,10 @@ class MatchDriver:
     def __init__(self, frame: DataFrame, keys: Sequence[str], node: Match) -> None:
         """Take the step's columns from `frame`, whose rows are not looked at."""
         declared = Declared(node, keys)
-        jvm = frame.sparkSession.sparkContext._jvm
+        jvm: Any = frame.sparkSession.sparkContext._jvm
         self._kernel = jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderDriver(
             frame._jdf, declared.text
-        )  # type: ignore[union-attr]
+        )
 
     def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What each batch of a script emits, from an empty state; see `WindowDriver.run`."""

@@ -101,7 +101,7 @@ class Counts:
 
     def __init__(self, spark: SparkSession) -> None:
         kernel = spark.sparkContext._jvm.org.apache.spark.sql.headrace.operators  # type: ignore[union-attr]
-        self._kernel = kernel.Counts.registered(spark._jsparkSession.sparkContext())
+        self._kernel = kernel.Counts.register(spark._jsparkSession.sparkContext())
 
     def values(self) -> dict[str, int]:
         """The counts by name."""
