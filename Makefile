@@ -33,6 +33,7 @@ check: lint unit ## format, lint, types, import layers and the tests that need n
 lint: $(READY)
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
+	$(RUN)/codespell src kernel docs examples benchmarks *.md
 	$(RUN)/mypy
 	$(RUN)/lint-imports
 
