@@ -11,7 +11,7 @@ payments = fraud.read(
 ).event_time("ts", out_of_order="1 minute")
 
 homes = connect.files(path="homes.csv", schema="card string, home string")
-abroad = payments.lookup("with_home", homes, on="card").where("country <> home").named("abroad")
+abroad = payments.lookup("with_home", homes, on="card").where("country <> home", name="abroad")
 totals = (
     payments.key_by("card")
     .window(windows.tumbling("10 minutes"))
@@ -19,7 +19,7 @@ totals = (
         "totals", n="count(*)", total="round(sum(amount), 2)", smallest="min(amount)", largest="max(amount)"
     )
 )
-tested = totals.where("smallest < 1 and largest > 500").drop("pane").named("tested")
+tested = totals.where("smallest < 1 and largest > 500").drop("pane", name="tested")
 
 abroad.write("used_abroad", connect.console())
 tested.write("being_tested", connect.console())

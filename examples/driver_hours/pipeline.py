@@ -8,7 +8,7 @@ activities = hours.read(
     connect.files(path="events.jsonl"),
     schema="licence string, activity string, minutes int, ts timestamp",
 ).event_time("ts", out_of_order="1 hour")
-counted = activities.where("activity = 'driving' or minutes >= 45").named("counted")
+counted = activities.where("activity = 'driving' or minutes >= 45", name="counted")
 driven = "coalesce(sum(leg.minutes), 0) + minutes"
 too_long = counted.key_by("licence").match(
     "too_long",

@@ -19,7 +19,9 @@ retries = (
         select={"failed_at": "failed.ts", "helped": "retry.status < 400"},
     )
 )
-gave_up = retries.timeouts.select(visitor="visitor", page="page", failed_at="failed[0].ts").named("gave_up")
+gave_up = retries.timeouts.select(
+    visitor="visitor", page="page", failed_at="failed[0].ts", step_name="gave_up"
+)
 
 retries.write("retried", connect.files(path="out/retried", format="json"))
 gave_up.write("lost", connect.files(path="out/gave_up", format="json"))

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
+from typing import NoReturn
 
 @dataclass(frozen=True)
 class Problem:
@@ -124,6 +124,27 @@ class TranscriptError(HeadraceError):
     """A test script can't be run."""
 
 
+class RenamedError(OptionError, AttributeError):
+    """A name of an earlier version; the hint has the new one."""
+
+
+def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
+    """Return a module's `__getattr__` that answers its old names with the new ones.
+
+    >>> renamed("windows", {"everything": "global_window()"})("everything")
+    Traceback (most recent call last):
+    headrace.errors.RenamedError: windows.everything was renamed
+      hint: use windows.global_window()
+    """
+
+    def look_up(name: str) -> NoReturn:
+        if name in names:
+            raise RenamedError(f"{module}.{name} was renamed", hint=f"use {module}.{names[name]}")
+        raise AttributeError(f"module 'headrace.{module}' has no attribute {name!r}")
+
+    return look_up
+
+
 def without_passwords(text: str) -> str:
     """A text that may hold an address, without the password in it.
 
@@ -138,6 +159,8 @@ RENAMED = {
     "postgres_changes": ("postgres_cdc",),
     "growing": ("cursor",),
     "patience": ("retry_timeout",),
+    "everything": ("global", "global_window"),
+    "each_of": ("in_sequence",),
 }
 """Names of version 0.1 and their replacements: connectors, options, steps, keys of documents and flags alike."""
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from headrace.durations import Duration, microseconds
-from headrace.errors import OptionError, did_you_mean
+from headrace.errors import OptionError, did_you_mean, renamed
 
 Mode = Literal["discarding", "accumulating", "retracting"]
 LateRows = Literal["divert", "count"]
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed("triggers", {"each_of": "in_sequence(...)"})
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class AllOf(Trigger):
 
 
 @dataclass(frozen=True)
-class EachOf(Trigger):
+class InSequence(Trigger):
     """Fires its triggers in sequence: when one has finished the next begins."""
 
     triggers: tuple[Trigger, ...]
@@ -135,13 +138,13 @@ def all_of(*triggers: Trigger) -> AllOf:
     return AllOf(_several(triggers, "all_of"))
 
 
-def each_of(*triggers: Trigger) -> EachOf:
+def in_sequence(*triggers: Trigger) -> InSequence:
     """Fire these in sequence.
 
-    >>> each_of(after_count(1), after_count(10))
-    EachOf(triggers=(AfterCount(rows=1), AfterCount(rows=10)))
+    >>> in_sequence(after_count(1), after_count(10))
+    InSequence(triggers=(AfterCount(rows=1), AfterCount(rows=10)))
     """
-    return EachOf(_several(triggers, "each_of"))
+    return InSequence(_several(triggers, "in_sequence"))
 
 
 def repeatedly(trigger: Trigger) -> Repeatedly:
@@ -173,7 +176,7 @@ def may_finish(trigger: Trigger) -> bool:
             return False
         case AfterWatermark(late=late):
             return late is None
-        case AnyOf(parts) | EachOf(parts) | AllOf(parts):
+        case AnyOf(parts) | InSequence(parts) | AllOf(parts):
             return any(map(may_finish, parts)) if isinstance(trigger, AnyOf) else all(map(may_finish, parts))
         case _:
             return True
@@ -189,7 +192,7 @@ def parts_of(trigger: Trigger) -> Iterator[Trigger]:
     match trigger:
         case AfterWatermark(early, late):
             inside: tuple[Trigger | None, ...] = (early, late)
-        case AnyOf(parts) | AllOf(parts) | EachOf(parts):
+        case AnyOf(parts) | AllOf(parts) | InSequence(parts):
             inside = parts
         case Repeatedly(part):
             inside = (part,)
@@ -220,8 +223,6 @@ class Emission:
     mode: Mode = "accumulating"
     allow_loss: bool = False
     late_rows: LateRows = "divert"
-    ttl: int | None = None
-    """How long after its last row a key is remembered; None: for ever."""
 
     @property
     def fires_once(self) -> bool:
@@ -246,7 +247,6 @@ def emission(
     mode: Mode = "accumulating",
     allow_loss: bool = False,
     late_rows: LateRows = "divert",
-    ttl: Duration | None = None,
 ) -> Emission:
     """Build an `Emission` from either form: `early` and `late`, or one `trigger`.
 
@@ -264,16 +264,7 @@ def emission(
     length = microseconds(lateness, where="emit: lateness")
     if trigger is None:
         trigger = AfterWatermark(early, late or (AfterCount(1) if length else None))
-    return Emission(trigger, length, mode, allow_loss, late_rows, _ttl(ttl))
-
-
-def _ttl(given: Duration | None) -> int | None:
-    if given is None:
-        return None
-    length = microseconds(given, where="emit: ttl")
-    if length < 1000:  # the watermark has whole milliseconds
-        raise OptionError(f"expected a millisecond or more, got {given!r}", where="emit: ttl")
-    return length
+    return Emission(trigger, length, mode, allow_loss, late_rows)
 
 
 def _several(triggers: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:

@@ -2,7 +2,7 @@
 
 Every window is half open, `[start, end)`: a row exactly at `end` belongs to the next one.
 
-Time-based: `tumbling`, `sliding`, `session`, `everything`. Their bounds follow from event time alone, so rows may
+Time-based: `tumbling`, `sliding`, `session`, `global_window`. Their bounds follow from event time alone, so rows may
 come in any order. Order-dependent: `count`, `delta`, `punctuation`, `landmark`. They take rows in event-time order,
 buffered until the watermark has passed them, or with `order="arrival"` as they come. `trailing` gives one result per
 row.
@@ -15,12 +15,15 @@ Sliding(size='1 hour', every='10 minutes')
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headrace.durations import Duration, microseconds, text
-from headrace.errors import OptionError
+from headrace.errors import OptionError, renamed
 
 Order = Literal["event_time", "arrival"]
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed("windows", {"everything": "global_window()"})
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +70,7 @@ class Session(Window):
 
 
 @dataclass(frozen=True, repr=False)
-class Everything(Window):
+class Global(Window):
     """One window that holds all rows of a key and never ends by itself."""
 
 
@@ -158,13 +161,13 @@ def session(gap: Duration) -> Session:
     return Session(_positive(gap, "session: gap"))
 
 
-def everything() -> Everything:
+def global_window() -> Global:
     """One window for all rows of a key. It has no end, so it needs early firings to be seen before the input ends.
 
-    >>> everything()
-    Everything()
+    >>> global_window()
+    Global()
     """
-    return Everything()
+    return Global()
 
 
 def count(size: int, *, every: int | None = None, order: Order = "event_time") -> Count:
@@ -239,6 +242,20 @@ def trailing(size: Duration) -> Trailing:
     Trailing(size='1 hour')
     """
     return Trailing(_positive(size, "trailing: size"))
+
+
+def state_ttl(ttl: Duration | None) -> int | None:
+    """Return a state TTL in microseconds; None for state that never expires.
+
+    Raises:
+        OptionError: it is shorter than the watermark's resolution, a millisecond.
+    """
+    if ttl is None:
+        return None
+    length = microseconds(ttl, where="window: ttl")
+    if length < 1000:
+        raise OptionError(f"expected a millisecond or more, got {ttl!r}", where="window: ttl")
+    return length
 
 
 def _positive(duration: Duration, where: str) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.testing import Outcome
 
 
-THROUGH_SPARK = ("sliding", "session", "everything", "count(every)", "delta", "landmark(reset)", "trailing")
+THROUGH_SPARK = ("sliding", "session", "global", "count(every)", "delta", "landmark(reset)", "trailing")
 """Kinds whose killed cells run as queries: seconds each. Tumbling ones are killed in `tests/services/test_every_row_once.py`."""
 
 

@@ -69,7 +69,7 @@ def run(frame: Any, aggregates: dict[str, Any], window: windows.Window) -> list[
 
 
 @pytest.mark.parametrize(
-    "window", [windows.everything(), windows.session("15 seconds")], ids=["kept", "merged"]
+    "window", [windows.global_window(), windows.session("15 seconds")], ids=["kept", "merged"]
 )
 def test_kernel_aggregates_as_spark_does(spark, frame, window):
     (came,) = run(frame, AGGREGATES, window)
@@ -89,7 +89,7 @@ def _near(value: Any) -> Any:
 
 
 def test_column_is_taken_as_well_as_text(frame):
-    (came,) = run(frame, {"total": functions.sum("v")}, windows.everything())
+    (came,) = run(frame, {"total": functions.sum("v")}, windows.global_window())
 
     assert came["total"] == sum(range(9))
 

@@ -18,7 +18,7 @@ KINDS = {
     "tumbling": windows.tumbling("10 seconds", offset="3 seconds"),
     "sliding": windows.sliding("10 seconds", every="4 seconds"),
     "session": windows.session("2 seconds"),
-    "everything": windows.everything(),
+    "global": windows.global_window(),
     "count": windows.count(4, every=3),
     "delta": windows.delta("v % 10", by=3),
     "punctuation": windows.punctuation("v % 5 = 0"),
@@ -65,7 +65,7 @@ def _modelled(kind):
         mine = [(r["t"], r["v"], _mark(kind, r["v"])) for r in rows() if r["k"] == key and r["t"] is not None]
         for pane in [*said.batch(mine, None, 0), *said.batch([], END, 0)]:
             start, end, _ = pane["window"]
-            bounds = (None, None) if kind == "everything" else (start // SECOND, end // SECOND)
+            bounds = (None, None) if kind == "global" else (start // SECOND, end // SECOND)
             yield str((key, bounds, pane["values"]))
 
 

@@ -49,7 +49,7 @@ def triggers(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
         st.builds(lambda t: {"repeatedly": t}, part),
         st.builds(lambda ts: {"any_of": ts}, several),
         st.builds(lambda ts: {"all_of": ts}, several),
-        st.builds(lambda ts: {"each_of": ts}, several),
+        st.builds(lambda ts: {"in_sequence": ts}, several),
         st.builds(lambda t, until: {"or_finally": [t, until]}, part, part),
     )
 
@@ -95,7 +95,7 @@ RESET = st.builds(
     st.integers(1, 3),
 )
 TRAILING = st.builds(lambda size: {"kind": "trailing", "size": size * SECOND}, st.integers(1, 15))
-EVERYTHING = st.just({"kind": "everything"})
+GLOBAL = st.just({"kind": "global"})
 
 TIMES = st.one_of(
     st.integers(0, 40).map(lambda t: t * SECOND), st.integers(0, 40 * SECOND), st.integers(0, 9_000)
@@ -163,8 +163,8 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bounded(row: dict[str, Any], kind: str) -> dict[str, Any]:
-    """`everything()` has no bounds to show."""
-    if kind == "everything" and row["window"]:
+    """`global_window()` has no bounds to show."""
+    if kind == "global" and row["window"]:
         row = row | {"window": (None, None, 0) if row["output"] == "main" else (None, None)}
     return row
 
@@ -244,7 +244,7 @@ def test_sessions_do_what_the_model_says(driver, spec, script):
 
 
 @THOROUGH
-@given(spec=declarations(EVERYTHING), script=scripts())
+@given(spec=declarations(GLOBAL), script=scripts())
 def test_global_windows_do_what_the_model_says(driver, spec, script):
     check(driver, spec, script)
 
@@ -275,7 +275,7 @@ def test_trailing_windows_do_what_the_model_says(driver, spec, script):
 
 @THOROUGH
 @given(
-    spec=declarations(st.one_of(EVERYTHING, COUNT, MARKED, RESET)),
+    spec=declarations(st.one_of(GLOBAL, COUNT, MARKED, RESET)),
     ttl=st.integers(1, 15).map(lambda t: t * SECOND),
     script=scripts(),
 )

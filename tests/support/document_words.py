@@ -48,8 +48,8 @@ WINDOWS: list[tuple[str, Window]] = [
     ("{landmark: {when: kind = 'open'}}", windows.landmark(when="kind = 'open'")),
     ("{landmark: {reset: 1 day, step: 1 hour}}", windows.landmark(reset="1 day", step="1 hour")),
     ("{trailing: 1 hour}", windows.trailing("1 hour")),
-    ("{everything: {}}", windows.everything()),
-    ("everything", windows.everything()),
+    ("{global: {}}", windows.global_window()),
+    ("global", windows.global_window()),
 ]
 
 COUNT, EVERY = triggers.after_count(3), triggers.every("30 seconds")
@@ -64,7 +64,7 @@ TRIGGERS: list[tuple[str, Trigger]] = [
     ),
     ("{any_of: [{every: 30 seconds}, {after_count: 3}]}", triggers.any_of(EVERY, COUNT)),
     ("{all_of: [{every: 30 seconds}, {after_count: 3}]}", triggers.all_of(EVERY, COUNT)),
-    ("{each_of: [{every: 30 seconds}, {after_count: 3}]}", triggers.each_of(EVERY, COUNT)),
+    ("{in_sequence: [{every: 30 seconds}, {after_count: 3}]}", triggers.in_sequence(EVERY, COUNT)),
     ("{repeatedly: {after_count: 3}}", triggers.repeatedly(COUNT)),
     ("{or_finally: [{repeatedly: {after_count: 3}}, {every: 30 seconds}]}",
      triggers.or_finally(triggers.repeatedly(COUNT), EVERY)),

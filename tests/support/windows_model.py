@@ -43,7 +43,7 @@ class Trigger:
 
     def _current(self) -> list[Trigger]:
         """The parts that see rows now."""
-        if self.kind == "each_of":
+        if self.kind == "in_sequence":
             return [self.parts[self.at]]
         if self.kind == "after_watermark":
             part = self.late if self.on_time else self.early
@@ -76,7 +76,7 @@ class Trigger:
             self.parts = [Trigger(self.arg)]
         return False
 
-    def _fired_each_of(self, passed: bool, clock: float) -> bool:
+    def _fired_in_sequence(self, passed: bool, clock: float) -> bool:
         self.at += self.parts[self.at].fired(passed, clock)
         return self.at == len(self.parts)
 
@@ -110,14 +110,14 @@ class Trigger:
         """The window's end is ahead of the watermark again: its on-time pane is still to come."""
         if self.kind == "after_watermark" and self.on_time:
             self.on_time, self.early = False, self._part("early")
-        for part in [self.parts[self.at]] if self.kind == "each_of" else self.parts:
+        for part in [self.parts[self.at]] if self.kind == "in_sequence" else self.parts:
             part.reopen()
 
     def merge(self, others: Sequence[Trigger]) -> None:
-        """Counts add up, the earliest deadline stays, `each_of` goes on at the furthest stage."""
+        """Counts add up, the earliest deadline stays, `in_sequence` goes on at the furthest stage."""
         self.rows += sum(other.rows for other in others)
         self.due = min([self.due, *(other.due for other in others)])
-        if self.kind == "each_of":
+        if self.kind == "in_sequence":
             furthest = max([self, *others], key=lambda each: each.at)
             others = [each for each in [self, *others] if each.at == furthest.at and each is not furthest]
             self.at, self.parts = furthest.at, furthest.parts
@@ -217,7 +217,7 @@ class Windows:
 
     def _bounds(self, time: float) -> Iterable[tuple[float, float]]:
         """The windows of a time, the last one first."""
-        if self.window["kind"] == "everything":
+        if self.window["kind"] == "global":
             yield (0, END)
             return
         size = self.window["size"]
@@ -536,4 +536,4 @@ def model(spec: dict[str, Any]) -> Any:
     kind = spec["window"]["kind"]
     if kind == "trailing":
         return TrailingWindows(spec)
-    return Windows(spec) if kind in ("tumbling", "sliding", "session", "everything") else OrderedWindows(spec)
+    return Windows(spec) if kind in ("tumbling", "sliding", "session", "global") else OrderedWindows(spec)

@@ -343,7 +343,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of event_time",
         source("{memory: {}, schema: ts timestamp, event_time: {column: ts, out_of_ordr: 1 minute}}"),
         "p.yaml:3:67: unknown key `out_of_ordr` in event_time\n"
-        "  hint: did you mean `out_of_order`? Known: column, idle, out_of_order, watermark_when",
+        "  hint: did you mean `out_of_order`? Known: column, idle, max_ahead, out_of_order, watermark_when",
     ),
     (
         "a length with an unknown unit",
@@ -422,7 +422,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, join, key_by, lookup, match, match_rules, processing_time, route, select, sql, union, where, window, with_columns",
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, join, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, union, where, window, with_columns",
     ),
     (
         "two verbs in a step",
@@ -458,7 +458,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown window",
         window("{tumblin: 1 hour}"),
         "p.yaml:5:26: there is no window `tumblin`\n"
-        "  hint: did you mean `tumbling`? Known: count, delta, everything, landmark, punctuation, session, sliding, trailing, tumbling",
+        "  hint: did you mean `tumbling`? Known: count, delta, global, landmark, punctuation, session, sliding, trailing, tumbling",
     ),
     (
         "two windows",
@@ -534,7 +534,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown trigger",
         emit("{early: {evry: 1 minute}}"),
         "p.yaml:5:60: there is no trigger `evry`\n"
-        "  hint: did you mean `every`? Known: after_count, after_watermark, all_of, any_of, each_of, every, or_finally, repeatedly",
+        "  hint: did you mean `every`? Known: after_count, after_watermark, all_of, any_of, every, in_sequence, or_finally, repeatedly",
     ),
     (
         "two triggers in one mapping",
@@ -580,7 +580,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of emit",
         emit("{latenes: 1 hour}"),
         "p.yaml:5:52: unknown key `latenes` in emit\n"
-        "  hint: did you mean `lateness`? Known: allow_loss, early, late, late_rows, lateness, mode, trigger, ttl",
+        "  hint: did you mean `lateness`? Known: allow_loss, early, late, late_rows, lateness, mode, trigger",
     ),
     ("a text for a flag", emit("{allow_loss: please}"), "p.yaml:5:64: expected true or false, got `please`"),
     (
@@ -723,7 +723,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: there is no format `jsn`\n"
         "  hint: did you mean `json`? Known: csv, json, parquet, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, join, key_by, lookup, match, match_rules, processing_time, route, select, sql, union, where, window, with_columns\n"
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, join, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, union, where, window, with_columns\n"
         "p.yaml:6:13: there is no source or step `tz`\n"
         "  hint: Known: a, b, tx",
     ),

@@ -73,8 +73,8 @@ def test_a_length_survives_being_written_and_read(length: int) -> None:
         (lambda: triggers.all_of("soon"), "all_of: expected a trigger, got 'soon'"),  # type: ignore[arg-type]
         (lambda: triggers.emission(mode="retract"), "did you mean `retracting`?"),  # type: ignore[arg-type]
         (
-            lambda: triggers.emission(ttl="0 seconds"),
-            "emit: ttl: expected a millisecond or more, got '0 seconds'",
+            lambda: windows.state_ttl("0 seconds"),
+            "window: ttl: expected a millisecond or more, got '0 seconds'",
         ),
         (lambda: triggers.emission(late_rows="drop"), "emit: late_rows: expected one of divert, count"),  # type: ignore[arg-type]
     ],
@@ -100,7 +100,7 @@ def test_an_offset_is_taken_modulo_the_size() -> None:
         (triggers.emission(trigger=triggers.repeatedly(triggers.after_count(3))), False),
         (
             triggers.emission(
-                trigger=triggers.each_of(
+                trigger=triggers.in_sequence(
                     triggers.after_count(1), triggers.repeatedly(triggers.after_count(2))
                 )
             ),

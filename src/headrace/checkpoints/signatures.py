@@ -116,7 +116,7 @@ def _window(node: WindowAggregate, by_clock: bool) -> Record:
         "mode": emission.mode,
         "late_rows": emission.late_rows,
         "time": "clock" if by_clock else "event",
-        **({"ttl": length(emission.ttl)} if emission.ttl is not None else {}),
+        **({"ttl": length(node.ttl)} if node.ttl is not None else {}),
     }
 
 

@@ -95,7 +95,8 @@ def _event_time(node: EventTime) -> list[str]:
     idle = f"idle after {text(node.idle)}" if node.idle is not None else ""
     moved = f"watermark moved by rows with {node.watermark_when}" if node.watermark_when is not None else ""
     order = f"up to {text(node.out_of_order)} out of order" if node.out_of_order else "in order"
-    return [f"event time is {node.column}", order, idle, moved]
+    ahead = f"at most {text(node.max_ahead)} ahead of the clock" if node.max_ahead is not None else ""
+    return [f"event time is {node.column}", order, idle, moved, ahead]
 
 
 def _lookup(node: Lookup) -> list[str]:
@@ -123,6 +124,7 @@ def _window(node: WindowAggregate) -> list[str]:
         window_phrase(node.window),
         _by(node.keys),
         *emission_phrases(node.emission, node.window),
+        f"state of a key expires {text(node.ttl)} after its last row" if node.ttl is not None else "",
         named(node.aggregates),
     ]
 

@@ -8,9 +8,9 @@ from headrace.triggers import (
     AfterWatermark,
     AllOf,
     AnyOf,
-    EachOf,
     Emission,
     Every,
+    InSequence,
     OrFinally,
     Repeatedly,
     Trigger,
@@ -18,7 +18,7 @@ from headrace.triggers import (
 from headrace.windows import (
     Count,
     Delta,
-    Everything,
+    Global,
     Landmark,
     Punctuation,
     Session,
@@ -58,7 +58,7 @@ def trigger_phrase(trigger: Trigger, *, on_time: str = "at the watermark") -> st
             return f"any of ({', '.join(map(trigger_phrase, parts))})"
         case AllOf(parts):
             return f"all of ({', '.join(map(trigger_phrase, parts))})"
-        case EachOf(parts):
+        case InSequence(parts):
             return f"({', then '.join(map(trigger_phrase, parts))})"
         case Repeatedly(inner):
             return f"repeatedly {trigger_phrase(inner)}"
@@ -85,15 +85,13 @@ def emission_phrases(emission: Emission, window: Window) -> list[str]:
         phrases.append("late rows are only counted")
     if emission.allow_loss and emission.may_lose:
         phrases.append("may leave rows unemitted")
-    if emission.ttl is not None:
-        phrases.append(f"a key is forgotten {text(emission.ttl)} after its last row")
     return phrases
 
 
 def _on_time(window: Window) -> str:
     if window.order_dependent:
         return "when it closes"
-    return "when the input ends" if isinstance(window, Everything) else "at the watermark"
+    return "when the input ends" if isinstance(window, Global) else "at the watermark"
 
 
 def _watermark(trigger: AfterWatermark, on_time: str) -> list[str]:
@@ -110,8 +108,8 @@ def _window(window: Window) -> str:  # noqa: PLR0911 - one for each kind
             return f"sliding {text(size)} every {text(every)}"
         case Session(gap):
             return f"session, gap {text(gap)}"
-        case Everything():
-            return "everything in one window"
+        case Global():
+            return "global window"
         case Count(size, every):
             return f"count {size}" + (f" every {every}" if every != size else "")
         case Delta(of, by):

@@ -261,7 +261,9 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     if not frame.isStreaming:
         return windowed_batch(ready, keys, node.window, aggregates, time=time)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
-    return windowed(ready, keys, node.window, node.emission, aggregates, time=time, counts=counts)
+    return windowed(
+        ready, keys, node.window, node.emission, aggregates, time=time, ttl=node.ttl, counts=counts
+    )
 
 
 def _keyed(

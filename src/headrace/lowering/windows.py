@@ -18,14 +18,14 @@ from headrace.triggers import (
     AfterWatermark,
     AllOf,
     AnyOf,
-    EachOf,
     Emission,
     Every,
+    InSequence,
     OrFinally,
     Repeatedly,
     Trigger,
 )
-from headrace.windows import Delta, Everything, Landmark, Punctuation
+from headrace.windows import Delta, Global, Landmark, Punctuation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,13 +39,13 @@ Time = Literal["event", "clock"]
 _WORDS: dict[type[Trigger], str] = {
     AnyOf: "any_of",
     AllOf: "all_of",
-    EachOf: "each_of",
+    InSequence: "in_sequence",
     Repeatedly: "repeatedly",
     OrFinally: "or_finally",
 }
 
 
-def declaration(window: Window, emission: Emission, *, time: Time = "event") -> str:
+def declaration(window: Window, emission: Emission, *, time: Time = "event", ttl: int | None = None) -> str:
     """A windowed step as the kernel reads it.
 
     With `time="clock"` the clock is the watermark: ingestion and processing time.
@@ -66,8 +66,8 @@ def declaration(window: Window, emission: Emission, *, time: Time = "event") -> 
         "mode": emission.mode,
         "time": time,
     }
-    if emission.ttl is not None:
-        spec["ttl"] = emission.ttl
+    if ttl is not None:
+        spec["ttl"] = ttl
     return json.dumps(spec)
 
 
@@ -88,7 +88,7 @@ def _parts(trigger: Trigger) -> Any:
             return _trigger(part)
         case OrFinally(part, until):
             return [_trigger(part), _trigger(until)]
-        case AnyOf(parts) | AllOf(parts) | EachOf(parts):
+        case AnyOf(parts) | AllOf(parts) | InSequence(parts):
             return [_trigger(part) for part in parts]
 
 
@@ -129,6 +129,7 @@ def windowed(
     aggregates: Mapping[str, Column | str],
     *,
     time: Time = "event",
+    ttl: int | None = None,
     counts: Counts | None = None,
 ) -> DataFrame:
     """The tagged rows of a windowed step over a stream.
@@ -141,13 +142,14 @@ def windowed(
         emission: When it emits.
         aggregates: Spark aggregates by the name of their column.
         time: `clock` for ingestion and processing time, where the clock is the watermark.
+        ttl: How long after its last row the state of a key is kept.
         counts: Where rows are counted.
     """
     ready = with_conditions(frame, window)
     grouped = _grouped(ready, keys, aggregates)
     counted = counts or Counts(frame.sparkSession)
     operator = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows.WindowOperator  # type: ignore[union-attr]
-    declared = declaration(window, emission, time=time)
+    declared = declaration(window, emission, time=time, ttl=ttl)
     return DataFrame(operator.apply(ready._jdf, grouped._jdf, declared, counted._kernel), frame.sparkSession)
 
 
@@ -196,7 +198,7 @@ class WindowDriver:
         """Take the step's columns from `frame`, whose rows are not looked at; `window` says what it looks at in rows."""
         ready = frame if window is None else with_conditions(frame, window)
         grouped = _grouped(ready, keys, aggregates)
-        some = declaration(Everything(), Emission())
+        some = declaration(Global(), Emission())
         kernel = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows  # type: ignore[union-attr]
         self._kernel = kernel.WindowDriver(frame._jdf, ready._jdf, grouped._jdf, some)
 

@@ -23,7 +23,7 @@ from headrace.steps.rows.sql import Sql
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.window import WindowAggregate
-from headrace.windows import Everything, Landmark, Session, Sliding, Trailing, Tumbling
+from headrace.windows import Global, Landmark, Session, Sliding, Trailing, Tumbling
 
 _GROWING = re.compile(
     r"\b(collect_list|collect_set|array_agg|listagg|string_agg|percentile|percentile_cont|percentile_disc|median|mode|"
@@ -61,7 +61,7 @@ def _aggregate(graph: Graph, node: Node) -> StateBound:
     found = StateBound(
         f"one row for each {keys}, never forgotten",
         f"the number of {keys}",
-        "a window forgets; everything() with emit(ttl=...) forgets idle ones",
+        "use a window, or window(windows.global_window(), ttl=...) to expire idle ones",
     )
     return _with_rows(found, node.aggregates)
 
@@ -127,7 +127,7 @@ def _bounds_of_window(graph: Graph, node: WindowAggregate) -> StateBound:
     each = f" of each {_key(node)}" if node.keys else ""
     behind = _out_of_order(graph, node) + node.emission.lateness
     match node.window:
-        case Everything():
+        case Global():
             return _of_keys(node, f"one window{each}, never forgotten")
         case Trailing(size):
             return StateBound(f"the rows{each} of the last {text(size + behind)}")
@@ -147,13 +147,13 @@ def _until(node: WindowAggregate) -> str:
 
 def _of_keys(node: WindowAggregate, kept: str) -> StateBound:
     """What stays for every key that was ever seen, if there are keys and nothing makes it forget them."""
-    if node.emission.ttl is not None:
+    if node.ttl is not None:
         return StateBound(
-            f"{kept.removesuffix(', never forgotten')}, forgotten {text(node.emission.ttl)} after its last row"
+            f"{kept.removesuffix(', never forgotten')}, forgotten {text(node.ttl)} after its last row"
         )
     if not node.keys:
         return StateBound(kept)
-    return StateBound(kept, f"the number of {_key(node)}", "emit(ttl=...) forgets idle ones")
+    return StateBound(kept, f"the number of {_key(node)}", "window(..., ttl=...) expires idle ones")
 
 
 def _with_rows(bound: StateBound, aggregates: Named) -> StateBound:

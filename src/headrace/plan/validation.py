@@ -209,7 +209,7 @@ def _window(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
                 'late_rows="count" runs on Spark\'s own operators, which fire once, when the watermark passes',
                 "leave late_rows out to have early and late firings",
             )
-    if emission.ttl is not None and isinstance(window, Tumbling | Sliding | Session | Trailing):
+    if node.ttl is not None and isinstance(window, Tumbling | Sliding | Session | Trailing):
         yield (
             f"{type(window).__name__.lower()} windows end by themselves, so they have no ttl",
             "leave ttl out; size, lateness and out_of_order say how long state is kept",

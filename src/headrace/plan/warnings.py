@@ -17,23 +17,23 @@ from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import AfterWatermark, parts_of
 from headrace.windows import Session
 
-Caution = Callable[[Graph, Node], Iterator[tuple[str, str]]]
+Rule = Callable[[Graph, Node], Iterator[tuple[str, str]]]
 
 
-def cautions_of(graph: Graph) -> list[Problem]:
+def warnings_of(graph: Graph) -> list[Problem]:
     """Everything worth a second look, in the order of the steps. The plan must have been checked.
 
     >>> from headrace import Pipeline, connect
     >>> pipeline = Pipeline("p")
-    >>> _ = pipeline.read("tx", connect.memory(), schema="v int").where("v > 1").named("big")
-    >>> [caution.what for caution in cautions_of(pipeline.check())]
+    >>> _ = pipeline.read("tx", connect.memory(), schema="v int").where("v > 1", name="big")
+    >>> [warning.what for warning in warnings_of(pipeline.check())]
     ['nothing reads it, so it will not run']
     """
     return [
         Problem(graph.where(node), what, hint)
         for node in graph
-        for caution in _CAUTIONS
-        for what, hint in caution(graph, node)
+        for warning in _RULES
+        for what, hint in warning(graph, node)
     ]
 
 
@@ -99,7 +99,7 @@ def _rowless_step(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield from rowless(node)
 
 
-_CAUTIONS: tuple[Caution, ...] = (
+_RULES: tuple[Rule, ...] = (
     _unread,
     _dropping_sql,
     _endless_match,

@@ -240,14 +240,6 @@ class Pipeline:
             number += 1
         return name
 
-    def rename(self, ref: Ref, name: str) -> Ref:
-        """Give a name to a step that has just been added without one."""
-        import dataclasses
-
-        node, place = self._nodes.pop(ref.step), self._places.pop(ref.step)
-        self.add(dataclasses.replace(node, name=name), place=place)
-        return Ref(name, ref.output)
-
     def __repr__(self) -> str:
         return f"<pipeline {self.name}>"
 

@@ -31,30 +31,38 @@ class Rows:
         self._pipeline = pipeline
         self._ref = ref
 
-    def where(self, condition: str | Column, /) -> Self:
+    def where(self, condition: str | Column, /, *, name: str | None = None) -> Self:
         """Keep the rows that satisfy a condition. A condition that is null keeps nothing.
+
+        Args:
+            condition: Spark SQL text or a pyspark `Column`.
+            name: the step's name, for errors, metrics, SQL and documents.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
-        >>> tx.where("amount > 50")
-        <tx:where of p>
+        >>> tx.where("amount > 50", name="big")
+        <big of p>
         """
-        return self._then(Where(self._unnamed("where"), self._ref, expression(condition)))
+        return self._then(Where(name or self._unnamed("where"), self._ref, expression(condition)))
 
-    def select(self, *columns: str | Column, **named: str | Column) -> Self:
-        """Keep these columns. An item is Spark SQL text, named by `as` or by keyword."""
+    def select(self, *columns: str | Column, step_name: str | None = None, **named: str | Column) -> Self:
+        """Keep these columns. An item is Spark SQL text, named by `as` or by keyword.
+
+        `step_name` names the step; the other keywords are columns.
+        """
         if not columns and not named:
             raise OptionError("expected at least one column", where=f"select after `{self._ref}`")
         items = (*(("", expression(item)) for item in columns), *named_expressions(named))
-        return self._then(Select(self._unnamed("select"), self._ref, items))
+        return self._then(Select(step_name or self._unnamed("select"), self._ref, items))
 
-    def with_columns(self, **columns: str | Column) -> Self:
-        """Add columns, or replace those of the same name."""
-        return self._then(WithColumns(self._unnamed("with_columns"), self._ref, named_expressions(columns)))
+    def with_columns(self, *, step_name: str | None = None, **columns: str | Column) -> Self:
+        """Add columns, or replace those of the same name. `step_name` names the step."""
+        name = step_name or self._unnamed("with_columns")
+        return self._then(WithColumns(name, self._ref, named_expressions(columns)))
 
-    def drop(self, *columns: str) -> Self:
+    def drop(self, *columns: str, name: str | None = None) -> Self:
         """Remove columns."""
-        return self._then(Drop(self._unnamed("drop"), self._ref, columns))
+        return self._then(Drop(name or self._unnamed("drop"), self._ref, columns))
 
     def lookup(
         self,
@@ -73,19 +81,6 @@ class Rows:
         the run starts and sent to every task, so it should fit in memory.
         """
         return self._then(lookup_node(name, self._ref, table, on=on, format=format, schema=schema, how=how))
-
-    def named(self, name: str, /) -> Self:
-        """Give the last step a name, for errors, metrics, SQL and documents.
-
-        >>> from headrace import Pipeline, connect
-        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
-        >>> tx.where("amount > 50").named("big")
-        <big of p>
-        """
-        if ":" not in self._ref.step:
-            raise OptionError(f"the step is named `{self._ref.step}` already", where=f"named({name!r})")
-        self._ref = self._pipeline.rename(self._ref, name)
-        return self
 
     def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> None:
         """Write the rows to a sink.

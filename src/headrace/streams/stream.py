@@ -34,6 +34,8 @@ class Stream(Rows):
         out_of_order: Duration = "0 seconds",
         idle: Duration | None = None,
         watermark_when: str | Column | None = None,
+        max_ahead: Duration | None = None,
+        name: str | None = None,
     ) -> TimedStream:
         """Say which column is event time.
 
@@ -45,16 +47,20 @@ class Stream(Rows):
             out_of_order: how far behind the newest row a row may come.
             idle: after so long without a row the watermark goes on with the clock.
             watermark_when: only rows that satisfy this move the watermark.
+            max_ahead: a row further ahead of the clock than this does not move the watermark; stateful steps send it to
+                `.late` with reason `ahead_of_clock`.
+            name: the step's name.
         """
         from headrace.streams.timed import TimedStream
 
         node = EventTime(
-            self._unnamed("event_time"),
+            name or self._unnamed("event_time"),
             self._ref,
             column,
             microseconds(out_of_order, where="event_time: out_of_order"),
             None if idle is None else microseconds(idle, where="event_time: idle"),
             None if watermark_when is None else expression(watermark_when),
+            None if max_ahead is None else microseconds(max_ahead, where="event_time: max_ahead"),
         )
         return TimedStream(self._pipeline, self._pipeline.add(node))
 
@@ -72,12 +78,12 @@ class Stream(Rows):
         node = ClockTime(self._unnamed("processing_time"), self._ref, "processing")
         return TimedStream(self._pipeline, self._pipeline.add(node))
 
-    def union(self, *others: Rows) -> Self:
-        """All rows of these streams. Columns are matched by name; a missing one is null."""
+    def union(self, *others: Rows, name: str | None = None) -> Self:
+        """Return all rows of these streams. Columns are matched by name; a missing one is null."""
         refs = (self._ref, *(other._ref for other in others))
         if any(other._pipeline is not self._pipeline for other in others):
             raise OptionError("a union takes streams of one pipeline", where=f"union after `{self._ref}`")
-        return self._then(Union(self._unnamed("union"), refs))
+        return self._then(Union(name or self._unnamed("union"), refs))
 
     def route(self, name: str, /, **branches: str | Column) -> Routes[Self]:
         """Split into named outputs: a row goes to the first whose condition holds, or nowhere.

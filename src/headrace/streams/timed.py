@@ -13,7 +13,7 @@ from headrace.streams.keyed import KeyedStream, keys_of
 from headrace.streams.stream import Stream
 from headrace.streams.windowed import WindowedStream
 from headrace.triggers import LateRows
-from headrace.windows import Window
+from headrace.windows import Window, state_ttl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -31,9 +31,9 @@ class TimedStream(Stream):
         """Group by columns or expressions. A null key is a key."""
         return TimedKeyedStream(self._pipeline, self._ref, keys_of(columns, named))
 
-    def window(self, window: Window, /) -> WindowedStream:
-        """Group all rows by window."""
-        return WindowedStream(self._pipeline, self._ref, (), window)
+    def window(self, window: Window, /, *, ttl: Duration | None = None) -> WindowedStream:
+        """Group all rows by window; see `TimedKeyedStream.window`."""
+        return TimedKeyedStream(self._pipeline, self._ref, ()).window(window, ttl=ttl)
 
     def match(
         self,
@@ -102,9 +102,16 @@ class TimedStream(Stream):
 class TimedKeyedStream(KeyedStream):
     """Rows with time, grouped by key."""
 
-    def window(self, window: Window, /) -> WindowedStream:
-        """Group the rows of each key by window."""
-        return WindowedStream(self._pipeline, self._ref, self._keys, window)
+    def window(self, window: Window, /, *, ttl: Duration | None = None) -> WindowedStream:
+        """Group the rows of each key by window.
+
+        Args:
+            window: from `windows`.
+            ttl: expire the state of a key this long after its last row, by the watermark (or the clock, where that is its
+                time). For windows without an end of their own: global, count, delta, punctuation and landmark. Rows that
+                no pane has emitted are counted as expired. A key that returns starts with window number 0.
+        """
+        return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=state_ttl(ttl))
 
     def match(
         self,

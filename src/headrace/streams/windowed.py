@@ -24,13 +24,21 @@ class WindowedStream:
     """Rows in windows, waiting to be aggregated."""
 
     def __init__(
-        self, pipeline: Pipeline, ref: Ref, keys: Named, window: Window, emits: Emission | None = None
+        self,
+        pipeline: Pipeline,
+        ref: Ref,
+        keys: Named,
+        window: Window,
+        emits: Emission | None = None,
+        *,
+        ttl: int | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._ref = ref
         self._keys = keys
         self._window = window
         self._emission = emits or Emission()
+        self._ttl = ttl
 
     def emit(
         self,
@@ -42,7 +50,6 @@ class WindowedStream:
         mode: Mode = "accumulating",
         allow_loss: bool = False,
         late_rows: LateRows = "divert",
-        ttl: Duration | None = None,
     ) -> WindowedStream:
         """Say when results come and how they refine each other.
 
@@ -56,10 +63,6 @@ class WindowedStream:
             mode: `"discarding"`, `"accumulating"` or `"retracting"`.
             allow_loss: take a trigger that may leave rows unemitted.
             late_rows: `"divert"` to `.late`, or `"count"`: let Spark's native operator drop and count them.
-            ttl: how long after its last row a key is remembered, by the watermark (or the clock, where that is its time).
-                For windows that have no end of their own: everything, count, delta, punctuation and landmark. Then all of
-                the key's state is dropped; rows that no pane has shown are counted as forgotten. A key that comes back
-                starts anew, with window number 0.
         """
         emits = emission(
             early=early,
@@ -69,9 +72,8 @@ class WindowedStream:
             mode=mode,
             allow_loss=allow_loss,
             late_rows=late_rows,
-            ttl=ttl,
         )
-        return WindowedStream(self._pipeline, self._ref, self._keys, self._window, emits)
+        return WindowedStream(self._pipeline, self._ref, self._keys, self._window, emits, ttl=self._ttl)
 
     def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
         """Any Spark aggregates of each window, and your own in Python (`headrace.Aggregate`).
@@ -85,5 +87,5 @@ class WindowedStream:
         from headrace.streams.panes import Panes
 
         found = aggregates_of(name, aggregates)
-        node = WindowAggregate(name, self._ref, self._keys, self._window, self._emission, found)
+        node = WindowAggregate(name, self._ref, self._keys, self._window, self._emission, found, self._ttl)
         return Panes(self._pipeline, self._pipeline.add(node))

@@ -132,6 +132,8 @@ def _event_time(node: EventTime) -> Keys:
         keys["out_of_order"] = length(node.out_of_order)
     if node.idle is not None:
         keys["idle"] = length(node.idle)
+    if node.max_ahead is not None:
+        keys["max_ahead"] = length(node.max_ahead)
     if node.watermark_when is not None:
         keys["watermark_when"] = _text(node.watermark_when)
     return {"event_time": keys if len(keys) > 1 else node.column}
@@ -163,6 +165,7 @@ def _window(node: WindowAggregate) -> Keys:
     return {
         **_keys(node.keys),
         "window": window_of(node.window),
+        **({"ttl": length(node.ttl)} if node.ttl is not None else {}),
         **({"emit": emits} if emits else {}),
         "aggregate": _named(node.aggregates),
     }

@@ -154,10 +154,6 @@ def _emit() -> Schema:
             "late_rows": _said(
                 "Whether late rows are an output or only counted", enum=list(get_args(LateRows))
             ),
-            "ttl": _said(
-                "How long after its last row a key is remembered, in windows without an end of their own",
-                **{"$ref": "#/$defs/length"},
-            ),
         }
     )
 
@@ -239,6 +235,7 @@ def _event_time() -> Schema:
             "out_of_order": _said("How far behind the newest row a row may come", **length),
             "idle": _said("After so long without a row the watermark goes on with the clock", **length),
             "watermark_when": _said("Only rows that satisfy this move the watermark", **text),
+            "max_ahead": _said("Rows further ahead of the clock than this are late", **length),
         },
         required=("column",),
     )
@@ -294,6 +291,7 @@ def _step(models: dict[str, type[Connector]], times: dict[str, Schema]) -> Schem
         **times,
         "key_by": _said("Groups by columns or expressions", **columns),
         "window": _said("Groups by time or by order", **{"$ref": "#/$defs/window"}),
+        "ttl": _said("Expires the state of a key this long after its last row", **{"$ref": "#/$defs/length"}),
         "emit": _said("When windows give results, and how these refine each other", **{"$ref": "#/$defs/emit"}),
         "aggregate": _said("Names and aggregates in Spark SQL", **named),
         "match": _said("Finds a pattern in the rows of each key", **{"$ref": "#/$defs/match"}),
@@ -306,7 +304,7 @@ def _step(models: dict[str, type[Connector]], times: dict[str, Schema]) -> Schem
         "drop": _said("Removes columns", **names),
     }  # fmt: skip
     reads = [{"required": [key]} for key in ("from", "union", "sql")]
-    needs = {"window": ["aggregate"], "emit": ["window"]}
+    needs = {"window": ["aggregate"], "emit": ["window"], "ttl": ["window"]}
     keyed = {"key_by": {"anyOf": [{"required": [word]} for word in ("aggregate", "match", "match_rules")]}}
     return _closed(keys) | {"anyOf": reads, "dependentRequired": needs, "dependentSchemas": keyed}
 

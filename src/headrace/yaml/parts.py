@@ -17,6 +17,7 @@ from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import Emission
+from headrace.windows import state_ttl
 from headrace.yaml import matching, options, rules, windowing
 from headrace.yaml.faults import Faults, at, fault
 from headrace.yaml.reading import (
@@ -92,12 +93,15 @@ def keys(value: Value) -> Named:
     return tuple((name or cast("str", item), item) for name, item in found)
 
 
-def aggregate(value: Value, by: Named, window: Value | None, emits: Value | None) -> Part:
+def aggregate(value: Value, by: Named, window: Value | None, emits: Value | None, ttl: Value | None) -> Part:
     """`aggregate`, in windows if there is one."""
     faults = Faults()
     values = faults.attempt(named, value, wanted="names and aggregates", hint="such as {n: count(*)}")
     kind = None if window is None else faults.attempt(windowing.window, window)
     emission = Emission() if emits is None else faults.attempt(windowing.emit, emits)
+    expires = None if ttl is None else faults.attempt(_state_ttl, ttl)
+    if window is None and ttl is not None:
+        faults.add(ttl.where, "`ttl` is an option of windows, and there is no `window`", "add a window")
     if window is None and emits is not None:
         faults.add(emits.where, "`emit` says when windows fire, and there is no `window`", "add a window")
     faults.raise_any()
@@ -106,7 +110,9 @@ def aggregate(value: Value, by: Named, window: Value | None, emits: Value | None
     assert kind is not None
     assert emission is not None
     return Part(
-        "window", window.where, lambda name, ref: WindowAggregate(name, ref, by, kind, emission, values or ())
+        "window",
+        window.where,
+        lambda name, ref: WindowAggregate(name, ref, by, kind, emission, values or (), expires),
     )
 
 
@@ -157,6 +163,11 @@ def length(value: Value) -> int:
         return microseconds(text(value, wanted="a length of time"))
 
 
+def _state_ttl(value: Value) -> int | None:
+    with at(value):
+        return state_ttl(text(value, wanted="a length of time"))
+
+
 def _names(value: Value) -> tuple[str, ...]:
     return texts(value, wanted="columns")
 
@@ -165,6 +176,7 @@ _EVENT_TIME: dict[str, Reader] = {
     "column": lambda value: text(value, wanted="a timestamp column"),
     "out_of_order": length,
     "idle": length,
+    "max_ahead": length,
     "watermark_when": lambda value: text(value, wanted="a condition in Spark SQL"),
 }
 _DISTINCT: dict[str, Reader] = {"on": _names, "within": length}

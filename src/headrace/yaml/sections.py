@@ -19,7 +19,7 @@ from headrace.yaml.tree import Fields, Items, Scalar, Value
 SOURCE = ("format", "schema", "on_error", "event_time", "ingestion_time", "processing_time")
 STEP = (
     "from", "union", "where", "with_columns", "event_time", "ingestion_time", "processing_time", "key_by",
-    "window", "emit", "aggregate", "match", "match_rules", "lookup", "distinct", "route", "sql", "select", "drop",
+    "window", "ttl", "emit", "aggregate", "match", "match_rules", "lookup", "distinct", "route", "sql", "select", "drop",
 )  # fmt: skip
 """The keys of a step, in the order they apply."""
 PATTERNS: dict[str, Callable[[Value, Named], Part]] = {"match": parts.match, "match_rules": parts.match_rules}
@@ -201,7 +201,7 @@ def _middle(given: Fields, faults: Faults) -> Part | Query | None:
         faults.add(
             given.key_at(key), f"a step does one thing, got `{found[0]}` and `{key}`", "make two steps of it"
         )
-    for key in ("key_by", "window", "emit"):
+    for key in ("key_by", "window", "ttl", "emit"):
         keyed = key == "key_by" and any(word in given for word in PATTERNS)
         if key in given and "aggregate" not in given and not keyed and not any(w in given for w in _LATER):
             faults.add(
@@ -222,8 +222,8 @@ def _middle(given: Fields, faults: Faults) -> Part | Query | None:
 
 
 def _aggregate(given: Fields, keys: Named, faults: Faults) -> Part | None:
-    window, emits = given.get("window"), given.get("emit")
-    return faults.attempt(parts.aggregate, given["aggregate"], keys, window, emits)
+    window, emits, ttl = given.get("window"), given.get("emit"), given.get("ttl")
+    return faults.attempt(parts.aggregate, given["aggregate"], keys, window, emits, ttl)
 
 
 def _query(value: Value) -> Query:

@@ -40,7 +40,7 @@ WINDOWS: dict[str, WindowWord] = {
         windows.sliding, windows.Sliding, {"size": "length", "every": "length"}, ("size", "every")
     ),
     "session": WindowWord(windows.session, windows.Session, {"gap": "length"}, ("gap",), "gap"),
-    "everything": WindowWord(windows.everything, windows.Everything, {}),
+    "global": WindowWord(windows.global_window, windows.Global, {}),
     "count": WindowWord(
         windows.count,
         windows.Count,
@@ -73,7 +73,7 @@ _TRIGGER_HINT = "such as {every: 30 seconds} or {after_count: 100}"
 LISTS: dict[str, Callable[..., Trigger]] = {
     "any_of": triggers.any_of,
     "all_of": triggers.all_of,
-    "each_of": triggers.each_of,
+    "in_sequence": triggers.in_sequence,
 }
 TRIGGERS = ("every", "after_count", "after_watermark", *LISTS, "repeatedly", "or_finally")
 
@@ -201,5 +201,4 @@ _EMIT: dict[str, Reader] = {
     "mode": lambda value: word(value, get_args(Mode)),
     "allow_loss": flag,
     "late_rows": lambda value: word(value, get_args(LateRows)),
-    "ttl": _length,
 }

@@ -11,7 +11,7 @@ from headrace.triggers import Emission, Trigger
 from headrace.windows import Count, Window
 from headrace.yaml.windowing import WINDOWS
 
-_LIST_WORDS = {triggers.AnyOf: "any_of", triggers.AllOf: "all_of", triggers.EachOf: "each_of"}
+_LIST_WORDS = {triggers.AnyOf: "any_of", triggers.AllOf: "all_of", triggers.InSequence: "in_sequence"}
 
 
 def window_of(window: Window) -> dict[str, Any]:
@@ -39,8 +39,6 @@ def emit_of(emission: Emission) -> dict[str, Any]:
 
     >>> emit_of(triggers.emission(early=triggers.every("30 seconds"), lateness="5 minutes"))
     {'early': {'every': '30 seconds'}, 'lateness': '5 minutes'}
-    >>> emit_of(triggers.emission(ttl="7 days"))
-    {'ttl': '7 days'}
     """
     shown = _when(emission)
     if emission.lateness:
@@ -51,8 +49,6 @@ def emit_of(emission: Emission) -> dict[str, Any]:
         shown["allow_loss"] = True
     if emission.late_rows != "divert":
         shown["late_rows"] = emission.late_rows
-    if emission.ttl is not None:
-        shown["ttl"] = length(emission.ttl)
     return shown
 
 
@@ -74,7 +70,7 @@ def trigger_of(trigger: Trigger) -> dict[str, Any]:
             return {"repeatedly": trigger_of(inner)}
         case triggers.OrFinally(inner, until):
             return {"or_finally": [trigger_of(inner), trigger_of(until)]}
-        case triggers.AnyOf(several) | triggers.AllOf(several) | triggers.EachOf(several):
+        case triggers.AnyOf(several) | triggers.AllOf(several) | triggers.InSequence(several):
             return {_LIST_WORDS[type(trigger)]: [trigger_of(one) for one in several]}
         case _:
             raise TypeError(f"no document can say {trigger!r}")

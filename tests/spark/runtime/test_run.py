@@ -180,7 +180,7 @@ def test_complete_mode_gives_all_keys_every_time(bench: Bench) -> None:
 
 def test_sql_over_named_streams(bench: Bench) -> None:
     out = bench.sink()
-    bench.tx.where("amount > 1").named("some")
+    bench.tx.where("amount > 1", name="some")
     query = "with doubled as (select card, amount * 2 d from some) select card, d from doubled where d > 5"
     bench.pipeline.sql("report", query).write("out", out)
     bench.run(once=True)

@@ -68,7 +68,7 @@ KINDS = (
     Kind("tumbling(offset)", {"tumbling": {"size": "10 seconds", "offset": "3 seconds"}}),
     Kind("sliding", {"sliding": {"size": "10 seconds", "every": "5 seconds"}}),
     Kind("session", {"session": "4 seconds"}),
-    Kind("everything", {"everything": {}}),
+    Kind("global", {"global": {}}),
     Kind("count", {"count": 3}),
     Kind("count(every)", {"count": {"size": 3, "every": 2}}),
     Kind("delta", {"delta": {"of": "x", "by": 5}}, "x"),
@@ -93,7 +93,7 @@ TRIGGERS = (
     Trigger("after_count", {"trigger": _TWO, "allow_loss": True}),
     Trigger("any_of", {"trigger": {"repeatedly": {"any_of": [{"after_count": 3}, _SOON]}}}),
     Trigger("all_of", {"trigger": {"repeatedly": {"all_of": [_TWO, _SOON]}}}),
-    Trigger("each_of", {"trigger": {"each_of": [_EACH, _END, {"repeatedly": _EACH}]}}),
+    Trigger("in_sequence", {"trigger": {"in_sequence": [_EACH, _END, {"repeatedly": _EACH}]}}),
     Trigger("repeatedly", {"trigger": {"repeatedly": _TWO}}),
     Trigger("or_finally", {"trigger": {"or_finally": [{"repeatedly": _EACH}, _END]}, "allow_loss": True}),
 )

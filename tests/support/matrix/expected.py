@@ -123,7 +123,7 @@ def _late(key: str, emitted: Mapping[str, Any], watermark: float, ts: float | No
 
 
 def _bounds(start: float, end: float) -> dict[str, Any]:
-    """`everything()` has none."""
+    """`global_window()` has none."""
     return {"start": None, "end": None} if end == END else {"start": _seconds(start), "end": _seconds(end)}
 
 

@@ -52,7 +52,7 @@ def comparable(cell: Cell) -> bool:
     """Whether a batch has something to say about the cell: the panes of its windows end with all their rows."""
     whole = {*cell.emit} <= {"mode", "early", "late", "lateness", "trigger"}
     ends = (
-        cell.trigger.name in ("default", "each_of")
+        cell.trigger.name in ("default", "in_sequence")
         or "watermark" in cell.trigger.name
         or "emit" in cell.trigger.name
     )

@@ -16,13 +16,18 @@ TUMBLING = windows.tumbling("5 minutes")
 
 
 def windowed(
-    *, key: str = "card", window: Any = TUMBLING, emit: dict[str, Any] | None = None, **aggregates: str
+    *,
+    key: str = "card",
+    window: Any = TUMBLING,
+    ttl: str | None = None,
+    emit: dict[str, Any] | None = None,
+    **aggregates: str,
 ) -> Node:
     pipeline = Pipeline("pipe")
     tx = pipeline.read(
         "tx", connect.memory(), schema="card string, shop string, amount int, ts timestamp"
     ).event_time("ts")
-    step = tx.key_by(key).window(window)
+    step = tx.key_by(key).window(window, ttl=ttl)
     panes = (step.emit(**emit) if emit else step).aggregate(
         "totals", **(aggregates or {"total": "sum(amount)"})
     )
@@ -69,8 +74,8 @@ def test_each_change_of_the_declaration_is_told(now: dict[str, Any], said: str) 
 
 
 def test_a_ttl_is_told() -> None:
-    whole = windows.everything()
-    said = told(windowed(window=whole), windowed(window=whole, emit={"ttl": "7 days"}))
+    whole = windows.global_window()
+    said = told(windowed(window=whole), windowed(window=whole, ttl="7 days"))
     assert said.startswith("ttl was `nothing`, is `7 days`")
 
 

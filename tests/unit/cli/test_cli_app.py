@@ -58,7 +58,7 @@ def test_a_good_file_checks_and_a_broken_one_gives_status_2_and_all_problems(
     assert "Traceback" not in done.stderr
 
 
-def test_a_caution_is_told_and_the_file_is_fine(write: Write, call: Call) -> None:
+def test_a_warning_is_told_and_the_file_is_fine(write: Write, call: Call) -> None:
     write(
         "idle.py",
         "from headrace import Pipeline\nfrom parts import Log\nPipeline('p').read('a', Log(), format='text')\n",
@@ -66,14 +66,14 @@ def test_a_caution_is_told_and_the_file_is_fine(write: Write, call: Call) -> Non
     done = call("check", "idle.py")
     assert (done.returncode, done.stdout) == (0, "idle.py: fine (p, 1 step, 0 sinks)\n")
     assert done.stderr.startswith(
-        "caution: idle.py:3: `a`: nothing reads it, so it will not run\n  hint: end it with"
+        "warning: idle.py:3: `a`: nothing reads it, so it will not run\n  hint: end it with"
     )
 
 
 def test_check_as_json_lists_files_and_problems(call: Call) -> None:
     done = call("check", "good.py", "nope.py", "--json")
     good, nope = json.loads(done.stdout)
-    assert good == {"file": "good.py", "ok": True, "problems": [], "cautions": []}
+    assert good == {"file": "good.py", "ok": True, "problems": [], "warnings": []}
     assert nope["problems"][0]["what"] == "there is no such file"
     assert done.returncode == 2
 

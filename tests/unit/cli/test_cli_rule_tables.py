@@ -81,7 +81,7 @@ def test_a_table_that_is_not_there_is_told_and_the_rest_explained(call: Call) ->
 def test_every_active_rule_is_drawn_and_wrong_ones_are_told(call: Call) -> None:
     said = call("draw", "fraud.yaml")
     assert said.returncode == 0, said.stderr
-    assert f"caution: {ENDLESS}" in said.stderr
+    assert f"warning: {ENDLESS}" in said.stderr
     picture = Path("fraud.svg").read_text()
     assert ">rise, version 4<" in picture
     assert ">many<" in picture

@@ -50,7 +50,7 @@ def test_windows_with_their_panes() -> None:
         "  card=a, shop=1",
         "    [09:00, 09:01)  3 rows (1 not shown yet)  last pane 1  total=42",
         "    #4 from 09:00 to 09:01  3 rows  closed",
-        "    everything  3 rows  total=42",
+        "    global  3 rows  total=42",
         "    [09:00, 09:01)  total=1",
         "    waits: 09:02  v=1",
     ]

@@ -57,12 +57,12 @@ def fraud() -> Pipeline:
     totals.write("totals_table", Log(path="totals.db", key=["card", "window"]))
     totals.late.write("late_rows", Log(path="late/"))
     tx.rejects.write("bad", Log(path="bad/"))
-    big = timed.where("amount > 50").named("big")
+    big = timed.where("amount > 50", name="big")
     homes = timed.lookup(
         "home", Log(path="homes.csv"), on="card", format="csv", schema="card string, residence string"
     )
     abroad = homes.where("country <> residence").select("card", "country", "amount")
-    big.union(abroad).named("both").write("alerts", Screen())
+    big.union(abroad, name="both").write("alerts", Screen())
     abroad.write("abroad", Log(path="abroad/"))
     return pipeline
 
@@ -158,15 +158,15 @@ def test_two_sources_without_a_common_step_stand_apart() -> None:
 def test_a_union_of_two_sources_joins_their_rails() -> None:
     pipeline = Pipeline("joined")
     a, b = (pipeline.read(name, Wire(), format="text") for name in "ab")
-    a.union(b).named("both").write("out", Screen())
+    a.union(b, name="both").write("out", Screen())
     assert [row.rails for row in rails(pipeline.check())] == ["◉", "│ ◉", "├─╯", "○", "■"]
 
 
 def test_a_branch_that_passes_a_rail_crosses_it_without_joining() -> None:
     pipeline = Pipeline("crossing")
     a, b, c = (pipeline.read(name, Wire(), format="text") for name in "abc")
-    a.union(c).named("ac").write("ac_out", Screen())
-    b.union(c).named("bc").write("bc_out", Screen())
+    a.union(c, name="ac").write("ac_out", Screen())
+    b.union(c, name="bc").write("bc_out", Screen())
     rows = [row.rails for row in rails(pipeline.check())]
     assert rows == ["◉", "│ ◉", "│ │ ◉", "├─│─┤", "○ │ │", "│ ├─╯", "│ ○", "│ ■", "■"]
 
@@ -218,7 +218,7 @@ def test_the_data_name_tier_reason_state_and_queries_of_each_step() -> None:
         ),
         (windows.sliding("1 hour", every="10 minutes"), "sliding 1 hour every 10 minutes", "kept 1 hour"),
         (windows.session("30 seconds"), "session, gap 30 seconds", "open sessions, kept 30 seconds"),
-        (windows.everything(), "everything in one window", "one window, never forgotten"),
+        (windows.global_window(), "global window", "one window, never forgotten"),
         (windows.count(100, every=10), "count 100 every 10", "the open window"),
         (
             windows.delta("v", by=0.5, order="arrival"),
@@ -273,17 +273,17 @@ def test_sliding_windows_that_fire_once_share_slices() -> None:
 def test_triggers_and_emissions_have_words() -> None:
     trigger = triggers.or_finally(
         triggers.repeatedly(triggers.all_of(triggers.every("1 minute"), triggers.after_count(10))),
-        triggers.each_of(triggers.after_count(1), triggers.after_watermark()),
+        triggers.in_sequence(triggers.after_count(1), triggers.after_watermark()),
     )
     said = trigger_phrase(trigger)
     assert said == (
         "(repeatedly all of (every 1 minute, after 10 rows), until (after each row, then at the watermark))"
     )
     lossy = emission(trigger=triggers.after_count(5), mode="discarding", allow_loss=True)
-    assert emission_phrases(lossy, windows.everything()) == [
+    assert emission_phrases(lossy, windows.global_window()) == [
         "fires after 5 rows",
         "discarding",
         "may leave rows unemitted",
     ]
     assert emission_phrases(emission(), windows.count(3)) == ["fires when it closes"]
-    assert emission_phrases(emission(), windows.everything()) == ["fires when the input ends"]
+    assert emission_phrases(emission(), windows.global_window()) == ["fires when the input ends"]

@@ -6,7 +6,7 @@ import pytest
 
 from headrace import yaml
 from headrace.errors import PlanError
-from headrace.plan.warnings import cautions_of
+from headrace.plan.warnings import warnings_of
 
 WRONG = {
     "[{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]": "the pattern ends with `b`, which must not follow, and nothing says for how long\n  hint: add within",
@@ -91,7 +91,7 @@ def test_rows_without_time_can_not_be_matched() -> None:
     ],
 )
 def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: str) -> None:
-    said = [caution.what for caution in cautions_of(yaml.from_text(document(steps, more)).check())]
+    said = [warning.what for warning in warnings_of(yaml.from_text(document(steps, more)).check())]
     assert (told in said[0]) if told else said == []
 
 
@@ -111,5 +111,5 @@ def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: st
     ],
 )
 def test_a_step_that_can_have_no_row_yet_is_told(steps: str, told: str) -> None:
-    cautions = cautions_of(yaml.from_text(document(steps, ", within: 1 minute")).check())
-    assert [caution.what for caution in cautions] == ([told] if told else [])
+    warnings = warnings_of(yaml.from_text(document(steps, ", within: 1 minute")).check())
+    assert [warning.what for warning in warnings] == ([told] if told else [])

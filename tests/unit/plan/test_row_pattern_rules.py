@@ -8,7 +8,7 @@ from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError, PlanError
 from headrace.plan.queries import queries_of
 from headrace.plan.state_bounds import bound_of
-from headrace.plan.warnings import cautions_of
+from headrace.plan.warnings import warnings_of
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.yaml import dump, from_text
@@ -168,10 +168,10 @@ def test_around_the_clause_nothing_needs_state(query: str, said: str) -> None:
 
 
 def test_a_match_without_an_end_is_cautioned_against() -> None:
-    said = [str(caution) for caution in cautions_of(stocks(FALLS).check())]
+    said = [str(warning) for warning in warnings_of(stocks(FALLS).check())]
     assert any("a match may go on for ever" in text and "WITHIN INTERVAL" in text for text in said)
     bounded = FALLS.replace("(down{3,})", "(down{3,}) within interval '1' hour")
-    assert cautions_of(stocks(bounded).check()) == []
+    assert warnings_of(stocks(bounded).check()) == []
 
 
 def test_explain_says_what_is_kept() -> None:

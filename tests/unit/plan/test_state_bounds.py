@@ -19,9 +19,11 @@ def said(build: Callable[[Any], Any]) -> str:
     return str(step.state)
 
 
-def windowed(window: windows.Window, n: str = "count(*)", **emit: Any) -> Callable[[Any], Any]:
+def windowed(
+    window: windows.Window, n: str = "count(*)", ttl: str | None = None, **emit: Any
+) -> Callable[[Any], Any]:
     def build(tx: Any) -> Any:
-        keyed = tx.event_time("ts", out_of_order="1 minute").key_by("k").window(window)
+        keyed = tx.event_time("ts", out_of_order="1 minute").key_by("k").window(window, ttl=ttl)
         return keyed.emit(**emit).aggregate("w", n=n)
 
     return build
@@ -40,20 +42,20 @@ def windowed(window: windows.Window, n: str = "count(*)", **emit: Any) -> Callab
         ),
         (windowed(windows.trailing("1 hour")), "the rows of each k of the last 61 minutes"),
         (
-            windowed(windows.everything(), n="sort_array(collect_list(v))"),
+            windowed(windows.global_window(), n="sort_array(collect_list(v))"),
             "one window of each k, never forgotten; collect_list keeps values of every row in it; "
-            "no bound: grows with the number of k (emit(ttl=...) forgets idle ones)",
+            "no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
         ),
         (
             windowed(windows.count(3)),
             "the open window of each k, until the row that closes it comes, and rows up to 1 minute behind; "
-            "no bound: grows with the number of k (emit(ttl=...) forgets idle ones)",
+            "no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
         ),
         (lambda tx: tx.aggregate("all", n="count(*)"), "one row"),
         (
             lambda tx: tx.key_by("k").aggregate("totals", n="sum(v)"),
             "one row for each k, never forgotten; no bound: grows with the number of k "
-            "(a window forgets; everything() with emit(ttl=...) forgets idle ones)",
+            "(use a window, or window(windows.global_window(), ttl=...) to expire idle ones)",
         ),
         (
             lambda tx: tx.distinct("unique", on="k"),
@@ -76,7 +78,7 @@ def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], ex
 @pytest.mark.parametrize(
     ("window", "expected"),
     [
-        (windows.everything(), "one window of each k, forgotten 7 days after its last row"),
+        (windows.global_window(), "one window of each k, forgotten 7 days after its last row"),
         (
             windows.count(3),
             "the open window of each k, until the row that closes it comes, and rows up to 1 minute behind, "

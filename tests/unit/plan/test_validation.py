@@ -149,7 +149,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         "widen out_of_order",
     ),
     "a ttl of windows that end": (
-        lambda p: timed(p).window(windows.session("1 minute")).emit(ttl="1 day").aggregate("w", n="count(*)"),
+        lambda p: timed(p).window(windows.session("1 minute"), ttl="1 day").aggregate("w", n="count(*)"),
         "session windows end by themselves, so they have no ttl",
         "leave ttl out",
     ),

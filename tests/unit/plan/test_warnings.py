@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import Pipeline, connect, triggers, windows
-from headrace.plan.warnings import cautions_of
+from headrace.plan.warnings import warnings_of
 from headrace.streams.stream import SourceStream
 
 
@@ -14,27 +14,27 @@ def tx() -> SourceStream:
     return Pipeline("p").read("tx", connect.memory(), schema="k string, v int, ts timestamp")
 
 
-def cautions(tx: SourceStream) -> list[str]:
-    return [str(caution).split(": ", 1)[1] for caution in cautions_of(tx._pipeline.check())]
+def warnings(tx: SourceStream) -> list[str]:
+    return [str(warning).split(": ", 1)[1] for warning in warnings_of(tx._pipeline.check())]
 
 
 def test_a_pipeline_whose_steps_are_all_read_has_none(tx: SourceStream) -> None:
     tx.write("out", connect.console())
-    assert cautions(tx) == []
+    assert warnings(tx) == []
 
 
 def test_a_step_that_nothing_reads_will_not_run(tx: SourceStream) -> None:
     tx.write("out", connect.console())
-    tx.where("v > 1").named("big")
-    assert cautions(tx) == [
+    tx.where("v > 1", name="big")
+    assert warnings(tx) == [
         "`big`: nothing reads it, so it will not run\n  hint: end it with write(...), or remove it"
     ]
 
 
 def test_a_sql_step_that_groups_may_drop_rows(tx: SourceStream) -> None:
     tx.sql("sums", "select k, sum(v) s from this group by k").write("out", connect.console())
-    (caution,) = cautions(tx)
-    assert caution.startswith("`sums`: Spark drops rows that come too late for this query's state")
+    (warning,) = warnings(tx)
+    assert warning.startswith("`sums`: Spark drops rows that come too late for this query's state")
 
 
 @pytest.mark.parametrize(("mode", "count"), [("accumulating", 1), ("discarding", 1), ("retracting", 0)])
@@ -45,9 +45,9 @@ def test_swallowed_sessions_stay_in_a_keyed_sink_unless_they_are_retracted(
     panes = sessions.emit(lateness="1 hour", mode=mode).aggregate("s", n="count(*)")  # type: ignore[arg-type]
     panes.write("table", connect.sqlite(path="x.db", table="t", key=["k", "window"]))
     panes.late.write("late", connect.sqlite(path="x.db", table="late", key=["k"]))
-    found = cautions(tx)
+    found = warnings(tx)
     assert len(found) == count
-    assert all("a session that is swallowed by a longer one stays in `table`" in caution for caution in found)
+    assert all("a session that is swallowed by a longer one stays in `table`" in warning for warning in found)
 
 
 @pytest.mark.parametrize(("mode", "count"), [("accumulating", 1), ("retracting", 0)])
@@ -58,10 +58,10 @@ def test_early_panes_of_windows_whose_end_moves_stay_in_a_sink_keyed_by_window(
     panes = hundreds.emit(early=triggers.after_count(10), mode=mode).aggregate("s", n="count(*)")  # type: ignore[arg-type]
     panes.write("table", connect.sqlite(path="x.db", table="t", key=["k", "window"]))
     panes.write("newest", connect.sqlite(path="x.db", table="n", key=["k"]))
-    found = cautions(tx)
+    found = warnings(tx)
     assert len(found) == count
     assert all(
-        "each early pane has a `window` of its own and stays in `table`" in caution for caution in found
+        "each early pane has a `window` of its own and stays in `table`" in warning for warning in found
     )
 
 
@@ -69,7 +69,7 @@ def test_a_late_part_inside_a_trigger_never_fires_where_rows_are_taken_in_order(
     hundreds = tx.event_time("ts").key_by("k").window(windows.count(100))
     trigger = triggers.repeatedly(triggers.after_watermark(late=triggers.after_count(1)))
     hundreds.emit(trigger=trigger).aggregate("s", n="count(*)").write("out", connect.console())
-    assert cautions(tx) == [
+    assert warnings(tx) == [
         "`s`: count windows take rows in order, so the late part of the trigger never fires\n"
         "  hint: leave it out; late rows are in .late"
     ]
@@ -80,4 +80,4 @@ def test_sessions_that_fire_once_are_never_swallowed_later(tx: SourceStream) -> 
     sessions.aggregate("s", n="count(*)").write(
         "table", connect.sqlite(path="x.db", table="t", key=["k", "window"])
     )
-    assert cautions(tx) == []
+    assert warnings(tx) == []

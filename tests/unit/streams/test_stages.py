@@ -48,7 +48,7 @@ def test_stateless_verbs_keep_the_stage_but_not_the_outputs_of_a_step(tx: Source
     assert type(timed.where("amount > 1")) is TimedStream
     assert type(tx.where("amount > 1")) is Stream
     assert not hasattr(tx.where("amount > 1"), "rejects")
-    panes = timed.window(windows.everything()).aggregate("w", n="count(*)")
+    panes = timed.window(windows.global_window()).aggregate("w", n="count(*)")
     assert type(panes.select("n")) is TimedStream
 
 
@@ -65,11 +65,14 @@ def test_distinct_on_a_timed_stream_has_late_rows(tx: SourceStream) -> None:
     assert repr(unique.late) == "<unique.late of p>"
 
 
-def test_a_step_can_be_named_after_the_fact(tx: SourceStream) -> None:
-    big = tx.where("amount > 50").named("big")
+def test_a_step_without_options_can_be_named(tx: SourceStream) -> None:
+    big = tx.where("amount > 50", name="big")
     assert big._pipeline.graph["big"] == Where("big", Ref("tx"), "amount > 50")
-    with pytest.raises(OptionError, match="the step is named `big` already"):
-        big.named("bigger")
+    assert repr(big.with_columns(n="1", step_name="one")) == "<one of p>"
+    assert repr(big.drop("amount", name="less")) == "<less of p>"
+    assert repr(big.select("card", name="card", step_name="named")) == "<named of p>"
+    assert repr(big.union(tx, name="both")) == "<both of p>"
+    assert repr(big.event_time("ts", name="timed")) == "<timed of p>"
 
 
 def test_emit_in_both_forms_gives_the_same_plan(tx: SourceStream) -> None:
@@ -133,8 +136,8 @@ def test_plans_are_equal_whatever_unnamed_steps_are_called() -> None:
         pipeline = Pipeline("p")
         tx = pipeline.read("tx", connect.memory(), schema="a int")
         branches = [
-            lambda: tx.where("a > 1").named("one"),
-            lambda: tx.where("a > 2").select("a").named("two"),
+            lambda: tx.where("a > 1", name="one"),
+            lambda: tx.where("a > 2").select("a", step_name="two"),
         ]
         for branch in branches[::order]:
             branch()

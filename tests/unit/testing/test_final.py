@@ -122,13 +122,13 @@ def test_rows_that_are_never_replaced_are_all_left() -> None:
             "the trigger need not show the last rows of a window",
         ),
         (
-            "window: {count: 3}, emit: {trigger: {each_of: [{after_count: 2}, {repeatedly: {after_count: 1}}]}}, "
+            "window: {count: 3}, emit: {trigger: {in_sequence: [{after_count: 2}, {repeatedly: {after_count: 1}}]}}, "
             "aggregate: {n: count(*)}",
             {},
             "the trigger need not show the last rows of a window",
         ),
         (
-            "window: {count: 3}, emit: {trigger: {each_of: [{after_count: 1}, {repeatedly: {after_count: 1}}]}}, "
+            "window: {count: 3}, emit: {trigger: {in_sequence: [{after_count: 1}, {repeatedly: {after_count: 1}}]}}, "
             "aggregate: {n: count(*)}",
             {},
             "",

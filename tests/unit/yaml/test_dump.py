@@ -17,7 +17,6 @@ from headrace.steps.base import Ref
 from headrace.steps.expressions import Opaque
 from headrace.steps.rows.columns import Where
 from headrace.steps.rows.sql import Sql
-from headrace.streams.rows import Rows
 from headrace.triggers import Emission
 from headrace.windows import Window
 from headrace.yaml import dump, from_text
@@ -245,7 +244,7 @@ WINDOW: st.SearchStrategy[Window] = st.one_of(
     st.builds(lambda when, order: windows.landmark(when=when, order=order), EXPRESSION, ORDER),
     st.builds(lambda n: windows.landmark(reset=f"{n} hours", step="1 hour"), st.integers(1, 48)),
     st.builds(windows.trailing, LENGTH),
-    st.just(windows.everything()),
+    st.just(windows.global_window()),
 )  # fmt: skip
 TRIGGER = st.recursive(
     st.builds(triggers.every, LENGTH) | st.builds(triggers.after_count, st.integers(1, 1000)),
@@ -253,7 +252,7 @@ TRIGGER = st.recursive(
         st.builds(triggers.after_watermark, early=st.none() | inner, late=st.none() | inner),
         st.lists(inner, min_size=1, max_size=3).map(lambda several: triggers.any_of(*several)),
         st.lists(inner, min_size=1, max_size=3).map(lambda several: triggers.all_of(*several)),
-        st.lists(inner, min_size=1, max_size=3).map(lambda several: triggers.each_of(*several)),
+        st.lists(inner, min_size=1, max_size=3).map(lambda several: triggers.in_sequence(*several)),
         st.builds(triggers.repeatedly, inner),
         st.builds(triggers.or_finally, inner, inner),
     ),
@@ -269,7 +268,7 @@ EMISSION = st.builds(
 )
 VERBS = (
     "where", "select", "with_columns", "drop", "union", "event_time", "clock", "route", "distinct", "lookup",
-    "aggregate", "window", "sql", "this", "write", "late", "named",
+    "aggregate", "window", "sql", "this", "write", "late",
 )  # fmt: skip
 
 
@@ -295,17 +294,19 @@ def grown(
     columns = st.lists(NAME, min_size=1, max_size=2, unique=True)
     match verb:
         case "where":
-            return [stream.where(draw(EXPRESSION))]
+            return [stream.where(draw(EXPRESSION), name=draw(st.sampled_from([None, name])))]
         case "select":
             return [
                 stream.select(
-                    *draw(st.lists(EXPRESSION, min_size=1, max_size=2)), **draw(NAMED | st.just({}))
+                    *draw(st.lists(EXPRESSION, min_size=1, max_size=2)),
+                    step_name=draw(st.sampled_from([None, name])),
+                    **draw(NAMED | st.just({})),
                 )
             ]
         case "with_columns":
-            return [stream.with_columns(**draw(NAMED))]
+            return [stream.with_columns(step_name=draw(st.sampled_from([None, name])), **draw(NAMED))]
         case "drop":
-            return [stream.drop(*draw(columns))]
+            return [stream.drop(*draw(columns), name=draw(st.sampled_from([None, name])))]
         case "lookup":
             table = connector("shelf")(url="u", table="t")
             return [
@@ -316,8 +317,6 @@ def grown(
             return []
         case "late" if hasattr(stream, "late"):
             return [stream.late]
-        case "named" if ":" in stream._ref.step and not _read(pipeline, stream):
-            return [stream.named(name)]
     return _more(draw, pipeline, streams, stream, verb, name) if hasattr(stream, "route") else []
 
 
@@ -358,10 +357,6 @@ def _more(
         case "this":
             return [stream.sql(name, "select a from this")]
     return []
-
-
-def _read(pipeline: Pipeline, stream: Rows) -> bool:
-    return any(stream._ref in node.inputs for node in pipeline.graph)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -414,7 +409,7 @@ def test_tables_formats_and_columns_are_printed_in_their_shortest_form() -> None
 def test_long_lists_are_printed_one_item_a_line() -> None:
     pipeline = Pipeline("p")
     items = [f"a_rather_long_expression_{number} + 1 as column_{number}" for number in range(3)]
-    pipeline.read("tx", feed(), schema="a int").select(*items).named("wide")
+    pipeline.read("tx", feed(), schema="a int").select(*items, step_name="wide")
     assert dump(pipeline).endswith("    select:\n" + "".join(f"      - {item}\n" for item in items))
 
 

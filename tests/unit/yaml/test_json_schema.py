@@ -43,7 +43,7 @@ def test_windows_fit_the_schema(validator: Draft202012Validator, window: str) ->
 
 @pytest.mark.parametrize("trigger", [written for written, _ in TRIGGERS])
 def test_triggers_fit_the_schema(validator: Draft202012Validator, trigger: str) -> None:
-    step = f"steps: {{t: {{from: tx, window: everything, emit: {{trigger: {trigger}}}, aggregate: {{n: count(*)}}}}}}"
+    step = f"steps: {{t: {{from: tx, window: global, emit: {{trigger: {trigger}}}, aggregate: {{n: count(*)}}}}}}"
     assert faults(validator, SOURCE + step) == []
 
 
@@ -78,7 +78,7 @@ def test_good_documents_fit_and_load(validator: Draft202012Validator, good: str)
         "steps: {a: {from: tx, key_by: x}}",
         "steps: {a: {from: tx, window: {tumblin: 1 hour}, aggregate: {n: count(*)}}}",
         "steps: {a: {from: tx, window: {sliding: 1 hour}, aggregate: {n: count(*)}}}",
-        "steps: {a: {from: tx, window: everything, emit: {mode: x}, aggregate: {n: count(*)}}}",
+        "steps: {a: {from: tx, window: global, emit: {mode: x}, aggregate: {n: count(*)}}}",
         "steps: {a: {from: tx, aggregate: {}}}",
         "steps: {a: {union: [tx]}}",
         "steps: {a: {from: tx, lookup: {feed: {}}}}",

@@ -48,7 +48,7 @@ def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path
     fraud = Pipeline("card-fraud")
     tx = fraud.read("tx", kafka(servers="localhost:9092", topic="payments"), format="json", schema=SCHEMA)
     timed = tx.event_time("ts", out_of_order="1 minute", idle="30 seconds")
-    big = timed.where("amount > 50").named("big")
+    big = timed.where("amount > 50", name="big")
     totals = (
         timed.key_by("card")
         .window(windows.tumbling("10 minutes"))
@@ -57,7 +57,7 @@ def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path
     )
     homes = connect.files(path="homes.csv", format="csv", schema="card string, residence string")
     home = timed.lookup("home", homes, on="card")
-    big.union(home).named("both")
+    big.union(home, name="both")
     timed.distinct("unique", on=["id"], within="10 minutes")
     timed.route("split", foreign="country <> 'FI'", rest="true")
     query = "select country, count(*) n from tx group by country, window(ts, '1 hour')"

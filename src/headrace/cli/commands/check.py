@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from headrace.cli.options import AsJson, PipelineFiles
-from headrace.cli.terminal.errors import WRONG, problems_in, show_cautions, show_problems
+from headrace.cli.terminal.errors import WRONG, problems_in, show_problems, show_warnings
 from headrace.cli.terminal.output import show, show_json
 from headrace.errors import HeadraceError, Problem
 from headrace.plan.graph import Graph
@@ -46,12 +46,12 @@ class _Result:
 
     file: Path
     problems: tuple[Problem, ...]
-    cautions: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     pipelines: tuple[str, ...] = ()
 
     def show(self) -> None:
         show_problems(self.problems)
-        show_cautions(self.cautions)
+        show_warnings(self.warnings)
         if not self.problems:
             show(f"{self.file}: fine ({'; '.join(self.pipelines)})", "good")
 
@@ -60,13 +60,13 @@ class _Result:
             "file": str(self.file),
             "ok": not self.problems,
             "problems": [asdict(problem) for problem in self.problems],
-            "cautions": [asdict(caution) for caution in self.cautions],
+            "warnings": [asdict(warning) for warning in self.warnings],
         }
 
 
 def _checked(file: Path) -> _Result:
     from headrace.cli import loading
-    from headrace.plan.warnings import cautions_of
+    from headrace.plan.warnings import warnings_of
 
     try:
         pipelines = loading.load_all(file)
@@ -76,12 +76,12 @@ def _checked(file: Path) -> _Result:
     problems += tuple(problem for pipeline in pipelines for problem in _of_rules(pipeline.graph))
     if problems:
         return _Result(file, problems)
-    cautions = tuple(caution for pipeline in pipelines for caution in cautions_of(pipeline.graph))
+    warnings = tuple(warning for pipeline in pipelines for warning in warnings_of(pipeline.graph))
     said = (
         f"{p.name}, {_count(len(p.graph.nodes), 'step')}, {_count(len(p.graph.sinks), 'sink')}"
         for p in pipelines
     )
-    return _Result(file, (), cautions, tuple(said))
+    return _Result(file, (), warnings, tuple(said))
 
 
 def _of_rules(graph: Graph) -> Iterator[Problem]:

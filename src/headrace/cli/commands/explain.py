@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
-from headrace.cli.terminal.errors import show_cautions
+from headrace.cli.terminal.errors import show_warnings
 from headrace.cli.terminal.output import out, show_cropped, show_json, show_lines, width
 from headrace.errors import OptionError
 from headrace.plan.graph import Graph
@@ -64,7 +64,7 @@ def explain(
     from headrace.explain.explanation import explain as explained
     from headrace.explain.mermaid import mermaid as flowchart
     from headrace.explain.text import drawing
-    from headrace.plan.warnings import cautions_of
+    from headrace.plan.warnings import warnings_of
 
     if mermaid and (json or physical):
         other = "--json" if json else "--physical"
@@ -78,7 +78,7 @@ def explain(
         raise OptionError(f"{word} is for --mermaid", where="explain", hint="add --mermaid")
     explanation = explained(load_one(file, pipeline).check())
     graph = explanation.graph
-    show_cautions(cautions_of(graph))
+    show_warnings(warnings_of(graph))
     plans = _physical(graph) if physical else {}
     if mermaid:
         plain = step is None and rule is None

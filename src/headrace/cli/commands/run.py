@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headrace.cli.options import PipelineFile, PipelineName, flag
-from headrace.cli.terminal.errors import INTERRUPTED, show_cautions
+from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
 from headrace.cli.terminal.following import follow
 from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.output import err, say
@@ -91,7 +91,7 @@ def run(
     - `headrace run fraud.yaml --real-time`
     """
     from headrace.cli.loading import load_one
-    from headrace.plan.warnings import cautions_of
+    from headrace.plan.warnings import warnings_of
 
     _agreeing(once, finish, every)
     if real_time and (once or finish):
@@ -102,7 +102,7 @@ def run(
     settings = _settings(conf or [])
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
-    show_cautions(cautions_of(chosen.check()))
+    show_warnings(warnings_of(chosen.check()))
     view = view_for(chosen.name, period=period, quiet=quiet, json=json)
     began = time.monotonic()
     with Interrupts() as interrupts:

@@ -128,7 +128,7 @@ def _of_key(entry: dict[str, Any]) -> Iterator[Line]:
 
 
 def _window(window: dict[str, Any]) -> str:
-    bounds = f"[{window['start']}, {window['end']})" if window["start"] else "everything"
+    bounds = f"[{window['start']}, {window['end']})" if window["start"] else "global"
     if window.get("number") is not None:
         bounds = f"#{window['number']} from {window['start']} to {window['end']}"
     known = f"  {window['rows']} rows" if "rows" in window else ""

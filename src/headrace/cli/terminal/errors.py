@@ -58,10 +58,10 @@ def show_problems(problems: tuple[Problem, ...]) -> None:
         say(f"{len(problems)} problems", "bad")
 
 
-def show_cautions(cautions: Iterable[Problem]) -> None:
-    """Cautions on standard error, each with its hint beneath."""
-    for caution in cautions:
-        _show_one("caution", "warn", caution)
+def show_warnings(warnings: Iterable[Problem]) -> None:
+    """Print warnings on standard error, each with its hint beneath."""
+    for warning in warnings:
+        _show_one("warning", "warn", warning)
 
 
 def wants_traceback() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.cli.terminal.errors import show_cautions
+from headrace.cli.terminal.errors import show_warnings
 from headrace.errors import LoadError, OptionError, did_you_mean
 from headrace.explain.pattern_diagram import Diagram, diagram_of
 from headrace.explain.row_pattern_diagram import row_diagram_of
@@ -62,7 +62,7 @@ def _of_step(graph: Graph, node: Match | MatchRules | RowPattern, rule: str, sev
     from headrace.rules.listing import rules_drawn
 
     found, wrong = rules_drawn(graph, node, rule)
-    show_cautions(wrong)
+    show_warnings(wrong)
     drawn = []
     for one, match in found:
         version = f", version {one.version}" if one.version is not None else ""

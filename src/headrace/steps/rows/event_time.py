@@ -18,6 +18,8 @@ class EventTime(Node):
     out_of_order: int = 0
     idle: int | None = None
     watermark_when: Expression | None = None
+    max_ahead: int | None = None
+    """Rows further ahead of the clock than this are late (`ahead_of_clock`) and do not move the watermark."""
     verb: ClassVar[str] = "event_time"
 
 

@@ -20,6 +20,8 @@ class WindowAggregate(Node):
     window: Window
     emission: Emission
     aggregates: Named
+    ttl: int | None = None
+    """How long after its last row the state of a key is kept; None: for ever."""
     verb: ClassVar[str] = "window"
 
     @property

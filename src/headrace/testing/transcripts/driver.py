@@ -222,7 +222,7 @@ def _runner(spark: SparkSession, graph: Graph) -> Run:
     opaque = any(isinstance(given, Opaque | PythonFold) for _, given in window.aggregates)
     looks_at = window.window if isinstance(window.window, Delta | Punctuation | Landmark) else None
     driver = (_new_driver if opaque else _shared_driver)(spark, schema, keys, aggregates, looks_at)
-    declared = declaration(window.window, window.emission)
+    declared = declaration(window.window, window.emission, ttl=window.ttl)
     return lambda batches: driver.run(declared, batches)
 
 

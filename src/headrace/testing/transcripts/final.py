@@ -19,7 +19,7 @@ from headrace.steps.rows.sql import Sql
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.outputs import Output, show
-from headrace.triggers import AfterCount, AfterWatermark, EachOf, Emission, Repeatedly, Trigger
+from headrace.triggers import AfterCount, AfterWatermark, Emission, InSequence, Repeatedly, Trigger
 from headrace.windows import Session, Trailing
 
 PANE = "pane"
@@ -37,7 +37,7 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         "time by the clock differs from run to run": any(isinstance(step, ClockTime) for step in before),
         "discarding panes are parts of a result": any(step.emission.mode == "discarding" for step in windows),
         "the trigger may lose rows": any(step.emission.allow_loss for step in windows),
-        "keys are forgotten": any(step.emission.ttl is not None for step in windows),
+        "keys are forgotten": any(step.ttl is not None for step in windows),
         "the trigger need not show the last rows of a window": not all(
             shows_all(step.emission) for step in windows
         ),
@@ -61,7 +61,7 @@ def shows_all(emission: Emission) -> bool:
     (True, False)
     """
     trigger = emission.trigger
-    if isinstance(trigger, EachOf):
+    if isinstance(trigger, InSequence):
         *before, last = trigger.triggers
         return last == _EACH and all(part == AfterCount(1) or _ends(part) for part in before)
     return trigger == _EACH or (_ends(trigger) and (emission.lateness == 0 or not emission.may_lose))

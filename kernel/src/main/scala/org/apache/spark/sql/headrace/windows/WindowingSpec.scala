@@ -85,7 +85,7 @@ object WindowingSpec {
     case "tumbling" => Sliding(long(node, "size"), long(node, "size"), long(node, "offset", 0))
     case "sliding" => Sliding(long(node, "size"), long(node, "every"), long(node, "offset", 0))
     case "session" => Session(long(node, "gap"))
-    case "everything" => GlobalWindow
+    case "global" => GlobalWindow
     case "count" => Count(long(node, "size"), long(node, "every", long(node, "size")))
     case "delta" => Delta(node.get("by").asDouble)
     case "punctuation" => Punctuation
@@ -105,7 +105,7 @@ object WindowingSpec {
       case "repeatedly" => Repeatedly(trigger(arg))
       case "any_of" => AnyOf(parts(arg))
       case "all_of" => AllOf(parts(arg))
-      case "each_of" => InSequence(parts(arg))
+      case "in_sequence" => InSequence(parts(arg))
       case "or_finally" => OrFinally(trigger(arg.get(0)), trigger(arg.get(1)))
       case other => throw new IllegalArgumentException(s"unknown trigger: $other")
     }
