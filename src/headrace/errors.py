@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong: where it is, what it is, and what to do about it."""
