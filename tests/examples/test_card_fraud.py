@@ -59,9 +59,9 @@ def test_finds_what_was_planted(
         assert in_any_order(found_in(table)) == in_any_order(expected_in(table)), table
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["id"] for row in printed if "id" in row} == {row["id"] for row in expected_in("abroad")}
-    kept = json_rows(*Path("checkpoint/kept/payments.rejects").glob("*.json"))
+    kept = json_rows(*Path("checkpoint/kept/payments.dead_letters").glob("*.json"))
     assert len(kept) == 3
-    assert {reject["field"] for reject in kept} >= {"amount", "ts"}
+    assert {dead_letter["field"] for dead_letter in kept} >= {"amount", "ts"}
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -1,4 +1,4 @@
-"""The pipeline that recovery tests kill: two stateful steps, four sinks of two kinds, rejects, a hand-over log.
+"""The pipeline that recovery tests kill: two stateful steps, four sinks of two kinds, dead letters, a hand-over log.
 
 Run as `python payments.py WORK`: reads WORK/in, one file a batch, and finishes.
 """
@@ -64,7 +64,7 @@ def results(work: Path) -> dict[str, list[str]]:
     with sqlite3.connect(work / "out.db") as database:
         for name in ("totals", "big"):
             found[name] = sorted(map(str, database.execute(f"select * from {name}")))
-    for name in ("totals", "sums", "checkpoint/kept/tx.rejects"):
+    for name in ("totals", "sums", "checkpoint/kept/tx.dead_letters"):
         paths = [
             path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts
         ]
@@ -73,7 +73,7 @@ def results(work: Path) -> dict[str, list[str]]:
 
 
 def _comparable(row: str, work: Path) -> str:
-    """Rejects say where and when they were read, which no two runs share."""
+    """Dead letters say where and when they were read, which no two runs share."""
     return row.replace(str(work), "WORK").split(',"read_at"')[0]
 
 

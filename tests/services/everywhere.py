@@ -65,7 +65,7 @@ def build(places: Places, name: str, work: Path) -> Pipeline:
     totals.write("mysql", connect.mysql(url=places.mysql, table=table(name), key=key))
     totals.write("sqlite", connect.sqlite(path=work / "out.db", table="totals"))
     totals.write("files", connect.files(path=work / "totals", format="json"))
-    tx.rejects.write(
+    tx.dead_letters.write(
         "broken", connect.kafka(servers=places.kafka, topic=f"{name}-broken", value="raw", format="raw")
     )
     return pipeline

@@ -1,4 +1,4 @@
-"""Reading Kafka: where it starts, what becomes columns, what is rejected, what people see of the progress."""
+"""Reading Kafka: where it starts, what becomes columns, what is a dead letter, what people see of the progress."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
         source(topic=parted, start={"offsets": {7: 1}}).reader().batch(spark, CONTEXT)
 
 
-def test_rows_carry_what_was_asked_for_rejects_their_place_and_a_group_the_progress(
+def test_rows_carry_what_was_asked_for_dead_letters_their_place_and_a_group_the_progress(
     client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
 ) -> None:
     name = topic(("k1", '{"v": 1}'), ("k2", "broken"), (None, '{"v": 3}'), ("k4", None))
-    rows, rejects = connect.memory(), connect.memory()
+    rows, dead_letters = connect.memory(), connect.memory()
     pipeline = Pipeline("meta")
     source = connect.kafka(
         servers=client.servers,
@@ -100,7 +100,7 @@ def test_rows_carry_what_was_asked_for_rejects_their_place_and_a_group_the_progr
     )
     tx = pipeline.read("tx", source, format="json", schema="v int")
     tx.write("rows", rows)
-    tx.rejects.write("rejects", rejects)
+    tx.dead_letters.write("dead_letters", dead_letters)
     pipeline.run(once=True, checkpoint=tmp_path)
     found = sorted(rows.contents(), key=lambda row: row["offset"])
     assert [(row["v"], row["k"], row["partition"], row["offset"]) for row in found] == [
@@ -108,7 +108,7 @@ def test_rows_carry_what_was_asked_for_rejects_their_place_and_a_group_the_progr
         (3, None, 0, 2),
     ]
     assert all(abs(row["at"].timestamp() - time.time()) < 600 for row in found)
-    places = [(row["partition"], row["position"], row["raw"]) for row in rejects.contents()]
+    places = [(row["partition"], row["position"], row["raw"]) for row in dead_letters.contents()]
     assert sorted(places) == [(f"{name}-0", 1, b"broken"), (f"{name}-0", 3, b"")]
     assert [(one.offset, one.end, one.lag) for one in client.lag("meta.tx")] == [(4, 4, 0)]
     client.produce(name, [(None, "{}")])

@@ -1,4 +1,4 @@
-"""Decoding: what each format makes of good records, and every reason for which it rejects a bad one.
+"""Decoding: what each format makes of good records, and every reason for which it diverts a bad one.
 
 Records of one schema go through Spark together, a table a job, because a job costs more than a record.
 """
@@ -44,10 +44,10 @@ def frame_of(spark: SparkSession, records: list[bytes | None]) -> DataFrame:
 def decode(
     spark: SparkSession, records: list[bytes | None], schema: str | None, kind: Any = "json"
 ) -> tuple[list[Any], list[Any]]:
-    """The rows and the rejects, each in the order of the records."""
+    """The rows and the dead letters, each in the order of the records."""
     from headrace.lowering.decode import decoded
 
-    rows, rejects = decoded(
+    rows, dead_letters = decoded(
         spark,
         frame_of(spark, records),
         format=formats.of(kind),
@@ -56,7 +56,7 @@ def decode(
         source="tx",
     )
     good = sorted(rows.collect(), key=lambda row: row["__position"]["offset"])
-    return good, sorted(rejects.take().collect(), key=lambda row: row["position"])
+    return good, sorted(dead_letters.take().collect(), key=lambda row: row["position"])
 
 
 def in_utc(moment: dt.datetime) -> dt.datetime:
@@ -67,15 +67,15 @@ def in_utc(moment: dt.datetime) -> dt.datetime:
 def reasons(
     spark: SparkSession, records: list[bytes], schema: str | None, kind: Any = "json"
 ) -> dict[bytes, str]:
-    """Each record with the reason for its reject, or the row it became."""
+    """Each record with the reason for its dead letter, or the row it became."""
     good, bad = decode(spark, list(records), schema, kind)
     found: dict[int, Any] = {row["__position"]["offset"]: row for row in good}
-    found |= {reject["position"]: reject["reason"] for reject in bad}
+    found |= {dead_letter["position"]: dead_letter["reason"] for dead_letter in bad}
     return {record: found.get(i) for i, record in enumerate(records)}
 
 
 def test_a_json_object_becomes_a_row_with_its_position(spark: SparkSession) -> None:
-    [row], rejects = decode(
+    [row], dead_letters = decode(
         spark, [b'{"card": "a", "amount": 1.5, "x": [1]}'], "amount double, card string, n int"
     )
     assert row.asDict(recursive=True) == {
@@ -84,14 +84,16 @@ def test_a_json_object_becomes_a_row_with_its_position(spark: SparkSession) -> N
         "n": None,
         "__position": {"source": "tx", "partition": "p", "offset": 0},
     }
-    assert rejects == []
+    assert dead_letters == []
 
 
-def test_a_bad_record_is_a_reject_beside_the_good_rows(spark: SparkSession) -> None:
+def test_a_bad_record_is_a_dead_letter_beside_the_good_rows(spark: SparkSession) -> None:
     bad = b'{"card": "a", "amount": "abc"}'
-    rows, [reject] = decode(spark, [b'{"amount": 1}', bad, b'{"amount": 2}'], "card string, amount double")
+    rows, [dead_letter] = decode(
+        spark, [b'{"amount": 1}', bad, b'{"amount": 2}'], "card string, amount double"
+    )
     assert [row["amount"] for row in rows] == [1.0, 2.0]
-    known = reject.asDict()
+    known = dead_letter.asDict()
     assert known.pop("read_at").year >= 2024
     assert known == {
         "raw": bytearray(bad),
@@ -148,8 +150,8 @@ JSON_VALUES: list[tuple[str, str, Any]] = [
 @pytest.mark.parametrize("schema", [READABLE, QUICK])
 def test_each_type_is_read_in_its_usual_spellings(spark: SparkSession, schema: str) -> None:
     table = [entry for entry in JSON_VALUES if entry[0] in Schema.of(schema)]
-    rows, rejects = decode(spark, [f'{{"{name}": {text}}}'.encode() for name, text, _ in table], schema)
-    assert rejects == []
+    rows, dead_letters = decode(spark, [f'{{"{name}": {text}}}'.encode() for name, text, _ in table], schema)
+    assert dead_letters == []
     for (name, text, wanted), row in zip(table, rows, strict=True):
         value = in_utc(row[name]) if name == "t" else row[name]
         same = math.isnan(value) if isinstance(wanted, float) and math.isnan(wanted) else value == wanted
@@ -173,12 +175,12 @@ def test_intervals_of_months_and_variants_are_read(spark: SparkSession) -> None:
 
 def test_a_byte_order_mark_is_skipped_and_of_a_repeated_field_the_last_counts(spark: SparkSession) -> None:
     records: list[bytes | None] = [b'\xef\xbb\xbf{"a": {"x": 1}}', b'{"a": 1, "a": 2}', b' \r\n\t{"a": 3} \n']
-    rows, rejects = decode(spark, records, "a string")
+    rows, dead_letters = decode(spark, records, "a string")
     assert [row["a"] for row in rows] == ['{"x": 1}', "2", "3"]
-    assert rejects == []
+    assert dead_letters == []
 
 
-JSON_REJECTS = {
+JSON_DEAD_LETTERS = {
     b"": "expected an object, got an empty record",
     b"  ": "expected an object, got an empty record",
     b"[1]": "expected an object, got an array at byte 0",
@@ -238,8 +240,8 @@ JSON_REJECTS = {
 }
 
 
-def test_each_json_reject_says_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
-    assert reasons(spark, list(JSON_REJECTS), WIDE) == JSON_REJECTS
+def test_each_json_dead_letter_says_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
+    assert reasons(spark, list(JSON_DEAD_LETTERS), WIDE) == JSON_DEAD_LETTERS
 
 
 SLIPS = {
@@ -257,30 +259,30 @@ SLIPS = {
 }
 
 
-def test_the_quick_way_through_plain_records_rejects_nothing_else_and_nothing_less(
+def test_the_quick_way_through_plain_records_diverts_nothing_else_and_nothing_less(
     spark: SparkSession,
 ) -> None:
     unknown = [f'{{"{name}"'.encode() for name in Schema.of(WIDE).names if name not in Schema.of(QUICK)]
-    table = {r: why for r, why in JSON_REJECTS.items() if not r.startswith(tuple(unknown))} | SLIPS
+    table = {r: why for r, why in JSON_DEAD_LETTERS.items() if not r.startswith(tuple(unknown))} | SLIPS
     assert reasons(spark, list(table), QUICK) == table
 
 
 def test_records_that_are_all_unusual_are_read_as_well(spark: SparkSession) -> None:
     unusual = [f'{{"s": "a\\n{i}", "f8": -0.0}}'.encode() for i in range(400)]
-    rows, rejects = decode(spark, [*unusual, b'{"s": "plain"}'], "s string, f8 double")
-    assert rejects == []
+    rows, dead_letters = decode(spark, [*unusual, b'{"s": "plain"}'], "s string, f8 double")
+    assert dead_letters == []
     assert [row["s"] for row in rows] == [*(f"a\n{i}" for i in range(400)), "plain"]
     assert math.copysign(1, rows[0]["f8"]) == -1
 
 
-def test_a_record_too_deep_or_null_is_a_reject(spark: SparkSession) -> None:
+def test_a_record_too_deep_or_null_is_a_dead_letter(spark: SparkSession) -> None:
     deep = b'{"x": ' + b"[" * 2000 + b"]" * 2000 + b"}"
-    _, rejects = decode(spark, [deep, None], "s string")
-    assert rejects[0]["reason"].startswith(
+    _, dead_letters = decode(spark, [deep, None], "s string")
+    assert dead_letters[0]["reason"].startswith(
         "not JSON: document nesting depth (1001) exceeds the maximum allowed"
     )
-    assert rejects[1]["reason"] == "expected a record, got null"
-    assert rejects[1]["raw"] == b""
+    assert dead_letters[1]["reason"] == "expected a record, got null"
+    assert dead_letters[1]["raw"] == b""
 
 
 def test_not_null_is_a_demand(spark: SparkSession) -> None:
@@ -295,13 +297,13 @@ def test_not_null_is_a_demand(spark: SparkSession) -> None:
     assert decode(spark, [b'{"a": 1, "o": null, "xs": [null]}'], schema)[1] == []
 
 
-def test_unknown_fields_can_be_rejected(spark: SparkSession) -> None:
+def test_unknown_fields_can_be_errors(spark: SparkSession) -> None:
     table = {
         b'{"a": 1, "b": 2}': "field `b`: the schema has no such field, at byte 14",
         b'{"o": {"p": 1}}': "field `o.p`: the schema has no such field, at byte 12",
     }
     assert (
-        reasons(spark, list(table), "a int, o struct<q:int>", {"json": {"unknown_fields": "reject"}}) == table
+        reasons(spark, list(table), "a int, o struct<q:int>", {"json": {"unknown_fields": "error"}}) == table
     )
 
 
@@ -315,21 +317,21 @@ def test_numbers_can_count_milliseconds_and_texts_follow_a_pattern(spark: SparkS
         b'{"t": "2024-02-29"}',
         b'{"d": "2024-02-29"}',
     ]
-    rows, rejects = decode(spark, records, "t timestamp, d date, n timestamp_ntz", options)
+    rows, dead_letters = decode(spark, records, "t timestamp, d date, n timestamp_ntz", options)
     assert in_utc(rows[0]["t"]) == dt.datetime(2023, 11, 14, 22, 13, 20, 123000)
     assert rows[0]["d"] == dt.date(2024, 2, 29)
     assert rows[0]["n"] == in_utc(rows[1]["t"]) == dt.datetime(2024, 2, 29, 12, 30)
-    assert [r["field"] for r in rejects] == ["t", "d"]
+    assert [r["field"] for r in dead_letters] == ["t", "d"]
 
 
 def test_text_is_validated_and_raw_is_not(spark: SparkSession) -> None:
     records: list[bytes | None] = ["hyvää".encode(), b"\xff", b""]
-    rows, [reject] = decode(spark, records, None, "text")
+    rows, [dead_letter] = decode(spark, records, None, "text")
     assert [row["value"] for row in rows] == ["hyvää", ""]
-    assert reject["reason"] == "expected UTF-8 text, got the byte 0xff at byte 0"
-    rows, rejects = decode(spark, records, "body binary", "raw")
+    assert dead_letter["reason"] == "expected UTF-8 text, got the byte 0xff at byte 0"
+    rows, dead_letters = decode(spark, records, "body binary", "raw")
     assert [row["body"] for row in rows] == records
-    assert rejects == []
+    assert dead_letters == []
 
 
 def test_the_quick_way_reads_eight_bytes_at_once_wherever_a_text_or_a_number_ends(
@@ -345,4 +347,4 @@ def test_the_quick_way_reads_eight_bytes_at_once_wherever_a_text_or_a_number_end
     raw = [b'{"text_of_a_record":"1234567' + bytes([byte]) + b'"}' for byte in (*range(0x20), 0x80, 0xFF)]
     good, bad = decode(spark, [*raw, *records], "text_of_a_record string, n bigint")
     assert [{"text_of_a_record": row["text_of_a_record"], "n": row["n"]} for row in good] == wanted
-    assert [reject["position"] for reject in bad] == list(range(len(raw)))
+    assert [dead_letter["position"] for dead_letter in bad] == list(range(len(raw)))

@@ -1,4 +1,4 @@
-"""CSV records: the same values as Python's own csv module reads, each reason for a reject, and headers."""
+"""CSV records: the same values as Python's own csv module reads, each reason for a dead letter, and headers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ TYPED = (
 
 
 def decode(spark: SparkSession, records: list[bytes], schema: str, **options: Any) -> list[Any]:
-    """For each record its row as a tuple, the reason for its reject, or None if it is neither."""
+    """For each record its row as a tuple, the reason for its dead letter, or None if it is neither."""
     from headrace.lowering.decode import decoded
 
     frame = spark.createDataFrame([(bytearray(r), "p", i) for i, r in enumerate(records)], RECORD)
     # one piece, so that a header comes first
-    rows, rejects = decoded(
+    rows, dead_letters = decoded(
         spark,
         frame.coalesce(1),
         format=formats.Csv(**options),
@@ -42,7 +42,7 @@ def decode(spark: SparkSession, records: list[bytes], schema: str, **options: An
         source="tx",
     )
     found: dict[int, Any] = {row["__position"]["offset"]: tuple(row)[:-1] for row in rows.collect()}
-    found |= {reject["position"]: reject["reason"] for reject in rejects.take().collect()}
+    found |= {dead_letter["position"]: dead_letter["reason"] for dead_letter in dead_letters.take().collect()}
     return [found.get(i) for i in range(len(records))]
 
 
@@ -77,7 +77,7 @@ def test_quotes_escapes_and_delimiters_can_be_chosen(spark: SparkSession) -> Non
     assert got == [("a;'b\\", "c'd"), ("x", "y")]
 
 
-CSV_REJECTS = {
+CSV_DEAD_LETTERS = {
     b"": "expected 2 values, got an empty record",
     b"1": "expected 2 values, got 1",
     b"1,2,3": "expected 2 values, got 3",
@@ -95,9 +95,9 @@ CSV_REJECTS = {
 }
 
 
-def test_each_csv_reject_says_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
-    got = decode(spark, list(CSV_REJECTS), "i4 int, f8 double")
-    assert dict(zip(CSV_REJECTS, got, strict=True)) == CSV_REJECTS
+def test_each_csv_dead_letter_says_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
+    got = decode(spark, list(CSV_DEAD_LETTERS), "i4 int, f8 double")
+    assert dict(zip(CSV_DEAD_LETTERS, got, strict=True)) == CSV_DEAD_LETTERS
 
 
 def test_not_null_is_a_demand(spark: SparkSession) -> None:
@@ -110,7 +110,7 @@ def test_a_header_says_which_value_is_which(spark: SparkSession) -> None:
     assert got == [None, (1, 2, None), (3, 4, None), "expected 3 values, got 2"]
 
 
-def test_a_header_without_a_known_name_rejects_its_file(spark: SparkSession) -> None:
+def test_a_header_without_a_known_name_diverts_its_file(spark: SparkSession) -> None:
     got = decode(spark, [b"x,y", b"1,2"], "a int, b int", header=True)
     assert got == [
         'expected a header with columns of the schema, got "x,y"',
@@ -118,7 +118,7 @@ def test_a_header_without_a_known_name_rejects_its_file(spark: SparkSession) -> 
     ]
 
 
-def test_each_file_has_its_own_header_and_a_piece_without_one_is_rejected(
+def test_each_file_has_its_own_header_and_a_piece_without_one_is_diverted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     from headrace.connectors.files.source import lines
@@ -129,7 +129,7 @@ def test_each_file_has_its_own_header_and_a_piece_without_one_is_rejected(
 
     def read() -> tuple[list[tuple[int, int]], set[str]]:
         frame = lines(spark, spark.read, str(tmp_path))
-        rows, rejects = decoded(
+        rows, dead_letters = decoded(
             spark,
             frame,
             format=formats.Csv(header=True),
@@ -138,7 +138,7 @@ def test_each_file_has_its_own_header_and_a_piece_without_one_is_rejected(
             source="tx",
         )
         good = sorted((row["a"], row["b"]) for row in rows.collect())
-        return good, {reject["reason"] for reject in rejects.take().collect()}
+        return good, {dead_letter["reason"] for dead_letter in dead_letters.take().collect()}
 
     assert read() == ([(1, 2), (3, 4), (5, 6)], set())
     spark.conf.set("spark.sql.files.maxPartitionBytes", "5")

@@ -1,4 +1,4 @@
-"""Stream decode against Spark's own: on what `from_json` reads, the kernel gives the same row; the rest it rejects.
+"""Stream decode against Spark's own: on what `from_json` reads, the kernel gives the same row; the rest are dead letters.
 
 Each example is a schema with a batch of records of it, so that a few Spark jobs see thousands of values.
 """
@@ -162,7 +162,7 @@ def test_good_records_are_read_as_from_json_reads_them(
     schema, records = given_batch
     rows = [(bytearray(text.encode()), "p", i) for i, text in enumerate(records)]
     frame = spark.createDataFrame(rows, "value binary, partition string, offset bigint")
-    ours, rejects = decoded(
+    ours, dead_letters = decoded(
         spark, frame, format=formats.Json(), schema=schema, on_error="divert", source="tx"
     )
     struct = f.from_json(
@@ -172,7 +172,7 @@ def test_good_records_are_read_as_from_json_reads_them(
     shown = f.struct(*schema.names).cast("string").alias("shown")
     theirs = frame.select("offset", struct.alias("d")).select("offset", "d.*").select("offset", "_bad", shown)
     got = {row["offset"]: row["shown"] for row in ours.select("__position.offset", shown).collect()}
-    reasons = {row["position"]: row["reason"] for row in rejects.take().collect()}
+    reasons = {row["position"]: row["reason"] for row in dead_letters.take().collect()}
     differences = [_difference(row, got, reasons) for row in theirs.collect()]
     assert [f"{records[i]}: {what}" for i, what in enumerate(differences) if what] == [], schema.ddl
 
@@ -181,9 +181,9 @@ def _difference(theirs: Any, got: dict[int, str], reasons: dict[int, str]) -> st
     """How what `from_json` made of a record differs from what we did; empty if it doesn't."""
     at = theirs["offset"]
     if theirs["_bad"] is not None:
-        return "" if at in reasons else f"only from_json rejects, we read {got[at]}"
+        return "" if at in reasons else f"only from_json fails, we read {got[at]}"
     if at in reasons:
         # what doesn't fit, from_json lets wrap round or become infinite
-        return "" if "out of range" in reasons[at] else f"only we reject: {reasons[at]}"
+        return "" if "out of range" in reasons[at] else f"only we fail: {reasons[at]}"
     same = got[at] == theirs["shown"]
     return "" if same else f"from_json reads {theirs['shown']}, we {got[at]}"

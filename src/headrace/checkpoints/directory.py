@@ -2,7 +2,7 @@
 
 queries/<query>/     Spark's checkpoint of each query, its lineage, and where its rows went (balance.jsonl)
 handover/<output>/   rows on their way from one query to the next
-kept/<output>/       late rows and rejects that no sink takes
+kept/<output>/       late rows and dead letters that no sink takes
 logs/                Spark's log
 pipeline             whose it is: sinks know epochs by that name
 sealed               the input was finished for good; no run begins here again

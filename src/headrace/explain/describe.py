@@ -71,16 +71,12 @@ def _kept(graph: Graph, node: Node) -> list[str]:
     free = [
         out
         for out in node.outputs
-        if out in ("late", "rejects", "timeouts") and not graph.consumers[Ref(node.name, out)]
+        if out in ("late", "dead_letters", "timeouts") and not graph.consumers[Ref(node.name, out)]
     ]
     if isinstance(node, Source) and node.on_error != "divert":
         return []
-    return [
-        f"{out} are counted and kept in files"
-        if out in ("rejects", "timeouts")
-        else "late rows are counted and kept in files"
-        for out in free
-    ]
+    nouns = {"late": "late rows", "dead_letters": "dead letters"}
+    return [f"{nouns.get(out, out)} are counted and kept in files" for out in free]
 
 
 def _source(node: Source) -> list[str]:

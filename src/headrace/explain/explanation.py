@@ -142,5 +142,5 @@ def _query(explanation: Explanation, query: Query) -> dict[str, Any]:
         "sinks": list(query.sinks),
         "reads": [str(ref) for ref in query.reads],
         "hands_over": [str(ref) for ref in query.hands_over],
-        "rejects_of": list(query.owns_rejects),
+        "dead_letters_of": list(query.owns_dead_letters),
     }

@@ -1,7 +1,7 @@
 """The layout of a plan as rails: rows flow down, a step is a mark on its rail, branches leave to the right.
 
     ◉ tx
-    ├─╮ rejects
+    ├─╮ dead_letters
     │ ■ bad_records
     ○ tx:event_time
     ├─╮

@@ -1,9 +1,9 @@
-"""The columns of a `rejects` output: the record as it came, why it doesn't decode, and where it stood."""
+"""The columns of a `dead_letters` output: the record as it came, why it doesn't decode, and where it stood."""
 
 from __future__ import annotations
 
 from headrace.schemas.fields import Schema
 
-REJECTS = Schema.of(
+DEAD_LETTERS = Schema.of(
     "raw binary, reason string, field string, source string, partition string, position bigint, read_at timestamp"
 )

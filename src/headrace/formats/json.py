@@ -14,9 +14,9 @@ class Json(Format):
     """One JSON object a record; its fields are matched to columns by exact name.
 
     Good input means what Spark's `from_json` makes of it; what `from_json` would quietly turn into null (text
-    where a number is due, an overflow, a cut-off record) is a reject. A missing field is null.
+    where a number is due, an overflow, a cut-off record) is a dead letter. A missing field is null.
 
-    >>> Json(unknown_fields="reject").name
+    >>> Json(unknown_fields="error").name
     'json'
     """
 
@@ -32,7 +32,7 @@ class Json(Format):
     epoch: Literal["seconds", "milliseconds", "microseconds"] = Field(
         default="seconds", description="What a whole number in a timestamp column counts since 1970"
     )
-    unknown_fields: Literal["ignore", "reject"] = Field(
+    unknown_fields: Literal["ignore", "error"] = Field(
         default="ignore", description="What to do with a record that has a field the schema lacks"
     )
 

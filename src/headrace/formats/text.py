@@ -22,7 +22,7 @@ class _OneColumn(Format):
 
 
 class Text(_OneColumn):
-    """Each record is one text, in the column `value`; bytes that aren't UTF-8 are a reject.
+    """Each record is one text, in the column `value`; bytes that aren't UTF-8 are a dead letter.
 
     >>> Text.default_schema.ddl
     'value string'
@@ -33,7 +33,7 @@ class Text(_OneColumn):
 
 
 class Raw(_OneColumn):
-    """Each record as it came, in the column `value`; nothing is ever rejected.
+    """Each record as it came, in the column `value`; no record is a dead letter.
 
     >>> Raw.default_schema.ddl
     'value binary'

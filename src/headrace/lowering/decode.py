@@ -1,8 +1,9 @@
 """Bytes to rows by the kernel's decode expression, and the records that don't decode.
 
 The expression is non-deterministic in Spark's sense, so it is evaluated exactly once for each record that a job reads.
-It gives null for a record that doesn't decode; that row is filtered out here, and its reject is in `Rejects` by the time
-the job has ended. A job that reads the frame twice finds the same rejects twice; `Rejects.take` gives each once.
+It gives null for a record that doesn't decode; that row is filtered out here, and its dead letter is in `DeadLetters` by the
+time the job has ended. A job that reads the frame twice collects the same dead letters twice; `DeadLetters.take` returns
+each once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from headrace.formats import Format, Schema
 from headrace.schemas.datatypes import quoted
 
 OnError = Literal["fail", "skip", "divert"]
-REJECT_BYTES = 64 * 2**20
+DEAD_LETTER_BYTES = 64 * 2**20
 _RECORD = ("value", "partition", "offset")
 _DECODED = "__decoded"
 _METADATA = "__metadata"
@@ -29,7 +30,7 @@ _FLOODED = re.compile(r"TooManyDeadLetters: (source `.*?`): (.*) \(hint: (.*)\)"
 
 
 @dataclass(frozen=True)
-class Rejects:
+class DeadLetters:
     """The records of one source that didn't decode since the last `take`; one epoch's, if taken in each epoch.
 
     With `on_error="skip"` there is only `count`, with `"fail"` there are none.
@@ -45,7 +46,7 @@ class Rejects:
         return int(self._collector.count())
 
     def take(self) -> DataFrame:
-        """The rejects as rows of `headrace.formats.dead_letters.REJECTS`, and start again with none.
+        """The dead letters as rows of `headrace.formats.dead_letters.DEAD_LETTERS`, and start again with none.
 
         Raises:
             SourceError: they are more bytes than the limit, so that some are lost; the epoch must not be committed.
@@ -68,8 +69,8 @@ def decoded(
     schema: Schema | None,
     on_error: OnError,
     source: str,
-    reject_bytes: int = REJECT_BYTES,
-) -> tuple[DataFrame, Rejects]:
+    dead_letter_bytes: int = DEAD_LETTER_BYTES,
+) -> tuple[DataFrame, DeadLetters]:
     """The records of `frame` as rows, and the collector of those that don't decode.
 
     Args:
@@ -79,17 +80,17 @@ def decoded(
         format: How a record is written.
         schema: The columns wanted; None for the format's own.
         on_error: `fail` ends the job (see `as_source_error`), `skip` counts, `divert` collects.
-        source: The source's name, for messages and rejects.
-        reject_bytes: How much the rejects of one epoch may hold before the job fails.
+        source: The source's name, for messages and dead letters.
+        dead_letter_bytes: How much the dead letters of one epoch may hold before the job fails.
 
     Returns:
         A frame with the schema's columns, the kept ones and `__position struct<source, partition, offset>`; and
-        the rejects, which are complete when a job over the frame has ended.
+        the dead letters, which are complete when a job over the frame has ended.
     """
     columns = format.checked(schema, where=f"source `{source}`")
     kernel = _kernel(spark)
     collector = kernel.DeadLetterCollector.open(
-        spark._jsparkSession, source, reject_bytes, on_error == "skip"
+        spark._jsparkSession, source, dead_letter_bytes, on_error == "skip"
     )
     column = kernel.Decode.column(
         format.name,
@@ -107,14 +108,14 @@ def decoded(
     )
     # Metadata come as a struct, because a column of theirs may be called `partition` or `offset` too.
     others = [f"{_METADATA}.*" if name == _METADATA else quoted(name) for name in kept]
-    return rows.select(f"{_DECODED}.*", *others, "__position"), Rejects(source, spark, collector)
+    return rows.select(f"{_DECODED}.*", *others, "__position"), DeadLetters(source, spark, collector)
 
 
 def as_source_error(error: BaseException) -> SourceError | None:
     """The error for the user, if a Spark job failed because of a record that doesn't decode."""
     text = str(error)
     if failed := _FAILED.search(text):
-        hint = 'on_error="divert" sends such records to the source\'s `rejects` and goes on'
+        hint = 'on_error="divert" sends such records to the source\'s `dead_letters` and goes on'
         return DecodeError(failed[2], where=failed[1], hint=hint)
     if flooded := _FLOODED.search(text):
         return SourceError(flooded[2], where=flooded[1], hint=flooded[3])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import Acknowledging, Connector, Finite, ReadContext
-from headrace.lowering.decode import Rejects, decoded
+from headrace.lowering.decode import DeadLetters, decoded
 from headrace.lowering.expressions import POSITION, TIME
 from headrace.rules.tables import RuleTable, table_of
 
@@ -43,7 +43,7 @@ class StreamInputs:
         self.heartbeats = heartbeats
         self.wakes = False
         """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes one."""
-        self.rejects: dict[str, Rejects] = {}
+        self.dead_letters: dict[str, DeadLetters] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
         self._speaks_for = frozenset(speaks_for)
         self._real_time = real_time
@@ -107,10 +107,10 @@ class StreamInputs:
                 else frame.withColumn(POSITION, _order_of_arrival(node.name))
             )
         policy = "skip" if node.on_error == "divert" and node.name not in self._speaks_for else node.on_error
-        rows, rejects = decoded(
+        rows, dead_letters = decoded(
             self.spark, frame, format=node.format, schema=node.schema, on_error=policy, source=node.name
         )
-        self.rejects[node.name] = rejects
+        self.dead_letters[node.name] = dead_letters
         return rows
 
 

@@ -31,7 +31,7 @@ Change = Literal["none", "updates", "refinements"]
 FAULT_COLUMNS = ("rule", "version", "reason", "hint", "place", "read_at")
 RULE_COLUMNS = ("rule", "version", "start", "end")
 LATE_COLUMNS = ("late_by", "window", "watermark", "reason")
-REJECT_COLUMNS = ("raw", "reason", "field", "source", "partition", "position", "read_at")
+DEAD_LETTER_COLUMNS = ("raw", "reason", "field", "source", "partition", "position", "read_at")
 _SAME_ORDER = re.compile(
     r"\s*(?:timestamp_(?:seconds|millis|micros)|timestamp)\(\s*(\w+)\s*\)\s*"
     r"|\s*cast\(\s*(\w+)\s+as\s+timestamp\s*\)\s*",
@@ -44,8 +44,8 @@ _ALIASED = re.compile(r".*\sas\s+(?:`([^`]+)`|([A-Za-z_]\w*))\s*", re.IGNORECASE
 def columns_of(graph: Graph, ref: Ref) -> Columns:
     """The names of an output's columns, or None where only Spark can tell."""
     node = graph[ref.step]
-    if ref.output == "rejects":
-        return REJECT_COLUMNS
+    if ref.output == "dead_letters":
+        return DEAD_LETTER_COLUMNS
     if ref.output == FAULTS:
         return FAULT_COLUMNS
     if ref.output == "late":
@@ -82,7 +82,7 @@ def late_columns(before: Sequence[str]) -> tuple[str, ...]:
 def is_timed(graph: Graph, ref: Ref) -> bool:
     """Whether rows of this output have a time: event, ingestion or processing."""
     node = graph[ref.step]
-    if ref.output in ("rejects", "late", FAULTS) or isinstance(
+    if ref.output in ("dead_letters", "late", FAULTS) or isinstance(
         node, Source | FrameSource | Aggregate | Sql | RowPattern
     ):
         return False
@@ -137,7 +137,7 @@ def time_column(graph: Graph, ref: Ref) -> str | None:
     node = graph[ref.step]
     if isinstance(node, EventTime | ClockTime):
         return node.column
-    if ref.output in ("late", "rejects", FAULTS) or isinstance(node, WindowAggregate) or not node.inputs:
+    if ref.output in ("late", "dead_letters", FAULTS) or isinstance(node, WindowAggregate) or not node.inputs:
         return None
     before = {time_column(graph, given) for given in node.inputs}
     column = before.pop() if len(before) == 1 else None
@@ -194,7 +194,7 @@ def change_of(graph: Graph, ref: Ref) -> Change:
     `updates` come from running aggregates (the same key again), `refinements` from windows that fire more than once.
     """
     node = graph[ref.step]
-    if ref.output in ("rejects", "late", FAULTS):
+    if ref.output in ("dead_letters", "late", FAULTS):
         return "none"
     if isinstance(node, Aggregate) or (isinstance(node, Sql) and node.groups):
         return "updates"

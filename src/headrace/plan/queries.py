@@ -20,7 +20,7 @@ from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.patterns.match_rules import FAULTS
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 
-REJECTS = "rejects"
+DEAD_LETTERS = "dead_letters"
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Query:
     """Outputs of other queries, read from their hand-over logs."""
     hands_over: tuple[Ref, ...] = ()
     """Outputs of this query that others read."""
-    owns_rejects: tuple[str, ...] = ()
-    """Sources whose rejects this query delivers; other queries that read them skip what doesn't decode."""
+    owns_dead_letters: tuple[str, ...] = ()
+    """Sources whose dead letters this query delivers; other queries that read them skip what doesn't decode."""
     speaks_for: tuple[str, ...] = ()
-    """Sources of which this query, and no other that reads them, counts the rejects and tells the server how far it is."""
+    """Sources of which this query, and no other that reads them, counts the dead letters and tells the server how far it is."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _Draft:
     roots: list[Ref] = field(default_factory=list)
     """Where the trunk begins: main outputs of sources, and outputs that come through a log."""
     hands_over: list[Ref] = field(default_factory=list)
-    owns_rejects: list[str] = field(default_factory=list)
+    owns_dead_letters: list[str] = field(default_factory=list)
     speaks_for: list[str] = field(default_factory=list)
 
 
@@ -64,17 +64,17 @@ def queries_of(graph: Graph) -> list[Query]:
     for sink in graph.sinks:
         cutter.sink(sink)
     cutter.read_once()
-    cutter.assign_rejects()
+    cutter.assign_dead_letters()
     cutter.assign_logs()
     return [_finished(graph, draft) for draft in cutter.in_order()]
 
 
-def made_of_rejects(graph: Graph, ref: Ref) -> bool:
+def made_of_dead_letters(graph: Graph, ref: Ref) -> bool:
     """Whether rows are records that didn't decode, or faults of rules, whatever stateless steps they went through since.
 
     These come beside the rows of an epoch, not out of them.
     """
-    return all(root.output in (REJECTS, FAULTS) for root in _Cutter(graph).roots(ref))
+    return all(root.output in (DEAD_LETTERS, FAULTS) for root in _Cutter(graph).roots(ref))
 
 
 class _Cutter:
@@ -82,7 +82,7 @@ class _Cutter:
         self.graph = graph
         self.drafts: dict[str, _Draft] = {}
         self.needed = {node.name for sink in graph.sinks for node in graph.upstream(sink)}
-        self.reject_sinks: dict[str, list[str]] = {}
+        self.dead_letter_sinks: dict[str, list[str]] = {}
 
     def wanted(self, node: Node) -> bool:
         """Whether a sink depends on the step; what nobody reads isn't run."""
@@ -94,8 +94,8 @@ class _Cutter:
 
     def sink(self, sink: Sink) -> None:
         roots = _unique(self.roots(sink.input))
-        if len(roots) == 1 and roots[0].output == REJECTS:
-            self.reject_sinks.setdefault(roots[0].step, []).append(sink.name)
+        if len(roots) == 1 and roots[0].output == DEAD_LETTERS:
+            self.dead_letter_sinks.setdefault(roots[0].step, []).append(sink.name)
         else:
             self._home(sink, roots).sinks.append(sink.name)
 
@@ -109,7 +109,7 @@ class _Cutter:
     def _home(self, sink: Sink, roots: list[Ref]) -> _Draft:
         """The query that feeds the sink: its stateful step's, its source's, or one of its own."""
         steps = {root.step for root in roots}
-        if len(steps) == 1 and not any(root.output == REJECTS for root in roots):
+        if len(steps) == 1 and not any(root.output == DEAD_LETTERS for root in roots):
             step = steps.pop()
             return self.drafts[step] if self.graph[step].stateful else self._of_source(step)
         return self.drafts.setdefault(sink.name, _Draft(sink.name, sink.input, roots=roots))
@@ -125,20 +125,22 @@ class _Cutter:
             if not source.connector.concurrent_readers and len(readers) > 1:
                 self._of_source(source.name)
 
-    def assign_rejects(self) -> None:
-        """The first query that reads a source speaks for it, delivers its rejects, and takes the sinks of them."""
+    def assign_dead_letters(self) -> None:
+        """The first query that reads a source speaks for it, delivers its dead letters, and takes the sinks of them."""
         for source in self.graph.of(Source):
-            rejects, main = Ref(source.name, REJECTS), Ref(source.name)
-            diverts = REJECTS in source.outputs and source.on_error == "divert"
-            readers = [d for d in self.drafts.values() if main in d.roots and rejects not in d.roots]
-            asked = source.name in self.reject_sinks or any(rejects in d.roots for d in self.drafts.values())
+            dead_letters, main = Ref(source.name, DEAD_LETTERS), Ref(source.name)
+            diverts = DEAD_LETTERS in source.outputs and source.on_error == "divert"
+            readers = [d for d in self.drafts.values() if main in d.roots and dead_letters not in d.roots]
+            asked = source.name in self.dead_letter_sinks or any(
+                dead_letters in d.roots for d in self.drafts.values()
+            )
             if readers or (diverts and asked):
                 owner = self.drafts.get(source.name) or (
                     readers[0] if readers else self._of_source(source.name)
                 )
                 owner.speaks_for.append(source.name)
-                owner.owns_rejects += [source.name] if diverts else []
-                owner.sinks += self.reject_sinks.get(source.name, [])
+                owner.owns_dead_letters += [source.name] if diverts else []
+                owner.sinks += self.dead_letter_sinks.get(source.name, [])
 
     def assign_logs(self) -> None:
         for draft in self.drafts.values():
@@ -150,8 +152,8 @@ class _Cutter:
     def giver(self, reader: _Draft, root: Ref) -> _Draft | None:
         """The query whose log the reader takes this output from, or None if it reads the source itself."""
         node = self.graph[root.step]
-        if root.output == REJECTS:
-            owner = next(draft for draft in self.drafts.values() if root.step in draft.owns_rejects)
+        if root.output == DEAD_LETTERS:
+            owner = next(draft for draft in self.drafts.values() if root.step in draft.owns_dead_letters)
             return None if owner is reader else owner
         if node.stateful:
             return self.drafts[node.name]
@@ -184,7 +186,7 @@ def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
         tuple(root.step for root in draft.roots if root not in logs),
         tuple(logs),
         tuple(draft.hands_over),
-        tuple(draft.owns_rejects),
+        tuple(draft.owns_dead_letters),
         tuple(draft.speaks_for),
     )
 
@@ -192,8 +194,8 @@ def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
 def _common(graph: Graph, draft: _Draft) -> Ref | None:
     """The output that all sinks of rows take, if it can be the trunk's: nobody needs the rows before it."""
     inputs = {sink.input for name in draft.sinks if isinstance(sink := graph[name], Sink)}
-    of_rows = [ref for ref in inputs if not made_of_rejects(graph, ref)]
-    alone = len(draft.sinks) == 1 and not draft.owns_rejects
+    of_rows = [ref for ref in inputs if not made_of_dead_letters(graph, ref)]
+    alone = len(draft.sinks) == 1 and not draft.owns_dead_letters
     return of_rows[0] if len(of_rows) == 1 and (alone or _row_by_row(graph, of_rows[0])) else None
 
 

@@ -67,9 +67,9 @@ def _source(graph: Graph, node: Node) -> Said:
     assert isinstance(node, Source)
     if node.connector.kind != KAFKA:
         yield f"{node.connector.kind} is read in micro-batches; real-time mode reads Kafka only", ""
-    if node.on_error == "divert" and "rejects" in node.outputs:
+    if node.on_error == "divert" and "dead_letters" in node.outputs:
         hint = 'on_error="skip" or "fail"'
-        yield f"its rejects are written at the end of a micro-batch ({hint} has none)", ""
+        yield f"its dead letters are written at the end of a micro-batch ({hint} has none)", ""
     yield "", "where a batch ends rows wait until the next has begun, some tenths of a second"
 
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import Staged, WriteContext, Writer
 from headrace.connectors.failpoints import reach
 from headrace.lowering.expressions import shown
-from headrace.plan.queries import REJECTS
+from headrace.plan.queries import DEAD_LETTERS
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_rules import FAULTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headrace.lowering.decode import Rejects
+    from headrace.lowering.decode import DeadLetters
     from headrace.lowering.lowering import Lowering
     from headrace.lowering.windows import Counts
     from headrace.rules.book import RuleBook
@@ -43,7 +43,7 @@ class Outlet:
     run: WriteContext
     prepare: Callable[[DataFrame, int], DataFrame] = lambda frame, epoch: shown(frame)
     """What is done to the frame just before it is written."""
-    of_rejects: bool = False
+    of_dead_letters: bool = False
     """Whether its rows are known only when all others have been read."""
     every_epoch: bool = False
     """Whether it takes epochs without rows too, as a hand-over log does for the watermark."""
@@ -63,8 +63,8 @@ class Delivery:
     branches: Callable[[DataFrame], Lowering]
     """From a micro-batch to the frames of everything after the trunk's tip."""
     outlets: list[Outlet]
-    rejects: Mapping[str, Rejects] = field(default_factory=dict)
-    rejected: int = 0
+    dead_letters: Mapping[str, DeadLetters] = field(default_factory=dict)
+    dead_letter_count: int = 0
     """How many records of this run didn't decode."""
     counts: Counts | None = None
     """Where the kernel counts the rows of the query's stateful step."""
@@ -112,7 +112,7 @@ class Delivery:
 
     def _deliver(self, batch: DataFrame, epoch: int) -> None:
         outlets = [outlet for outlet in self.outlets if outlet.committed < epoch]
-        of_rows = [outlet for outlet in outlets if not outlet.of_rejects]
+        of_rows = [outlet for outlet in outlets if not outlet.of_dead_letters]
         shared = batch.persist() if len(of_rows) > 1 else batch
         try:
             for outlet, staged in self._staged(
@@ -128,11 +128,11 @@ class Delivery:
                 shared.unpersist()
 
     def _staged(
-        self, batch: DataFrame, epoch: int, of_rows: list[Outlet], of_rejects: list[Outlet]
+        self, batch: DataFrame, epoch: int, of_rows: list[Outlet], of_dead_letters: list[Outlet]
     ) -> list[tuple[Outlet, Staged]]:
         """Stage all before the first commit: what fails here has changed nothing that anybody sees."""
-        for rejects in self.rejects.values():
-            rejects.reset()
+        for dead_letters in self.dead_letters.values():
+            dead_letters.reset()
         if not of_rows:
             consume(batch)
         lowering = self.branches(batch)
@@ -141,21 +141,23 @@ class Delivery:
             if not (staged and self._counted_none(outlet, epoch)):
                 staged.append(self._stage(outlet, lowering, epoch))
         # What didn't decode is known only now that the rows have been read. Mostly there is none, and nothing to write.
-        self.rejected += sum(rejects.count for rejects in self.rejects.values())
-        of_rejects = [outlet for outlet in of_rejects if not self._passed_over(outlet)]
+        self.dead_letter_count += sum(dead_letters.count for dead_letters in self.dead_letters.values())
+        of_dead_letters = [outlet for outlet in of_dead_letters if not self._passed_over(outlet)]
         taken = {
-            Ref(source, REJECTS): rejects.take() for source, rejects in self.rejects.items() if of_rejects
+            Ref(source, DEAD_LETTERS): dead_letters.take()
+            for source, dead_letters in self.dead_letters.items()
+            if of_dead_letters
         }
-        if of_rejects and self.rules is not None:
+        if of_dead_letters and self.rules is not None:
             taken[Ref(self.rules.name, FAULTS)] = self.rules.fault_rows(batch.sparkSession)
         lowering = lowering.with_frames(taken)
-        return [*staged, *(self._stage(outlet, lowering, epoch) for outlet in of_rejects)]
+        return [*staged, *(self._stage(outlet, lowering, epoch) for outlet in of_dead_letters)]
 
     def _passed_over(self, outlet: Outlet) -> bool:
-        """Whether a sink of rejects has nothing to take from this epoch; if the epoch comes again, it hasn't either."""
+        """Whether a sink of dead letters has nothing to take from this epoch; if the epoch comes again, it hasn't either."""
         if outlet.wants_every_epoch or self.rules is not None:
             return False
-        return not any(rejects.count for rejects in self.rejects.values())
+        return not any(dead_letters.count for dead_letters in self.dead_letters.values())
 
     def _counted_as(self, outlet: Outlet) -> str | None:
         """What the kernel calls the rows of a side output that goes straight to a sink."""

@@ -59,7 +59,7 @@ class Status:
     """The median time of the last batches, from when they were triggered to when they were delivered."""
     watermark: str | None
     late: int
-    rejects: int
+    dead_letters: int
     queries: tuple[QueryStatus, ...] = ()
     sinks: dict[str, int] = field(default_factory=dict)
     steps: dict[str, Balance] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Status:
     rules: dict[str, RulesStatus] = field(default_factory=dict)
     """Of each step that takes its patterns from a table."""
     counted: bool = True
-    """Whether rows are counted on their way out, late ones and rejects too; in real time they are not."""
+    """Whether rows are counted on their way out, late ones and dead letters too; in real time they are not."""
 
     @property
     def open(self) -> int:
@@ -147,7 +147,7 @@ class ProgressLog:
         steps: Mapping[str, Balance] | None = None,
         rules: Mapping[str, RulesStatus] | None = None,
         *,
-        rejects: int = 0,
+        dead_letters: int = 0,
         active: bool,
     ) -> Status:
         """What is known now; `sinks` are the rows that each way out has delivered, `steps` where those of each step went."""
@@ -165,7 +165,7 @@ class ProgressLog:
             latency_ms=sorted(ms for _, _, ms in recent)[len(recent) // 2] if recent else None,
             watermark=min(marks) if marks else None,
             late=sum(query.late for query in queries) + sum(step.late for step in (steps or {}).values()),
-            rejects=rejects,
+            dead_letters=dead_letters,
             queries=queries,
             sinks=written,
             steps=dict(steps or {}),

@@ -20,7 +20,7 @@ from headrace.errors import PlanError
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lowering import Inputs, Lowering
 from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed, lives_by_clock
-from headrace.plan.queries import Query, made_of_rejects, queries_of
+from headrace.plan.queries import Query, made_of_dead_letters, queries_of
 from headrace.rules.book import RuleBook
 from headrace.runtime.delivery import Delivery, Outlet
 from headrace.runtime.exchange import HandoverLog
@@ -109,7 +109,9 @@ class Assembly:
         mode = self._output_mode(query)
         record = declared(self.graph, tip, trunk)
         built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks, record)
-        delivery.rejects = {name: inputs.rejects[name] for name in query.speaks_for if name in inputs.rejects}
+        delivery.dead_letters = {
+            name: inputs.dead_letters[name] for name in query.speaks_for if name in inputs.dead_letters
+        }
         delivery.outlets = [*self._logs_out(query, built), *self._sinks_out(query, built)]
         self._remember_schemas(query, frame, built)
         return built
@@ -126,7 +128,7 @@ class Assembly:
             return "append"
         sinks = [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
         # Sinks of dead letters always append; they must not decide how the rows of the aggregate are emitted.
-        modes = {_mode(self.graph, s) for s in sinks if not made_of_rejects(self.graph, s.input)}
+        modes = {_mode(self.graph, s) for s in sinks if not made_of_dead_letters(self.graph, s.input)}
         return modes.pop() if len(modes) == 1 else "update"
 
     def _sinks_out(self, query: Query, built: Assembled) -> list[Outlet]:
@@ -137,7 +139,7 @@ class Assembly:
                 sink.input,
                 self.writer_of(sink),
                 self._run(built, sink.name, _mode(self.graph, sink)),
-                of_rejects=made_of_rejects(self.graph, sink.input),
+                of_dead_letters=made_of_dead_letters(self.graph, sink.input),
             )
             for sink in sinks
         ]
@@ -154,7 +156,7 @@ class Assembly:
             log.writer(),
             run,
             lambda frame, epoch: log.with_beat(frame, watermark_in_force(built.checkpoint, epoch)),
-            of_rejects=made_of_rejects(self.graph, ref),
+            of_dead_letters=made_of_dead_letters(self.graph, ref),
             every_epoch=True,
         )
 
@@ -175,8 +177,8 @@ class Assembly:
         """The readers of a log must know its columns before anything is in it."""
         lowering = self._branches(query, built.inputs)(frame)
         for ref in query.hands_over:
-            if ref.output == "rejects":
-                lowering = lowering.with_frames({ref: built.inputs.rejects[ref.step].take()})
+            if ref.output == "dead_letters":
+                lowering = lowering.with_frames({ref: built.inputs.dead_letters[ref.step].take()})
             if ref.output == FAULTS and built.delivery.rules is not None:
                 lowering = lowering.with_frames({ref: built.delivery.rules.fault_rows(self.spark)})
             self._schemas[ref] = lowering.frame(ref).schema

@@ -20,7 +20,7 @@ from headrace.lowering.python_aggregates import as_aggregate_error
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.guarantees import require
-from headrace.plan.queries import REJECTS, Query
+from headrace.plan.queries import DEAD_LETTERS, Query
 from headrace.runtime.delivery import Drained
 from headrace.runtime.idleness import Pulse
 from headrace.runtime.progress import ProgressLog, RulesStatus, Status
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 CLOCK_PERIOD = 500_000
 """How often, in microseconds, a step that lives by the clock is asked."""
 
-KEPT = ("late", "timeouts", REJECTS)
+KEPT = ("late", "timeouts", DEAD_LETTERS)
 """Outputs that are never dropped: what no sink takes of them is kept in files."""
 
 
@@ -140,8 +140,10 @@ class Running:
         steps = {log.step: log.balance() for log in logs}
         books = [built.delivery.rules for built in self._assembled if built.delivery.rules is not None]
         rules = {book.name: RulesStatus(book.in_force, tuple(map(str, book.faults))) for book in books}
-        rejects = sum(built.delivery.rejected for built in self._assembled)
-        return self._progress.status(rows, steps, rules, rejects=rejects, active=not self._ended.is_set())
+        dead_letters = sum(built.delivery.dead_letter_count for built in self._assembled)
+        return self._progress.status(
+            rows, steps, rules, dead_letters=dead_letters, active=not self._ended.is_set()
+        )
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the run has ended; False if `timeout` seconds went by first.
@@ -324,7 +326,7 @@ class Running:
 
 
 def with_kept_outputs(graph: Graph, directory: Path) -> Graph:
-    """The plan with a file sink for each `late`, `timeouts` and `rejects` that no step reads."""
+    """The plan with a file sink for each `late`, `timeouts` and `dead_letters` that no step reads."""
     needed = {node.name for sink in graph.sinks for node in graph.upstream(sink)}
     unread = [
         Ref(node.name, output)

@@ -93,7 +93,7 @@ DataType = Scalar | Decimal | Array | Map | Struct
 
 @dataclass(frozen=True)
 class Field:
-    """A named, typed place in a row. `nullable=False` makes a record without it a reject."""
+    """A named, typed place in a row. `nullable=False` makes a record without it a dead letter."""
 
     name: str
     type: DataType

@@ -23,7 +23,7 @@ _HINT = f'write "{ddl.EXAMPLE}", or give a dataclass or a pydantic model'
 class Schema:
     """The columns of a stream, in order.
 
-    `NOT NULL` on a column is a demand: a record that lacks it, or has null there, is a reject. From a class,
+    `NOT NULL` on a column is a demand: a record that lacks it, or has null there, is a dead letter. From a class,
     a field is `NOT NULL` when it is neither Optional nor has a default. Two schemas are equal when their
     columns are, however they were written.
 

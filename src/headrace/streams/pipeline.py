@@ -71,7 +71,7 @@ class Pipeline:
             connector: from `connect`.
             format: how records are written: `"json"`, `"csv"`, `"text"`, `"raw"`, or a format with options.
             schema: the columns, as Spark's DDL text, a dataclass or a pydantic model.
-            on_error: what happens to a record that doesn't decode: `"divert"` sends it to `.rejects`, `"skip"` counts
+            on_error: what happens to a record that doesn't decode: `"divert"` sends it to `.dead_letters`, `"skip"` counts
                 it, `"fail"` stops the run.
         """
         from headrace.streams.stream import SourceStream
@@ -143,7 +143,8 @@ class Pipeline:
         copy   exactly once · 1 query
           ◉ read   ○ step   ● keeps state   ■ write
         <BLANKLINE>
-          ◉  tx   read          files path=in/ · text · value string · rejects are counted and kept in files
+          ◉  tx   read          files path=in/ · text · value string
+          │                     dead letters are counted and kept in files
           ■  out  write         files path=out/
 
         Raises:

@@ -139,14 +139,14 @@ class Stream(Rows):
 
 
 class SourceStream(Stream):
-    """A stream that was just read; `rejects` are its records that didn't decode."""
+    """A stream that was just read; `dead_letters` are its records that didn't decode."""
 
     stage_after = Stream
 
     @property
-    def rejects(self) -> Stream:
+    def dead_letters(self) -> Stream:
         """Records that couldn't be decoded: `raw, reason, field, source, partition, position, read_at`."""
-        return Stream(self._pipeline, Ref(self._ref.step, "rejects"))
+        return Stream(self._pipeline, Ref(self._ref.step, "dead_letters"))
 
 
 class Routes(Generic[S]):

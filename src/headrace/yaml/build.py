@@ -119,10 +119,11 @@ class Builder:
         if output in node.outputs:
             return Ref(step, output)
         outputs = [str(Ref(step, out)) for out in node.outputs]
+        renamed = f"`rejects` was renamed: `{step}.dead_letters`" if output == "rejects" else ""
         return fault(
             given.where,
             f"there is no output `{given.text.strip()}`",
-            did_you_mean(given.text.strip(), outputs),
+            renamed or did_you_mean(given.text.strip(), outputs),
         )
 
     def _add(self, node: Node, where: str, parts: Mapping[str, str] | None = None) -> Ref:

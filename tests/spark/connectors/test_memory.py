@@ -121,7 +121,7 @@ def test_with_a_format_rows_are_records_and_go_through_the_decoder(
     pipeline = Pipeline("records")
     tx = pipeline.read("tx", feed, format="json", schema="a int")
     tx.write("out", out)
-    tx.rejects.write("broken", broken)
+    tx.dead_letters.write("broken", broken)
     pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")
     assert out.contents() == [{"a": 1}]
     assert [(row["raw"], row["position"]) for row in broken.contents()] == [(b"no", 1)]

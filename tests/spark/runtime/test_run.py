@@ -313,7 +313,7 @@ def test_a_record_that_does_not_decode_stops_a_run_that_was_told_to_fail(
         bench.run(once=True)
 
 
-def test_rejects_are_kept_where_no_sink_takes_them_and_epochs_without_any_write_nothing(
+def test_dead_letters_are_kept_where_no_sink_takes_them_and_epochs_without_any_write_nothing(
     bench: Bench, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
@@ -325,15 +325,15 @@ def test_rejects_are_kept_where_no_sink_takes_them_and_epochs_without_any_write_
     source = connect.files(path=str(tmp_path / "in"), max_files_per_batch=1)
     bench.pipeline.read("rows", source, format="json", schema="a int").write("out", out)
     status = bench.run(once=True)
-    place = tmp_path / "checkpoint" / "kept" / "rows.rejects"
+    place = tmp_path / "checkpoint" / "kept" / "rows.dead_letters"
     kept = list(place.glob("*.json"))
-    assert (len(out.contents()), status.rejects, len(kept)) == (3, 1, 1)
+    assert (len(out.contents()), status.dead_letters, len(kept)) == (3, 1, 1)
     assert "-00000001-" in kept[0].name
     assert '"field":"a"' in kept[0].read_text()
 
 
 @pytest.mark.parametrize("on_error", ["divert", "skip"])
-def test_rejects_are_counted_whoever_takes_them(bench: Bench, tmp_path: Path, on_error: str) -> None:
+def test_dead_letters_are_counted_whoever_takes_them(bench: Bench, tmp_path: Path, on_error: str) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.jsonl").write_text('{"a": 2}\n{"a": "x"}\n')
     out, taken = bench.sink(), bench.sink()
@@ -341,8 +341,8 @@ def test_rejects_are_counted_whoever_takes_them(bench: Bench, tmp_path: Path, on
     rows = bench.pipeline.read("rows", source, format="json", schema="a int", on_error=on_error)
     rows.write("out", out)
     if on_error == "divert":
-        rows.rejects.write("taken", taken)
-    assert bench.run(once=True).rejects == 1
+        rows.dead_letters.write("taken", taken)
+    assert bench.run(once=True).dead_letters == 1
     assert (len(out.contents()), len(taken.contents())) == (1, 1 if on_error == "divert" else 0)
 
 

@@ -29,7 +29,7 @@ STATUS = Status(
     latency_ms=420.0,
     watermark="2026-03-01T12:00:05.250Z",
     late=3,
-    rejects=1,
+    dead_letters=1,
     queries=(QueryStatus("totals", 7),),
     sinks={"totals_table": 600, "alerts": 78},
 )
@@ -47,15 +47,15 @@ def summary(**changed: object) -> Summary:
     return Summary(**{**facts, **changed})  # type: ignore[arg-type]
 
 
-def test_the_status_line_has_rows_rate_latency_watermark_late_and_rejects() -> None:
+def test_the_status_line_has_rows_rate_latency_watermark_late_and_dead_letters() -> None:
     assert status_text(STATUS, 3725) == (
-        "1:02:05 · in 12,345 (1,030/s) · out 678 · latency 420 ms · watermark 2026-03-01 12:00:05 · late 3 · rejects 1"
+        "1:02:05 · in 12,345 (1,030/s) · out 678 · latency 420 ms · watermark 2026-03-01 12:00:05 · late 3 · dead letters 1"
     )
 
 
 def test_before_the_first_batch_the_status_line_leaves_out_what_is_unknown() -> None:
     empty = Status(True, 0, 0, 0.0, None, None, 0, 0)
-    assert status_text(empty, 3) == "00:03 · in 0 (0/s) · out 0 · late 0 · rejects 0"
+    assert status_text(empty, 3) == "00:03 · in 0 (0/s) · out 0 · late 0 · dead letters 0"
 
 
 def test_what_real_time_does_not_count_is_left_out() -> None:
@@ -68,13 +68,13 @@ def test_the_summary_says_what_was_done_and_how_to_go_on(tmp_path: Path) -> None
     (tmp_path / "kept" / "totals.late").mkdir(parents=True)
     assert text_of(summary(directory=tmp_path).lines()).splitlines() == [
         "fraud drained in 12.3 s",
-        "  read       12,345 rows  1,030/s",
-        "  written    678 rows  totals_table 600, alerts 78",
-        f"  late       3 rows  kept in {tmp_path}/kept/totals.late",
-        "  rejects    1 rows",
-        "  watermark  2026-03-01 12:00:05",
-        f"  position   in {tmp_path}",
-        "  to go on   headrace run fraud.py",
+        "  read         12,345 rows  1,030/s",
+        "  written      678 rows  totals_table 600, alerts 78",
+        f"  late         3 rows  kept in {tmp_path}/kept/totals.late",
+        "  dead letters 1 rows",
+        "  watermark    2026-03-01 12:00:05",
+        f"  position     in {tmp_path}",
+        "  to go on     headrace run fraud.py",
     ]
 
 
@@ -88,9 +88,9 @@ BALANCED = replace(
 
 
 def test_what_is_open_and_lost_is_in_the_status_line_and_each_step_in_the_summary() -> None:
-    assert "open 3 · late 2 · lost 1 · rejects 1" in status_text(BALANCED, 0)
+    assert "open 3 · late 2 · lost 1 · dead letters 1" in status_text(BALANCED, 0)
     text = text_of(summary(status=BALANCED).lines())
-    assert "  totals     9 rows = 3 closed + 3 open + 1 lost + 2 late\n" in text
+    assert "  totals       9 rows = 3 closed + 3 open + 1 lost + 2 late\n" in text
     assert "don't add up" not in text
     assert summary(status=BALANCED).data()["balanced"]
     assert summary(status=BALANCED).data()["steps"]["totals"]["open"] == 3
@@ -98,7 +98,7 @@ def test_what_is_open_and_lost_is_in_the_status_line_and_each_step_in_the_summar
 
 def test_rows_that_do_not_add_up_are_told() -> None:
     off = replace(STATUS, steps={"totals": Balance.of({}, {"rows": 9})})
-    assert "  totals     9 rows = 0  these don't add up: please report it" in text_of(
+    assert "  totals       9 rows = 0  these don't add up: please report it" in text_of(
         summary(status=off).lines()
     )
     assert not summary(status=off).data()["balanced"]

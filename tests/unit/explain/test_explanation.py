@@ -56,7 +56,7 @@ def fraud() -> Pipeline:
     )
     totals.write("totals_table", Log(path="totals.db", key=["card", "window"]))
     totals.late.write("late_rows", Log(path="late/"))
-    tx.rejects.write("bad", Log(path="bad/"))
+    tx.dead_letters.write("bad", Log(path="bad/"))
     big = timed.where("amount > 50", name="big")
     homes = timed.lookup(
         "home", Log(path="homes.csv"), on="card", format="csv", schema="card string, residence string"
@@ -82,7 +82,7 @@ card-fraud   at least once · 2 queries
 
   ◉      tx            read          log path=payments/ · json
   │                                  card string, country string, amount double, ts timestamp
-  ├─╮    .rejects
+  ├─╮    .dead_letters
   │ ■    bad           write         log path=bad/
   ○                    event_time    event time is ts · up to 1 minute out of order · idle after 30 seconds
   ├─╮
@@ -121,7 +121,7 @@ Delivery   at least once from end to end
 
 Real time   what blocks it
   tx            log is read in micro-batches; real-time mode reads Kafka only
-                its rejects are written at the end of a micro-batch (on_error="skip" or "fail" has none)
+                its dead letters are written at the end of a micro-batch (on_error="skip" or "fail" has none)
                 its rows go several ways (alerts, abroad); real-time mode takes a chain without branches
   event_time    idle needs heartbeats, which there only a Kafka topic could bring
   totals_table  log is written with foreachBatch; real-time mode writes to Kafka only

@@ -32,7 +32,7 @@ REFUSALS: list[tuple[Any, str]] = [
     ({"csv": {"delimiter": ";;"}}, "csv: delimiter: string should have at most 1 character, got ';;'"),
     ({"csv": {"delimiter": '"'}}, "csv: the delimiter must differ from quote and escape"),
     ({"json": {"epoch": "days"}}, "json: epoch: input should be 'seconds', 'milliseconds' or 'microseconds'"),
-    ({"json": {"unknown_fields": "drop"}}, "json: unknown_fields: input should be 'ignore' or 'reject'"),
+    ({"json": {"unknown_fields": "drop"}}, "json: unknown_fields: input should be 'ignore' or 'error'"),
     ({"text": {"encoding": "latin1"}}, "text: unknown option `encoding`"),
 ]
 

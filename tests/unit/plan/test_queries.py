@@ -42,13 +42,13 @@ def test_a_stateless_pipeline_with_one_sink_is_one_query_up_to_the_sink() -> Non
     assert cut(pipeline) == {"tx": Query("tx", Ref("tx:where"), ("big",), ("tx",), speaks_for=("tx",))}
 
 
-def test_a_sink_of_rejects_beside_it_is_no_reason_to_end_the_query_earlier() -> None:
+def test_a_sink_of_dead_letters_beside_it_is_no_reason_to_end_the_query_earlier() -> None:
     pipeline = Pipeline("p")
     tx = payments(pipeline)
     tx.where("amount > 5").write("big", files("big"))
-    tx.rejects.write("bad", files("bad"))
+    tx.dead_letters.write("bad", files("bad"))
     (query,) = cut(pipeline).values()
-    assert (query.tip, query.sinks, query.owns_rejects) == (Ref("tx:where"), ("big", "bad"), ("tx",))
+    assert (query.tip, query.sinks, query.owns_dead_letters) == (Ref("tx:where"), ("big", "bad"), ("tx",))
 
 
 def test_several_stateless_sinks_of_one_source_share_its_query() -> None:
@@ -80,22 +80,22 @@ def test_two_stateful_steps_read_a_replayable_source_each_for_itself() -> None:
     assert not any(query.hands_over for query in queries.values())
 
 
-def test_only_the_first_reader_of_a_source_delivers_its_rejects() -> None:
+def test_only_the_first_reader_of_a_source_delivers_its_dead_letters() -> None:
     pipeline = Pipeline("p")
     tx = payments(pipeline)
     totals(tx, "a").write("a_out", files("a"))
     totals(tx, "b").write("b_out", files("b"))
-    tx.rejects.write("broken", files("broken"))
+    tx.dead_letters.write("broken", files("broken"))
     queries = cut(pipeline)
-    assert (queries["a"].owns_rejects, queries["a"].sinks) == (("tx",), ("a_out", "broken"))
+    assert (queries["a"].owns_dead_letters, queries["a"].sinks) == (("tx",), ("a_out", "broken"))
     assert queries["a"].speaks_for == ("tx",)
-    assert queries["b"].owns_rejects == queries["b"].speaks_for == ()
+    assert queries["b"].owns_dead_letters == queries["b"].speaks_for == ()
 
 
-def test_rejects_alone_still_read_their_source() -> None:
+def test_dead_letters_alone_still_read_their_source() -> None:
     pipeline = Pipeline("p")
-    payments(pipeline).rejects.write("broken", files("broken"))
-    query = Query("tx", Ref("tx"), ("broken",), ("tx",), owns_rejects=("tx",), speaks_for=("tx",))
+    payments(pipeline).dead_letters.write("broken", files("broken"))
+    query = Query("tx", Ref("tx"), ("broken",), ("tx",), owns_dead_letters=("tx",), speaks_for=("tx",))
     assert cut(pipeline) == {"tx": query}
 
 
@@ -129,13 +129,13 @@ def test_a_union_of_two_stateful_steps_is_a_query_of_its_own_behind_their_logs()
     assert queries["both"].reads == (Ref("a"), Ref("b"))
 
 
-def test_a_stateful_step_on_rejects_reads_them_from_their_log() -> None:
+def test_a_stateful_step_on_dead_letters_reads_them_from_their_log() -> None:
     pipeline = Pipeline("p")
     tx = payments(pipeline)
-    tx.rejects.key_by("reason").aggregate("reasons", n="count(*)").write("out", files("out"))
+    tx.dead_letters.key_by("reason").aggregate("reasons", n="count(*)").write("out", files("out"))
     queries = cut(pipeline)
-    assert queries["reasons"].reads == (Ref("tx", "rejects"),)
-    assert queries["tx"].hands_over == (Ref("tx", "rejects"),)
+    assert queries["reasons"].reads == (Ref("tx", "dead_letters"),)
+    assert queries["tx"].hands_over == (Ref("tx", "dead_letters"),)
 
 
 def test_what_no_sink_depends_on_is_not_run() -> None:

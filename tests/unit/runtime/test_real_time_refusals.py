@@ -42,7 +42,7 @@ def test_sources_and_sinks_other_than_kafka_are_refused_with_each_step() -> None
     assert HINT in said
 
 
-def test_rejects_and_late_rows_need_a_place_in_kafka() -> None:
+def test_dead_letters_and_late_rows_need_a_place_in_kafka() -> None:
     pipeline, rows = stream(kafka())
     totals = (
         rows.event_time("ts")
@@ -52,7 +52,7 @@ def test_rejects_and_late_rows_need_a_place_in_kafka() -> None:
     )
     totals.write("out", kafka("out"))
     said = refusals(pipeline)
-    assert "its rejects are written at the end of a micro-batch" in said
+    assert "its dead letters are written at the end of a micro-batch" in said
     assert "late rows that no sink takes are kept in files; write .late to a Kafka topic" in said
 
 

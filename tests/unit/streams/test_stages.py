@@ -47,7 +47,7 @@ def test_stateless_verbs_keep_the_stage_but_not_the_outputs_of_a_step(tx: Source
     timed = tx.event_time("ts")
     assert type(timed.where("amount > 1")) is TimedStream
     assert type(tx.where("amount > 1")) is Stream
-    assert not hasattr(tx.where("amount > 1"), "rejects")
+    assert not hasattr(tx.where("amount > 1"), "dead_letters")
     panes = timed.window(windows.global_window()).aggregate("w", n="count(*)")
     assert type(panes.select("n")) is TimedStream
 

@@ -76,12 +76,20 @@ def test_a_source_reference_means_its_timed_stream() -> None:
     assert read == (Ref("tx:event_time"),)
 
 
-def test_rejects_are_an_output_of_the_source() -> None:
+def test_dead_letters_are_an_output_of_the_source() -> None:
     found = graph("""\
         sources: {tx: {kafka: {servers: s:1, topic: t}, format: text}}
-        sinks: {bad: {from: tx.rejects, feed: {}}}
+        sinks: {bad: {from: tx.dead_letters, feed: {}}}
     """)
-    assert found["bad"].inputs == (Ref("tx", "rejects"),)
+    assert found["bad"].inputs == (Ref("tx", "dead_letters"),)
+
+
+def test_the_old_name_of_dead_letters_is_an_error_with_the_new_one() -> None:
+    with pytest.raises(DocumentError, match=r"`rejects` was renamed: `tx\.dead_letters`"):
+        graph("""\
+            sources: {tx: {kafka: {servers: s:1, topic: t}, format: text}}
+            sinks: {bad: {from: tx.rejects, feed: {}}}
+        """)
 
 
 def test_keys_of_a_step_apply_in_the_order_of_the_contract() -> None:

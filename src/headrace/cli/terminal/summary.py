@@ -1,4 +1,4 @@
-"""What a run has done, told when it ends: rows read and written, what was late or rejected and where it is kept."""
+"""What a run has done, told when it ends: rows read and written, what was late or a dead letter and where it is stored."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Summary:
         """As text with roles."""
         yield (self.pipeline, "title"), (f" {_SAID[self.ending]} in {self.seconds:.1f} s", "good")
         facts = list(self._facts())
-        width = max(10, *(len(word) for word, _, _ in facts))
+        width = max(12, *(len(word) for word, _, _ in facts))
         for word, value, more in facts:
             yield (f"  {word:<{width}} ", "rail"), (value, "fact"), (f"  {more}" if more else "", "rail")
 
@@ -54,9 +54,10 @@ class Summary:
             faults = f"{len(rules.faults)} can't be used" if rules.faults else ""
             yield (name, f"{len(rules.in_force)} rules in force", faults)
         timeouts = sum(balance.timed_out for balance in status.steps.values())
-        for word, count in (("late", status.late), ("timeouts", timeouts), ("rejects", status.rejects)):
+        side_outputs = {"late": status.late, "timeouts": timeouts, "dead_letters": status.dead_letters}
+        for output, count in side_outputs.items():
             if count:
-                yield (word, f"{count:,} rows", self._kept(word))
+                yield (output.replace("_", " "), f"{count:,} rows", self._kept(output))
         if status.watermark and self.ending != "finished":
             yield ("watermark", moment(status.watermark), "")
         if self.ending != "finished":

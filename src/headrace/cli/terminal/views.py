@@ -129,7 +129,7 @@ def status_text(status: Status, seconds: float) -> str:
         f"open {status.open:,}" if status.steps else "",
         f"late {status.late:,}" if status.counted else "",
         f"lost {status.lost:,}" if status.lost else "",
-        f"rejects {status.rejects:,}" if status.counted else "",
+        f"dead letters {status.dead_letters:,}" if status.counted else "",
     ]
     return " · ".join(part for part in parts if part)
 

@@ -95,8 +95,8 @@ class Kafka(Connector):
         min_length=1,
         description="The consumer group under which progress is shown; `<pipeline>.<source>` if not said",
     )
-    tombstones: Literal["reject", "skip"] = Field(
-        default="reject", description="What to do with records that have no value"
+    tombstones: Literal["error", "skip"] = Field(
+        default="error", description="What to do with records that have no value"
     )
     on_data_loss: Literal["fail", "continue"] = Field(
         default="fail",

@@ -27,7 +27,7 @@ class Source(Node):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (MAIN, "rejects") if self.connector.carries == "bytes" else (MAIN,)
+        return (MAIN, "dead_letters") if self.connector.carries == "bytes" else (MAIN,)
 
 
 @dataclass(frozen=True, eq=False)

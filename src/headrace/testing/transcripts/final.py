@@ -33,7 +33,7 @@ def obstacle(graph: Graph, ref: Ref) -> str:
     windows = [step for step in before if isinstance(step, WindowAggregate)]
     reasons = {
         f"`{ref.output}` is about the stream, not its result": ref.output
-        in ("late", "rejects", "timeouts", "faults"),
+        in ("late", "dead_letters", "timeouts", "faults"),
         "time by the clock differs from run to run": any(isinstance(step, ClockTime) for step in before),
         "discarding panes are parts of a result": any(step.emission.mode == "discarding" for step in windows),
         "the trigger may lose rows": any(step.emission.allow_loss for step in windows),

@@ -23,7 +23,7 @@ final case class DeadLetter(
 }
 
 /**
- * Brings the rejects of an epoch from the tasks to the driver, beside the rows. Spark counts only tasks that succeed;
+ * Brings the dead letters of an epoch from the tasks to the driver, beside the rows. Spark counts only tasks that succeed;
  * a stage that runs twice adds its rejects twice, so what is taken or counted has each position once.
  *
  * It is meant for the odd bad record. More bytes than `limit` in an epoch means that the schema or the format is wrong:
@@ -67,7 +67,7 @@ final class DeadLetterCollector(val source: String, val limit: Long, val countin
   /** How many there are since the last `take`. */
   def count: Long = synchronized(distinct.size + beyond)
 
-  /** The rejects since the last time, each position once, as rows of `DeadLetterCollector.schema`. */
+  /** the dead letters since the last time, each position once, as rows of `DeadLetterCollector.schema`. */
   def take(spark: SparkSession): DataFrame = synchronized {
     if (!counting && bytes > limit) throw new TooManyDeadLetters(source, limit, held.get(held.size - 1).reason)
     val rows = if (counting) Nil else distinct.map(row)
@@ -97,22 +97,22 @@ final class DeadLetterCollector(val source: String, val limit: Long, val countin
     java.time.Instant.ofEpochSecond(reject.readAt / 1000000, reject.readAt % 1000000 * 1000))
 }
 
-/** The rejects of one epoch don't fit in memory; most likely every record is bad, for one reason. */
+/** The dead letters of one epoch don't fit in memory; most likely every record is bad, for one reason. */
 final class TooManyDeadLetters(source: String, limit: Long, reason: String) extends SparkException(
-  s"source `$source`: the rejects of one batch are more than ${limit >> 20} MiB; the last: $reason " +
+  s"source `$source`: the dead letters of one batch are more than ${limit >> 20} MiB; the last: $reason " +
     "(hint: check format and schema, read smaller batches, or count bad records with on_error=\"skip\")")
 
 object DeadLetterCollector {
   val Overhead = 100L
 
-  /** The columns of a `rejects` output. */
+  /** The columns of a `dead_letters` output. */
   val schema: StructType = StructType.fromDDL(
     "raw binary, reason string, field string, source string, partition string, position bigint, read_at timestamp")
 
   /** A collector that Spark knows; one for each source and query. */
   def open(spark: SparkSession, source: String, limit: Long, counting: Boolean): DeadLetterCollector = {
     val collector = new DeadLetterCollector(source, limit, counting)
-    spark.sparkContext.register(collector, s"rejects of $source")
+    spark.sparkContext.register(collector, s"dead letters of $source")
     collector
   }
 }

@@ -58,7 +58,7 @@ object DecodeOptions {
       timestampFormat = text("timestamp_format"),
       dateFormat = text("date_format"),
       epoch = text("epoch").getOrElse("seconds"),
-      rejectUnknown = text("unknown_fields").contains("reject"),
+      rejectUnknown = text("unknown_fields").contains("error"),
       delimiter = text("delimiter").map(_.charAt(0)).getOrElse(','),
       quote = char("quote"),
       escape = char("escape"),

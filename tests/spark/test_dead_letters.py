@@ -1,4 +1,4 @@
-"""Rejects: policies, what is taken in each epoch, limits, and that a record is decoded exactly once."""
+"""Dead letters: policies, what is taken in each epoch, limits, and that a record is decoded exactly once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from headrace import formats
 from headrace.errors import DecodeError, SourceError
 from headrace.formats import Schema
-from headrace.formats.dead_letters import REJECTS
+from headrace.formats.dead_letters import DEAD_LETTERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,43 +37,45 @@ def mixed(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(rows, RECORD).repartition(2)
 
 
-def test_divert_gives_each_reject_once_and_starts_again(spark: SparkSession, mixed: DataFrame) -> None:
-    rows, rejects = decoding(spark, mixed)
+def test_divert_gives_each_dead_letter_once_and_starts_again(spark: SparkSession, mixed: DataFrame) -> None:
+    rows, dead_letters = decoding(spark, mixed)
     assert rows.count() == 4
-    assert rejects.count == 4
-    taken = rejects.take()
-    assert Schema.of(taken.schema) == REJECTS
+    assert dead_letters.count == 4
+    taken = dead_letters.take()
+    assert Schema.of(taken.schema) == DEAD_LETTERS
     assert sorted((r["partition"], r["position"]) for r in taken.collect()) == [
         ("p", 1),
         ("p", 3),
         ("q", 1),
         ("q", 3),
     ]
-    assert rejects.count == 0
-    assert rejects.take().collect() == []
+    assert dead_letters.count == 0
+    assert dead_letters.take().collect() == []
 
 
-def test_a_frame_that_is_read_twice_in_an_epoch_rejects_once(spark: SparkSession, mixed: DataFrame) -> None:
-    rows, rejects = decoding(spark, mixed)
+def test_a_frame_that_is_read_twice_in_an_epoch_collects_each_dead_letter_once(
+    spark: SparkSession, mixed: DataFrame
+) -> None:
+    rows, dead_letters = decoding(spark, mixed)
     rows.count()
     rows.collect()
-    assert rejects.count == 4
-    assert rejects.take().count() == 4
+    assert dead_letters.count == 4
+    assert dead_letters.take().count() == 4
 
 
 def test_reset_forgets_what_a_failed_epoch_left(spark: SparkSession, mixed: DataFrame) -> None:
-    rows, rejects = decoding(spark, mixed)
+    rows, dead_letters = decoding(spark, mixed)
     rows.count()
-    rejects.reset()
-    assert rejects.take().collect() == []
+    dead_letters.reset()
+    assert dead_letters.take().collect() == []
 
 
 def test_skip_only_counts_however_many_there_are(spark: SparkSession, mixed: DataFrame) -> None:
-    rows, rejects = decoding(spark, mixed, "skip", reject_bytes=200)
+    rows, dead_letters = decoding(spark, mixed, "skip", dead_letter_bytes=200)
     assert rows.count() == 4
-    assert rejects.count == 4
-    assert rejects.take().collect() == []
-    assert rejects.count == 0
+    assert dead_letters.count == 4
+    assert dead_letters.take().collect() == []
+    assert dead_letters.count == 0
 
 
 def test_fail_ends_the_job_with_an_error_that_says_where(spark: SparkSession, mixed: DataFrame) -> None:
@@ -86,45 +88,45 @@ def test_fail_ends_the_job_with_an_error_that_says_where(spark: SparkSession, mi
     assert isinstance(error, DecodeError)
     assert str(error) == (
         'source `tx`, partition p, position 1: field `a`: expected int, got string "x" at byte 6\n'
-        '  hint: on_error="divert" sends such records to the source\'s `rejects` and goes on'
+        '  hint: on_error="divert" sends such records to the source\'s `dead_letters` and goes on'
     )
     assert as_source_error(ValueError("something else")) is None
 
 
 TOO_MANY = (
-    'source `tx`: the rejects of one batch are more than 0 MiB; the last: field `a`: expected int, got string "x" '
+    'source `tx`: the dead letters of one batch are more than 0 MiB; the last: field `a`: expected int, got string "x" '
     'at byte 6\n  hint: check format and schema, read smaller batches, or count bad records with on_error="skip"'
 )
 
 
-def test_more_rejects_than_the_limit_fail_the_task(spark: SparkSession) -> None:
+def test_more_dead_letters_than_the_limit_fail_the_task(spark: SparkSession) -> None:
     from headrace.lowering.decode import as_source_error
 
     frame = spark.createDataFrame([(BAD, "p", i) for i in range(50)], RECORD).coalesce(1)
-    rows, _ = decoding(spark, frame, reject_bytes=2_000)
+    rows, _ = decoding(spark, frame, dead_letter_bytes=2_000)
     with pytest.raises(Exception, match="TooManyDeadLetters") as caught:
         rows.collect()
     assert str(as_source_error(caught.value)) == TOO_MANY
 
 
-def test_rejects_that_only_together_pass_the_limit_fail_when_taken(spark: SparkSession) -> None:
+def test_dead_letters_that_only_together_pass_the_limit_fail_when_taken(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(BAD, "p", i) for i in range(40)], RECORD).repartition(4)
-    rows, rejects = decoding(spark, frame, reject_bytes=4_000)
+    rows, dead_letters = decoding(spark, frame, dead_letter_bytes=4_000)
     rows.collect()
     with pytest.raises(SourceError) as caught:
-        rejects.take()
+        dead_letters.take()
     assert str(caught.value) == TOO_MANY
-    rejects.reset()
-    assert rejects.take().collect() == []
+    dead_letters.reset()
+    assert dead_letters.take().collect() == []
 
 
 def test_a_record_is_decoded_once_however_its_columns_are_used(spark: SparkSession) -> None:
-    # without a position nothing tells two rejects apart, so each evaluation would count
+    # without a position two dead letters cannot be told apart, so each evaluation would count
     frame = spark.createDataFrame([(BAD, None, None), (GOOD, None, None)], RECORD).repartition(1)
-    rows, rejects = decoding(spark, frame)
+    rows, dead_letters = decoding(spark, frame)
     query = rows.where("a > 0").selectExpr("a", "a + 1 b", "a * 2 c").where("b < 100 and c > 1")
     assert [tuple(row) for row in query.collect()] == [(1, 2, 2)]
-    assert rejects.count == 1
+    assert dead_letters.count == 1
 
 
 def test_decoding_stays_in_generated_code_and_unused_columns_are_pruned(spark: SparkSession) -> None:
@@ -143,7 +145,7 @@ def test_decoding_stays_in_generated_code_and_unused_columns_are_pruned(spark: S
     assert "more" not in plan
 
 
-def test_rejects_of_a_stream_are_complete_at_the_end_of_each_epoch(
+def test_dead_letters_of_a_stream_are_complete_at_the_end_of_each_epoch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     from headrace.connectors.files.source import lines
@@ -151,7 +153,7 @@ def test_rejects_of_a_stream_are_complete_at_the_end_of_each_epoch(
 
     (tmp_path / "in").mkdir()
     frame = lines(spark, spark.readStream, str(tmp_path / "in"))
-    rows, rejects = decoded(
+    rows, dead_letters = decoded(
         spark, frame, format=formats.Json(), schema=Schema.of("a int"), on_error="divert", source="tx"
     )
     epochs = []
@@ -159,7 +161,7 @@ def test_rejects_of_a_stream_are_complete_at_the_end_of_each_epoch(
     def deliver(batch: DataFrame, _: int) -> None:
         batch.persist()
         got = sorted(row["a"] for row in batch.collect())
-        epochs.append((got, [(r["raw"], r["position"]) for r in rejects.take().collect()]))
+        epochs.append((got, [(r["raw"], r["position"]) for r in dead_letters.take().collect()]))
         batch.unpersist()
 
     def run() -> None:
