@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.lowering import hidden_key
 from headrace.rules.log import Edition, RuleLog
+from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
@@ -83,19 +84,18 @@ def entries_of(files: StateFiles, node: Node, trunk: DataFrame, *, key: str | No
 
 def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, DataFrame]]:
     """Each kind of entry with its frame: a struct `key`, and columns that are the entry."""
-    kernel = files.spark._jvm.org.apache.spark.sql.headrace.windows  # type: ignore[union-attr]
     if isinstance(node, Distinct):
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
     if isinstance(node, Match | MatchRules | RowPattern):
         return _matches(files, node, trunk)
-    if (view := kernel.WindowStateView.of(trunk._jdf)) is None:
+    if (view := kernel(files.spark).windows.WindowStateView.of(java_frame(trunk))) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
-        return [_native(files, kernel.NativeAggregateView.of(trunk._jdf), names)]
+        return [_native(files, kernel(files.spark).windows.NativeAggregateView.of(java_frame(trunk)), names)]
     stored = files.entries(WINDOWS)
-    parts = [(WINDOWS, DataFrame(view.windows(stored._jdf), files.spark))]
+    parts = [(WINDOWS, DataFrame(view.windows(java_frame(stored)), files.spark))]
     if view.ordered():
-        parts.append((WAITING, DataFrame(view.waiting(stored._jdf), files.spark)))
+        parts.append((WAITING, DataFrame(view.waiting(java_frame(stored)), files.spark)))
     return parts
 
 
@@ -103,29 +103,28 @@ def _matches(
     files: StateFiles, node: Match | MatchRules | RowPattern, trunk: DataFrame
 ) -> list[tuple[str, DataFrame]]:
     """Partial matches, or the match that is open, and rows that wait for the watermark."""
-    kernel = files.spark._jvm.org.apache.spark.sql.headrace  # type: ignore[union-attr]
     stored = files.entries(MATCHES)
     if isinstance(node, Match):
-        view = kernel.patterns.MatchView.of(trunk._jdf)
-        found = view.partials(stored._jdf)
+        view = kernel(files.spark).patterns.MatchView.of(java_frame(trunk))
+        found = view.partials(java_frame(stored))
     elif isinstance(node, MatchRules):
-        view = kernel.rules.RulesView.of(trunk._jdf)
+        view = kernel(files.spark).rules.RulesView.of(java_frame(trunk))
         edition = RuleLog(files.checkpoint).last or Edition(-1)
-        found = view.partials(stored._jdf, edition.loaded)
+        found = view.partials(java_frame(stored), edition.loaded)
     else:
-        view = kernel.matchrecognize.RowPatternView.of(trunk._jdf)
-        found = view.searches(stored._jdf)
+        view = kernel(files.spark).matchrecognize.RowPatternView.of(java_frame(trunk))
+        found = view.searches(java_frame(stored))
     return [
         (MATCHES, DataFrame(found, files.spark)),
-        (WAITING, DataFrame(view.waiting(stored._jdf), files.spark)),
+        (WAITING, DataFrame(view.waiting(java_frame(stored)), files.spark)),
     ]
 
 
 def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, DataFrame]:
     """Spark's own aggregation: evaluated where its buffers are known, else as they are stored."""
     frame = _with_session_in_key(files.frame().select("key", "value"))
-    if view is not None and view.fits(frame._jdf.schema().apply("value").dataType()):
-        frame = DataFrame(view.values(frame._jdf), files.spark)
+    if view is not None and view.fits(java_frame(frame).schema().apply("value").dataType()):
+        frame = DataFrame(view.values(java_frame(frame)), files.spark)
     else:
         frame = frame.withColumnRenamed("value", VALUES)
     fields = _fields(frame, "key")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.checkpoints.directory import PipelineDirectory
 from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
 from headrace.errors import OptionError
+from headrace.spark.gateway import JavaError, java_message, java_session
 from headrace.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ def repartition(
     Raises:
         OptionError: there is no checkpoint, the pipeline is running or finished, or an epoch isn't.
     """
-    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     queries = queries_with_state(graph, directory, step)
@@ -41,11 +41,9 @@ def repartition(
         return {
             query.name: _rewritten(spark, checkpoint_of(directory, query), partitions) for query in queries
         }
-    except (PySparkException, Py4JJavaError) as error:
-        thrown = getattr(error, "java_exception", None)
-        said = str(error if thrown is None else thrown.getMessage())
+    except (PySparkException, JavaError) as error:
         raise OptionError(
-            f"Spark can't repartition it: {said.splitlines()[0]}",
+            f"Spark can't repartition it: {java_message(error).splitlines()[0]}",
             where=str(directory),
             hint="if an epoch is unfinished, finish it first: headrace run FILE --once",
         ) from error
@@ -56,6 +54,6 @@ def repartition(
 def _rewritten(spark: SparkSession, checkpoint: Path, partitions: int) -> tuple[int | None, int]:
     before = progress_of(checkpoint).partitions
     if before != partitions:
-        manager = spark._jsparkSession.streamingCheckpointManager()
+        manager = java_session(spark).streamingCheckpointManager()
         manager.repartition(str(checkpoint / "spark"), partitions, True)
     return before, partitions

@@ -17,6 +17,7 @@ from headrace.checkpoints.keys import NULL, is_key
 from headrace.checkpoints.layout import checkpoint_of, progress_of
 from headrace.debugging.replay import CantBeReadAgain, read_again
 from headrace.lowering.patterns import GIVEN, Declared
+from headrace.spark.gateway import java_frame, java_list, kernel
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
@@ -82,12 +83,12 @@ class Inquiry:
         self.checkpoint = checkpoint_of(self.directory, self.query.query)
         self.progress = progress_of(self.checkpoint)
         self.files = StateFiles(self.spark, self.checkpoint)
-        self.jvm = self.spark._jvm.org.apache.spark.sql.headrace  # type: ignore[union-attr]
+        self.jvm = kernel(self.spark)
         self._frame: DataFrame | None = None
 
     def answer(self, rows: int, *, read_input: bool) -> Told:
         """All that can be told of a step with a pattern of its own."""
-        trunk = self.query.trunk._jdf
+        trunk = java_frame(self.query.trunk)
         if isinstance(self.node, RowPattern):
             return self.ask(
                 self.jvm.matchrecognize.RowPatternExplainer.of(trunk), rows, read_input=read_input
@@ -114,7 +115,7 @@ class Inquiry:
         frame = self._rows(kernel)
         with CantBeReadAgain.for_sparks_errors():
             own = frame if less is None else frame.where(~less)
-            said = self._read(kernel.history(own._jdf, self._watermark(), rows))
+            said = self._read(kernel.history(java_frame(own), self._watermark(), rows))
         unread = _without(said["ahead"], told.waiting)
         notes = []
         if _shape(said["partials"]) != _shape(told.partials):
@@ -159,7 +160,7 @@ class Inquiry:
     @cached_property
     def _state(self) -> tuple[bytes | None, Any]:
         """The key's own entry, and the pieces of older rows that wait, in order."""
-        pieces = self.spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        pieces = java_list(self.spark, ())
         if self.progress.epoch is None:
             return None, pieces
         entries = self.files.entries(MATCHES)

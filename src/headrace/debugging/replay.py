@@ -15,6 +15,7 @@ from headrace.lowering.sources import BatchInputs
 from headrace.plan.facts import by_clock, is_timed
 from headrace.runtime.exchange import HandoverLog
 from headrace.spark.errors import spark_says
+from headrace.spark.gateway import GatewayError
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_rules import MatchRules
@@ -33,14 +34,13 @@ class CantBeReadAgain(Exception):  # noqa: N818 - a reason, told to the user as 
     @contextmanager
     def for_sparks_errors() -> Iterator[None]:
         """What a source or Spark says against reading is a reason, not a failure."""
-        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
             yield
         except HeadraceError as error:
             raise CantBeReadAgain(str(error.problem)) from error
-        except (PySparkException, Py4JError) as error:
+        except (PySparkException, GatewayError) as error:
             raise CantBeReadAgain(spark_says(error)[0]) from error
 
 

@@ -13,6 +13,7 @@ from headrace.errors import HeadraceError, OptionError, did_you_mean
 from headrace.plan.queries import queries_of
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
 from headrace.rules.tables import table_of
+from headrace.spark.gateway import java_frame
 from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
@@ -91,7 +92,9 @@ def _told(inquiry: Inquiry, rules: RulesAsked, rule: RuleInForce, rows: int, *, 
     query = inquiry.query.query
     sources = len(query.sources) + len(query.reads)
     less = taken_before(inquiry.checkpoint, since, sources=sources) if since > 0 else None
-    kernel = inquiry.jvm.rules.RulesExplainer.of(inquiry.query.trunk._jdf, rules.edition.alone(rule).loaded)
+    kernel = inquiry.jvm.rules.RulesExplainer.of(
+        java_frame(inquiry.query.trunk), rules.edition.alone(rule).loaded
+    )
     told = inquiry.ask(kernel, rows, read_input=read_input, less=less)
     if since > 0 and less is None and told.taken:
         note = (

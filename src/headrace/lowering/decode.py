@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from headrace.errors import DecodeError, SourceError
 from headrace.formats import Format, Schema
 from headrace.schemas.datatypes import quoted
+from headrace.spark.gateway import JavaError, java_column, java_session, kernel
 
 OnError = Literal["fail", "skip", "divert"]
 DEAD_LETTER_BYTES = 64 * 2**20
@@ -52,8 +52,8 @@ class DeadLetters:
             SourceError: they are more bytes than the limit, so that some are lost; the epoch must not be committed.
         """
         try:
-            return DataFrame(self._collector.take(self._spark._jsparkSession), self._spark)
-        except Py4JJavaError as error:
+            return DataFrame(self._collector.take(java_session(self._spark)), self._spark)
+        except JavaError as error:
             raise as_source_error(error) or error from None
 
     def reset(self) -> None:
@@ -90,7 +90,7 @@ def decoded(
     columns = format.checked(schema, where=f"source `{source}`")
     kernel = _kernel(spark)
     collector = kernel.DeadLetterCollector.open(
-        spark._jsparkSession, source, dead_letter_bytes, on_error == "skip"
+        java_session(spark), source, dead_letter_bytes, on_error == "skip"
     )
     column = kernel.Decode.column(
         format.name,
@@ -98,7 +98,7 @@ def decoded(
         format.model_dump_json(),
         on_error,
         collector,
-        *(f.col(c)._jc for c in _RECORD),
+        *(java_column(f.col(c)) for c in _RECORD),
     )
     position = f.struct(f.lit(source).alias("source"), "partition", "offset").alias("__position")
     kept = [name for name in frame.columns if name not in _RECORD]
@@ -123,4 +123,4 @@ def as_source_error(error: BaseException) -> SourceError | None:
 
 
 def _kernel(spark: SparkSession) -> Any:
-    return spark._jvm.org.apache.spark.sql.headrace.decode  # type: ignore[union-attr]
+    return kernel(spark).decode

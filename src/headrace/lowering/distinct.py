@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.spark.gateway import java_frame, kernel
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -26,5 +28,5 @@ def deduplicated(spark: SparkSession, frame: DataFrame, node: Distinct, counts: 
         time.alias("time"),
         position.alias("position"),
     )
-    operator = spark._jvm.org.apache.spark.sql.headrace.dedup.Deduplicate  # type: ignore[union-attr]
-    return DataFrame(operator.apply(packed._jdf, node.within, counts._kernel), spark)
+    operator = kernel(spark).dedup.Deduplicate
+    return DataFrame(operator.apply(java_frame(packed), node.within, counts._kernel), spark)

@@ -22,6 +22,7 @@ from headrace.lowering.expressions import HIDDEN
 from headrace.lowering.windows import Counts, Time
 from headrace.plan.facts import plain_column
 from headrace.spark.errors import written_in
+from headrace.spark.gateway import java_frame, kernel
 from headrace.sql.tokens import place_of, tokens_of
 from headrace.sql.values import (
     CLASSIFIER,
@@ -54,13 +55,13 @@ def recognized(
     Over a stream it waits for the watermark; over a batch it takes all rows at once, in the order of their time.
     """
     step = Expressions(frame, node).step(node.clause, time=time)
-    patterns = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder  # type: ignore[union-attr]
+    patterns = kernel(frame.sparkSession).operators.inorder
     if frame.isStreaming:
         counted = counts or Counts(frame.sparkSession)
         return DataFrame(
-            patterns.InOrderOperator.apply(frame._jdf, step, counted._kernel), frame.sparkSession
+            patterns.InOrderOperator.apply(java_frame(frame), step, counted._kernel), frame.sparkSession
         )
-    return DataFrame(patterns.InOrderOperator.batch(frame._jdf, step), frame.sparkSession)
+    return DataFrame(patterns.InOrderOperator.batch(java_frame(frame), step), frame.sparkSession)
 
 
 class Expressions:
@@ -79,14 +80,13 @@ class Expressions:
 
     def step(self, clause: MatchRecognize, *, time: Time = "event") -> Any:
         """The step as the kernel knows it; the clause must have these conditions and measures."""
-        kernel = self._frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.matchrecognize  # type: ignore[union-attr]
         aggregates = self._made.aggregates
-        return kernel.RowPatternStep.apply(
-            self._frame._jdf,
-            self._extended._jdf,
-            self._made.rows._jdf,
-            None if aggregates is None else aggregates._jdf,
-            self._made.results._jdf,
+        return kernel(self._frame.sparkSession).matchrecognize.RowPatternStep.apply(
+            java_frame(self._frame),
+            java_frame(self._extended),
+            java_frame(self._made.rows),
+            None if aggregates is None else java_frame(aggregates),
+            java_frame(self._made.results),
             json.dumps(self._formulas.declaration(clause, self._frame.columns, time)),
         )
 
@@ -95,8 +95,7 @@ class Expressions:
 
         For tests: a batch is `{"rows": [...], "watermark": t, "restart": true}`, and times are whole microseconds.
         """
-        jvm = self._frame.sparkSession.sparkContext._jvm
-        driver = jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderDriver(self.step(clause))  # type: ignore[union-attr]
+        driver = kernel(self._frame.sparkSession).operators.inorder.InOrderDriver(self.step(clause))
         answer: dict[str, Any] = json.loads(driver.run(json.dumps(list(script))))
         return answer
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from headrace.lowering.windows import Counts, Time
 from headrace.patterns.elements import Either, Element, Group, Where
+from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.expressions import Opaque
 
 if TYPE_CHECKING:
@@ -115,12 +116,11 @@ def matched(
     """
     declared = Declared(node, keys, time=time)
     ready = declared.over(frame)
-    jvm: Any = frame.sparkSession.sparkContext._jvm
-    operator = jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderOperator
+    operator = kernel(frame.sparkSession).operators.inorder.InOrderOperator
     if not frame.isStreaming:
-        return DataFrame(operator.matchesBatch(ready._jdf, declared.text), frame.sparkSession)
+        return DataFrame(operator.matchesBatch(java_frame(ready), declared.text), frame.sparkSession)
     told = counts or Counts(frame.sparkSession)
-    return DataFrame(operator.matches(ready._jdf, declared.text, told._kernel), frame.sparkSession)
+    return DataFrame(operator.matches(java_frame(ready), declared.text, told._kernel), frame.sparkSession)
 
 
 class MatchDriver:
@@ -129,9 +129,8 @@ class MatchDriver:
     def __init__(self, frame: DataFrame, keys: Sequence[str], node: Match) -> None:
         """Take the step's columns from `frame`, whose rows are not looked at."""
         declared = Declared(node, keys)
-        jvm: Any = frame.sparkSession.sparkContext._jvm
-        self._kernel = jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderDriver(
-            frame._jdf, declared.text
+        self._kernel = kernel(frame.sparkSession).operators.inorder.InOrderDriver(
+            java_frame(frame), declared.text
         )
 
     def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import Heartbeats
 from headrace.plan.queries import Query
 from headrace.runtime.queries import Assembled, Assembly
+from headrace.spark.gateway import java_frame, jvm
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 
@@ -55,6 +56,6 @@ def assembled_aside(spark: SparkSession, graph: Graph) -> Iterator[list[Assemble
 
 
 def _plan(frame: DataFrame) -> str:
-    jvm = frame.sparkSession._jvm
-    said: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "simple")  # type: ignore[union-attr]
-    return said.removeprefix("== Physical Plan ==\n").strip()
+    execution = java_frame(frame).queryExecution()
+    plan: str = jvm(frame.sparkSession).PythonSQLUtils.explainString(execution, "simple")
+    return plan.removeprefix("== Physical Plan ==\n").strip()

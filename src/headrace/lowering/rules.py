@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -14,6 +13,7 @@ from headrace.lowering.patterns import counted
 from headrace.lowering.windows import Counts, Time
 from headrace.rules.checks import RuleChecks
 from headrace.spark.errors import spark_says
+from headrace.spark.gateway import JavaError, java_frame, kernel
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -37,8 +37,9 @@ class RuleStep(RuleChecks):
             "counted": counted(node),
             "measures": None if node.measures is None else node.measures.ddl,
         }
-        kernel = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.rules  # type: ignore[union-attr]
-        self.kernel = kernel.RulesStep.apply(frame._jdf, json.dumps(declared))
+        self.kernel = kernel(frame.sparkSession).rules.RulesStep.apply(
+            java_frame(frame), json.dumps(declared)
+        )
 
     def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
         """Why a rule can't be used; none where it can."""
@@ -48,14 +49,14 @@ class RuleStep(RuleChecks):
     def rows(self, counts: Counts | None = None) -> DataFrame:
         """The tagged rows: `__output` is `main`, `timeouts` or `late`."""
         spark = self.frame.sparkSession
-        operator = spark.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder.InOrderOperator  # type: ignore[union-attr]
+        operator = kernel(spark).operators.inorder.InOrderOperator
         if not self.frame.isStreaming:
-            return DataFrame(operator.batch(self.frame._jdf, self.kernel), spark)
+            return DataFrame(operator.batch(java_frame(self.frame), self.kernel), spark)
         told = counts or Counts(spark)
-        return DataFrame(operator.apply(self.frame._jdf, self.kernel, told._kernel), spark)
+        return DataFrame(operator.apply(java_frame(self.frame), self.kernel, told._kernel), spark)
 
     def _of_kernel(self, rule: Rule) -> Iterator[tuple[str, str]]:
         try:
             self.kernel.check(self.declared(rule))
-        except (PySparkException, Py4JJavaError) as error:
+        except (PySparkException, JavaError) as error:
             yield spark_says(error)

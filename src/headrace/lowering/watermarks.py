@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.expressions import TIME, column
+from headrace.spark.gateway import java_session, kernel
 from headrace.steps.rows.event_time import ClockTime, EventTime
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Heartbeats:
         self._run = run
         self._fixed = frozenset(fixed)
         self._delays: dict[str, int] = {}
-        self._jvm.CodegenWatermark.generated(spark._jsparkSession)
+        self._time.CodegenWatermark.generated(java_session(spark))
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -76,7 +77,7 @@ class Heartbeats:
 
     def beat(self, step: str, watermark_ms: int) -> None:
         """Move the watermark of a step's source to this time, from the next batch on."""
-        self._jvm.Heartbeat.raiseTo(self._name(step), watermark_ms + self._delays[step] // 1000)
+        self._time.Heartbeat.raiseTo(self._name(step), watermark_ms + self._delays[step] // 1000)
 
     def end(self) -> None:
         """Move every watermark past all rows."""
@@ -86,7 +87,7 @@ class Heartbeats:
     def forget(self) -> None:
         """Let the driver forget how far the heartbeats were; checkpoints know."""
         for step in self._delays:
-            self._jvm.Heartbeat.forget(self._name(step))
+            self._time.Heartbeat.forget(self._name(step))
 
     def _with_watermark(
         self, frame: DataFrame, node: EventTime | ClockTime, marked: str, wakes: bool
@@ -100,8 +101,8 @@ class Heartbeats:
         return f"{self._run}/{step}"
 
     @property
-    def _jvm(self) -> Any:
-        return self._spark._jvm.org.apache.spark.sql.headrace.time  # type: ignore[union-attr]
+    def _time(self) -> Any:
+        return kernel(self._spark).time
 
 
 def without_beats(frame: DataFrame, time: str) -> DataFrame:

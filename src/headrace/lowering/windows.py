@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame, functions
 
+from headrace.spark.gateway import java_frame, java_session, kernel
 from headrace.triggers import (
     AfterCount,
     AfterWatermark,
@@ -100,8 +101,7 @@ class Counts:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        kernel = spark.sparkContext._jvm.org.apache.spark.sql.headrace.operators  # type: ignore[union-attr]
-        self._kernel = kernel.Counts.register(spark._jsparkSession.sparkContext())
+        self._kernel = kernel(spark).operators.Counts.register(java_session(spark).sparkContext())
 
     def values(self) -> dict[str, int]:
         """The counts by name."""
@@ -148,9 +148,11 @@ def windowed(
     ready = with_conditions(frame, window)
     grouped = _grouped(ready, keys, aggregates)
     counted = counts or Counts(frame.sparkSession)
-    operator = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows.WindowOperator  # type: ignore[union-attr]
+    operator = kernel(frame.sparkSession).windows.WindowOperator
     declared = declaration(window, emission, time=time, ttl=ttl)
-    return DataFrame(operator.apply(ready._jdf, grouped._jdf, declared, counted._kernel), frame.sparkSession)
+    return DataFrame(
+        operator.apply(java_frame(ready), java_frame(grouped), declared, counted._kernel), frame.sparkSession
+    )
 
 
 def windowed_batch(
@@ -167,9 +169,9 @@ def windowed_batch(
     """
     ready = with_conditions(frame, window)
     grouped = _grouped(ready, keys, aggregates)
-    batch = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows.WindowBatch  # type: ignore[union-attr]
+    batch = kernel(frame.sparkSession).windows.WindowBatch
     declared = declaration(window, Emission(), time=time)
-    return DataFrame(batch.apply(ready._jdf, grouped._jdf, declared), frame.sparkSession)
+    return DataFrame(batch.apply(java_frame(ready), java_frame(grouped), declared), frame.sparkSession)
 
 
 def with_conditions(frame: DataFrame, window: Window) -> DataFrame:
@@ -199,8 +201,8 @@ class WindowDriver:
         ready = frame if window is None else with_conditions(frame, window)
         grouped = _grouped(ready, keys, aggregates)
         some = declaration(Global(), Emission())
-        kernel = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.headrace.windows  # type: ignore[union-attr]
-        self._kernel = kernel.WindowDriver(frame._jdf, ready._jdf, grouped._jdf, some)
+        frames = [java_frame(each) for each in (frame, ready, grouped)]
+        self._kernel = kernel(frame.sparkSession).windows.WindowDriver(*frames, some)
 
     def run(self, declared: str, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What each batch of a script emits, from an empty state.

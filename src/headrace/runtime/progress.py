@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
-
 from headrace.plan.queries import Query
 from headrace.runtime.row_accounting import Balance
+from headrace.spark.gateway import GatewayError, is_connected, java_session, kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,7 +93,7 @@ class ProgressLog:
         """
         self._heard = heard
         self._reports: Any = None
-        self._context: Any = None
+        self._spark: Any = None
         self._settling = threading.Event()
         self._counted = _first_readers(queries)
         self._names: dict[str, str] = {}
@@ -108,9 +107,8 @@ class ProgressLog:
 
     def listen(self, spark: SparkSession, rest: float = 0) -> None:
         """Begin to take the reports of a session's queries, each so many seconds after it was made."""
-        jvm: Any = spark._jvm
-        self._context = spark.sparkContext
-        self._reports = jvm.org.apache.spark.sql.headrace.ProgressReports(spark._jsparkSession)
+        self._spark = spark
+        self._reports = kernel(spark).ProgressReports(java_session(spark))
         threading.Thread(target=self._take, args=[rest], name="headrace reports", daemon=True).start()
 
     def close(self) -> None:
@@ -134,7 +132,7 @@ class ProgressLog:
     def settle(self) -> None:
         """Wait for the last reports: Spark sends them from a thread of its own, unless it was stopped before the run."""
         self._settling.set()
-        stopped = self._context._jsc is None
+        stopped = not is_connected(self._spark)
         with self._changed:
             self._changed.wait_for(
                 lambda: self._silent or self._terminated >= set(self._names),
@@ -192,7 +190,7 @@ class ProgressLog:
             self._event_time = (max(self._event_time[0] or seconds, seconds), time.time())
 
     def _take(self, rest: float) -> None:
-        with contextlib.suppress(OSError, Py4JError):  # Spark is gone: whoever waits for the run is told
+        with contextlib.suppress(OSError, GatewayError):  # Spark is gone: whoever waits for the run is told
             while (run_id := (reported := self._reports.next()).runId()) is not None:
                 self._settling.wait(rest)
                 if (report := reported.json()) is None:

@@ -36,6 +36,7 @@ from headrace.plan.queries import Query, queries_of
 from headrace.runtime.progress import ProgressLog, Status
 from headrace.runtime.queries import declared
 from headrace.runtime.run import Running, told
+from headrace.spark.gateway import java_session, kernel
 from headrace.spark.jars import jars_for
 from headrace.spark.launch import REGIONS, active_session
 from headrace.spark.session import open_session
@@ -291,8 +292,7 @@ def _last_batch(query: Any) -> int:
 
 
 def _begin_short(spark: SparkSession) -> None:
-    jvm: Any = spark.sparkContext._jvm
-    jvm.org.apache.spark.sql.headrace.compat.ShortBatches.begin(spark._jsparkSession, *SHORT_BATCHES)
+    kernel(spark).compat.ShortBatches.begin(java_session(spark), *SHORT_BATCHES)
 
 
 def _for_latency(graph: Graph) -> Graph:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.schemas.fields import Schema
+from headrace.spark.gateway import java_frame, kernel, start_callbacks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,13 +68,14 @@ class Clock:
         It returns when the query waits for its first step. An epoch that the checkpoint holds but that was not
         committed has been run again by then.
         """
-        from pyspark.java_gateway import ensure_callback_server_started
         from pyspark.sql.utils import ForeachBatchFunction
 
         session = frame.sparkSession
-        ensure_callback_server_started(session.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        start_callbacks(session)
         function = ForeachBatchFunction(session, deliver)
-        started = _time(session).VirtualTime.start(frame._jdf, function, mode, name, checkpoint, self._clock)
+        started = _time(session).VirtualTime.start(
+            java_frame(frame), function, mode, name, checkpoint, self._clock
+        )
         return SteppedQuery(started)
 
 
@@ -154,7 +156,7 @@ class Collected:
 
 def collect(frame: DataFrame) -> Collected:
     """Run a frame and bring its rows here without loss: no zone, century or precision is in the way."""
-    found = json.loads(_time(frame.sparkSession).RowJson.collect(frame._jdf))
+    found = json.loads(_time(frame.sparkSession).RowJson.collect(java_frame(frame)))
     return Collected(found["schema"], found["rows"])
 
 
@@ -169,5 +171,4 @@ def numbered(frame: DataFrame) -> DataFrame:
 
 
 def _time(spark: SparkSession) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.headrace.time
+    return kernel(spark).time

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.errors import SetupError
 from headrace.spark.cache import cache_directory
+from headrace.spark.gateway import JavaError, is_launched, java_message, launch_jvm, system_property
 from headrace.spark.java import find_java
 from headrace.spark.kernel_jar import find_spark_home, spark_version
 
@@ -72,12 +72,11 @@ def start(settings: Mapping[str, str], log_directory: Path | None) -> SparkSessi
     Raises:
         SetupError: It didn't start; the error quotes the log.
     """
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     _quieten()
     with _environment(settings["spark.master"]):
-        if SparkContext._gateway is None:
+        if not is_launched():
             _launch(settings, _new_log(log_directory or cache_directory() / "logs"))
         try:
             return SparkSession.builder.config(map=dict(settings)).getOrCreate()
@@ -87,11 +86,7 @@ def start(settings: Mapping[str, str], log_directory: Path | None) -> SparkSessi
 
 def log_file() -> Path | None:
     """The file that Spark writes its log to, if its JVM was started here."""
-    from pyspark import SparkContext
-
-    if SparkContext._jvm is None:
-        return None
-    named: str | None = SparkContext._jvm.java.lang.System.getProperty(LOG_PROPERTY)
+    named = system_property(LOG_PROPERTY)
     return Path(named) if named else None
 
 
@@ -109,42 +104,17 @@ def cores(master: str) -> int | None:
 
 def _launch(settings: Mapping[str, str], log: Path) -> None:
     """Start the JVM as pyspark does, but with its output in the log: nothing else keeps it quiet."""
-    from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
+    from pyspark import SparkConf
 
     option = "spark.driver.extraJavaOptions"
     ours = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}" -Duser.timezone=UTC {REGIONS} {UNHURRIED}'
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     configuration.set(option, f"{ours} {settings.get(option, '')}".strip())
     try:
-        with log.open("ab") as output, _ended_if_interrupted():
-            gateway = launch_gateway(configuration, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
-        SparkContext._ensure_initialized(gateway=gateway)
+        with log.open("ab") as output:
+            launch_jvm(configuration, output)
     except Exception as error:
         raise _failure(error, log) from error
-
-
-@contextmanager
-def _ended_if_interrupted() -> Iterator[None]:
-    """End the JVM if its launch doesn't come to an end: pyspark forgets it then, and nobody is left to end it later."""
-    from pyspark import java_gateway
-
-    pyspark: Any = java_gateway
-    started: list[subprocess.Popen[bytes]] = []
-
-    def noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen(*arguments, **options))
-        return started[-1]
-
-    before, pyspark.Popen = pyspark.Popen, noted
-    try:
-        yield
-    except BaseException:
-        for process in started:
-            process.kill()
-        raise
-    finally:
-        pyspark.Popen = before
 
 
 def _new_log(directory: Path) -> Path:
@@ -199,10 +169,8 @@ def _failure(error: Exception, log: Path | None) -> SetupError:
 
 def _reason(error: Exception, log: Path | None) -> str:
     """What went wrong: the JVM's word where it got so far, else what its launcher printed before it ended."""
-    from py4j.protocol import Py4JJavaError
-
-    if isinstance(error, Py4JJavaError):
-        return str(error.java_exception.getMessage())
+    if isinstance(error, JavaError):
+        return java_message(error)
     lines = log.read_text(errors="replace").splitlines() if log else []
     said = [line.strip() for line in lines if line.strip() and not re.search("WARN|Picked up J", line)]
     thrown = [line for line in said if "Exception" in line]

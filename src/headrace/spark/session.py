@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError, SetupError
 from headrace.spark.cache import cache_directory
+from headrace.spark.gateway import has_class, kernel
 from headrace.spark.kernel_jar import ensure_kernel_jar, read_properties
 from headrace.spark.launch import active_session, cores, start, submitted_settings
 
@@ -161,22 +162,20 @@ def _changed(session: SparkSession, key: str, value: str) -> bool:
 
 
 def _verify_kernel(session: SparkSession, jar: Path) -> None:
-    from py4j.java_gateway import JavaClass
-
-    kernel = session.sparkContext._jvm.org.apache.spark.sql.headrace.Kernel  # type: ignore[union-attr]
-    if not isinstance(kernel, JavaClass):
+    version = kernel(session).Kernel
+    if not has_class(version):
         raise SetupError(
             "the running Spark has no Headrace kernel",
             where="session",
             hint=f"let Headrace start it, or give it spark.jars and spark.driver.extraClassPath = {jar}",
         )
-    if kernel.builtFor() != kernel.runsOn():
+    if version.builtFor() != version.runsOn():
         raise SetupError(
-            f"the kernel was compiled for Spark {kernel.builtFor()}, this is Spark {kernel.runsOn()}",
+            f"the kernel was compiled for Spark {version.builtFor()}, this is Spark {version.runsOn()}",
             where="session",
-            hint=f"pip install pyspark=={kernel.builtFor()}",
+            hint=f"pip install pyspark=={version.builtFor()}",
         )
-    if kernel.digest() != read_properties(jar).get("digest"):
+    if version.digest() != read_properties(jar).get("digest"):
         raise SetupError(
             "the running Spark has another version of the Headrace kernel",
             where="session",

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.connectors.driver_source import Follower
+from headrace.spark.gateway import kernel, start_callbacks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,11 +26,9 @@ class Following:
 
     def pieces(self, spark: SparkSession, source: str, follower: Follower) -> DataFrame:
         """A stream of what tasks are to read: `piece binary`, each in a task of its own."""
-        from pyspark.java_gateway import ensure_callback_server_started
-
-        ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        start_callbacks(spark)
         name = f"{source} ({next(_numbers)})"
-        _jvm(spark).register(name, _Proxy(follower))
+        kernel(spark).sources.DriverSource.register(name, _Proxy(follower))
         self._names.append((spark, name, follower))
         return spark.readStream.format(FORMAT).option("name", name).load()
 
@@ -41,7 +40,7 @@ class Following:
     def close(self) -> None:
         for spark, name, follower in self._names:
             with suppress(Exception):  # server or session may be gone already, and the run must end
-                _jvm(spark).forget(name)
+                kernel(spark).sources.DriverSource.forget(name)
                 follower.close()
         self._names.clear()
 
@@ -71,10 +70,6 @@ class _Proxy:
         self._follower.commit(json.loads(end))
 
     class Java:
-        """How py4j knows what this is to the JVM."""
+        """The Java interface that py4j implements with this class."""
 
         implements = ("org.apache.spark.sql.headrace.sources.SplitEnumerator",)
-
-
-def _jvm(spark: SparkSession):  # type: ignore[no-untyped-def]
-    return spark._jvm.org.apache.spark.sql.headrace.sources.DriverSource  # type: ignore[union-attr]

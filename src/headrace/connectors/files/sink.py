@@ -22,6 +22,7 @@ from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import Entry, Ledger
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
 from headrace.errors import DeliveryError, FencedError, did_you_mean
+from headrace.spark.gateway import GatewayError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -160,12 +161,11 @@ class FilesWriter:
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
         """Tell any failure of the file system or of Spark's write as ours, or as a fence if that is behind it."""
-        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
             yield
-        except (OSError, Py4JError, PySparkException) as error:
+        except (OSError, GatewayError, PySparkException) as error:
             if self._ledger is not None and self._overtaken():
                 raise self._fenced(None) from error
             if isinstance(error, OSError) or _OF_FILES.search(str(error)):

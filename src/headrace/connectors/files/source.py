@@ -9,6 +9,7 @@ from headrace.connectors.base import ReadContext
 from headrace.connectors.files.store import HadoopStore, local_path, spark_path
 from headrace.errors import SourceError
 from headrace.formats import Format
+from headrace.spark.gateway import kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -81,5 +82,4 @@ def _position(spark: SparkSession) -> Column:
     """File and line of the row that is being read; must stand straight above the scan."""
     from pyspark.sql.classic.column import Column
 
-    kernel: Any = spark.sparkContext._jvm
-    return Column(kernel.org.apache.spark.sql.headrace.decode.FilePosition.column()).alias("at")
+    return Column(kernel(spark).decode.FilePosition.column()).alias("at")

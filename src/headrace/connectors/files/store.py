@@ -13,6 +13,8 @@ import uuid
 from pathlib import Path
 from typing import Any, Protocol
 
+from headrace.spark.gateway import java_session, jvm
+
 
 class Store(Protocol):
     """A file system; paths are texts as the user wrote them, joined with `/`."""
@@ -119,10 +121,10 @@ class HadoopStore:
     """Any file system that Spark can reach, through its JVM."""
 
     def __init__(self, spark: Any, root: str) -> None:
-        self._jvm = spark.sparkContext._jvm
-        configuration = spark._jsparkSession.sessionState().newHadoopConf()
+        self._java = jvm(spark)
+        configuration = java_session(spark).sessionState().newHadoopConf()
         self._files = self._path(root).getFileSystem(configuration)
-        managers = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+        managers = self._java.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
         self._manager = managers.create(self._path(root), configuration)
 
     def names(self, directory: str) -> list[str]:
@@ -142,7 +144,7 @@ class HadoopStore:
     def read(self, path: str) -> bytes:
         stream = self._files.open(self._path(path))
         try:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
         finally:
             stream.close()
 
@@ -152,7 +154,7 @@ class HadoopStore:
         try:
             stream.write(content)
             stream.close()
-        except Exception as error:  # py4j's, which only sources and sinks may name
+        except Exception as error:  # Hadoop's class of it depends on the file system
             stream.cancel()
             if "AlreadyExistsException" in str(error):
                 return False
@@ -174,7 +176,7 @@ class HadoopStore:
         self._files.delete(self._path(path), True)
 
     def _path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(path)
+        return self._java.org.apache.hadoop.fs.Path(path)
 
 
 def _local(path: str) -> Path:

@@ -12,6 +12,7 @@ from headrace.connectors.generator.recipes import NUMBER, Recipe, literal
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats import Schema
 from headrace.schemas.datatypes import Field, quoted
+from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,8 +35,8 @@ class GeneratorReader:
             return self._made_up(numbers, context)
         recorded = self._recorded(spark, context).persist()
         timetable = uuid.uuid4().hex
-        counter = spark.sparkContext._jvm.org.apache.spark.sql.headrace.sources.Counter  # type: ignore[union-attr]
-        rows = counter.schedule(timetable, self._due(recorded, context)._jdf)
+        counter = kernel(spark).sources.Counter
+        rows = counter.schedule(timetable, java_frame(self._due(recorded, context)))
         self._kept.append((recorded, counter, timetable))
         paced = {} if self._options.rate is not None else {"timetable": timetable, "speed": self._speed()}
         limit = rows if self._options.rows is None else min(rows, self._options.rows)

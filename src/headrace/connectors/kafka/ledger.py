@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.kafka import properties
-from headrace.connectors.kafka.servers import java_list, java_map, kafka_java
+from headrace.connectors.kafka.servers import kafka_java
+from headrace.spark.gateway import java_duration, java_list, java_map, kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,8 +52,8 @@ def key_of(pipeline: str, sink: str, topic: str) -> bytes:
 def newest(spark: SparkSession, options: Kafka, key: bytes) -> Entry:
     """Read the ledger to its end; entries of transactions that were given up aren't seen."""
     java = kafka_java(spark)
-    duration = spark._jvm.java.time.Duration.ofMillis(_POLL_MS)  # type: ignore[union-attr]
-    scan: Any = spark._jvm.org.apache.spark.sql.headrace.kafka.LedgerScan  # type: ignore[union-attr]
+    duration = java_duration(spark, _POLL_MS)
+    scan: Any = kernel(spark).kafka.LedgerScan
     place = java.common.TopicPartition(properties.LEDGER, 0)
     places = java_list(spark, [place])
     consumer = java.clients.consumer.KafkaConsumer(java_map(spark, properties.ledger_consumer(options)))

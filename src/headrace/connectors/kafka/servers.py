@@ -11,6 +11,7 @@ from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.failures import reason
 from headrace.durations import microseconds
 from headrace.errors import OptionError, SetupError, did_you_mean
+from headrace.spark.gateway import java_duration, java_list, java_map, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +39,7 @@ class MissingTopicError(Exception):
 
 
 class Servers:
-    """An admin client; the calls raise `Py4JJavaError`, which `headrace.connectors.kafka.failures` reads."""
+    """An admin client; the calls raise `JavaError`, which `headrace.connectors.kafka.failures` reads."""
 
     def __init__(self, spark: SparkSession, options: Kafka) -> None:
         self._java: Any = kafka_java(spark)
@@ -75,7 +76,7 @@ class Servers:
             OptionError: it is none.
         """
         try:
-            compiled = self._spark._jvm.java.util.regex.Pattern.compile(pattern)  # type: ignore[union-attr]
+            compiled = jvm(self._spark).java.util.regex.Pattern.compile(pattern)
         except Exception as error:
             raise OptionError(
                 f"expected an expression of Java's, got an error: {reason(str(error))}",
@@ -87,9 +88,9 @@ class Servers:
         self, topic: str, partitions: int | None, replication: int | None, settings: Mapping[str, str]
     ) -> None:
         """Create a topic, and wait until the servers tell of it; one that another has just made is as good."""
-        optional = self._spark._jvm.java.util.Optional  # type: ignore[union-attr]
+        optional = jvm(self._spark).java.util.Optional
         count = optional.of(partitions) if partitions else optional.empty()
-        copies = self._spark._jvm.java.lang.Short.valueOf(str(replication or -1))  # type: ignore[union-attr]
+        copies = jvm(self._spark).java.lang.Short.valueOf(str(replication or -1))
         fresh = self._java.clients.admin.NewTopic(
             topic, count, optional.of(copies) if replication else optional.empty()
         )
@@ -123,8 +124,8 @@ class Servers:
 
     def commit(self, group: str, position: Mapping[str, Mapping[str, int]]) -> None:
         """Note a group's offsets, without waiting: they are for people to look at."""
-        offsets = self._spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
-        # Once for all partitions: py4j looks for each part of a name in all jars.
+        offsets = java_map(self._spark, {})
+        # Once for all partitions: each part of a Java name is looked up in all jars.
         place, noted = self._java.common.TopicPartition, self._java.clients.consumer.OffsetAndMetadata
         for topic, parts in position.items():
             for partition, offset in parts.items():
@@ -137,13 +138,13 @@ class Servers:
         with contextlib.suppress(Exception):  # nothing depends on a group's offsets
             if self._pending is not None:
                 self._waited(self._pending, _NOTED_MS)
-        self._admin.close(self._spark._jvm.java.time.Duration.ofMillis(1_000))  # type: ignore[union-attr]
+        self._admin.close(java_duration(self._spark, 1_000))
 
     def _got(self, future: Any) -> Any:
         return self._waited(future, self._patience + 2_000)  # the client's own time-out says more
 
     def _waited(self, future: Any, millis: int) -> Any:
-        unit = self._spark._jvm.java.util.concurrent.TimeUnit.MILLISECONDS  # type: ignore[union-attr]
+        unit = jvm(self._spark).java.util.concurrent.TimeUnit.MILLISECONDS
         return future.get(millis, unit)
 
 
@@ -153,7 +154,7 @@ def kafka_java(spark: SparkSession) -> Any:
     Raises:
         SetupError: this Spark was started without Kafka's jars.
     """
-    package: Any = spark._jvm.org.apache.kafka  # type: ignore[union-attr]
+    package: Any = jvm(spark).org.apache.kafka
     if not hasattr(package.clients.admin.AdminClient, "create"):
         raise SetupError(
             "the running Spark has no Kafka jars",
@@ -161,17 +162,3 @@ def kafka_java(spark: SparkSession) -> Any:
             hint="let Headrace start it (end this Python process), or give it those of `headrace jars fetch kafka`",
         )
     return package
-
-
-def java_map(spark: SparkSession, entries: Mapping[str, str]) -> Any:
-    made = spark._jvm.java.util.HashMap()  # type: ignore[union-attr]
-    for name, value in entries.items():
-        made[name] = value
-    return made
-
-
-def java_list(spark: SparkSession, items: Any) -> Any:
-    made = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
-    for item in items:
-        made.append(item)
-    return made

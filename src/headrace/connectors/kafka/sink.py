@@ -21,8 +21,9 @@ from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties, records
 from headrace.connectors.kafka.failures import is_fence, reason, told
 from headrace.connectors.kafka.ledger import Entry, key_of, newest
-from headrace.connectors.kafka.servers import MissingTopicError, Servers, java_map, kafka_java
+from headrace.connectors.kafka.servers import MissingTopicError, Servers, kafka_java
 from headrace.errors import DeliveryError, FencedError
+from headrace.spark.gateway import GatewayError, java_duration, java_frame, java_map, kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +51,7 @@ class KafkaWriter:
             self._prepare_topics(spark)
             self._producer = self._opened(spark)
             reach("kafka.fenced")
-            self._sender = _kernel(spark).RecordSender(self._producer)
+            self._sender = kernel(spark).kafka.RecordSender(self._producer)
             self._entry = newest(spark, self._options, key_of(*self._owner))
         return self._entry.epochs.get(run.checkpoint_id, -1)
 
@@ -69,7 +70,7 @@ class KafkaWriter:
             self._producer.beginTransaction()
             self._under_way = True
             self._sender.begin()
-            rows = int(_kernel(frame.sparkSession).FrameSender.send(shaped._jdf, self._sender))
+            rows = int(kernel(frame.sparkSession).kafka.FrameSender.send(java_frame(shaped), self._sender))
             self._producer.flush()
             self._sender.check()
         reach("kafka.staged")
@@ -92,7 +93,7 @@ class KafkaWriter:
         if self._producer is not None:
             with suppress(Exception):  # the server gives up an open transaction by itself, a little later
                 self._give_up()
-            self._producer.close(_session()._jvm.java.time.Duration.ofSeconds(5))  # type: ignore[union-attr]
+            self._producer.close(java_duration(_session(), 5_000))
         self._producer = self._run = None
 
     def _prepare_topics(self, spark: SparkSession, *, ledger: bool = True) -> None:
@@ -111,7 +112,7 @@ class KafkaWriter:
         try:
             producer.initTransactions()
         except BaseException:
-            producer.close(spark._jvm.java.time.Duration.ofSeconds(0))  # type: ignore[union-attr]
+            producer.close(java_duration(spark, 0))
             raise
         return producer
 
@@ -129,7 +130,6 @@ class KafkaWriter:
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
         """Tell what the servers refuse, as a fence where it is one."""
-        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         servers = self._options.servers
@@ -138,7 +138,7 @@ class KafkaWriter:
         except MissingTopicError as error:
             hint = f"{error.hint}; partitions=4 creates it"
             raise DeliveryError(str(error), where=self._running.sink, hint=hint) from None
-        except (Py4JError, PySparkException) as error:
+        except (GatewayError, PySparkException) as error:
             if is_fence(str(error)):
                 raise self._fenced(what) from error
             problem = told(str(error), servers)
@@ -174,7 +174,3 @@ def _session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     return SparkSession.active()
-
-
-def _kernel(spark: SparkSession) -> Any:
-    return spark._jvm.org.apache.spark.sql.headrace.kafka  # type: ignore[union-attr]

@@ -11,6 +11,7 @@ from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.failures import reason, told
 from headrace.connectors.kafka.servers import MissingTopicError, Servers
 from headrace.errors import HeadraceError, SourceError
+from headrace.spark.gateway import GatewayError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -105,14 +106,13 @@ class KafkaReader:
 
     @contextmanager
     def _told(self, context: ReadContext) -> Iterator[None]:
-        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
             yield
         except MissingTopicError as error:
             raise SourceError(str(error), where=context.source, hint=error.hint) from None
-        except (Py4JError, PySparkException) as error:
+        except (GatewayError, PySparkException) as error:
             problem = told(str(error), self._options.servers)
             what = problem.what if problem else f"Kafka can't be read: {reason(str(error))}"
             raise SourceError(what, where=context.source, hint=problem.hint if problem else "") from error

@@ -12,6 +12,7 @@ from headrace.connectors.base import ReadContext
 from headrace.connectors.memory.shelf import Rows, Shelf
 from headrace.errors import SourceError
 from headrace.schemas.fields import Schema
+from headrace.spark.gateway import java_frame, java_session, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,16 +35,16 @@ class MemoryReader:
         from pyspark.sql import DataFrame
 
         frame = self.batch(spark, context).limit(0)
-        encoder = _jvm(spark).org.apache.spark.sql.Encoders.row(frame._jdf.schema())
-        stream = getattr(_jvm(spark), _STREAM).apply(encoder, spark._jsparkSession)
+        encoder = jvm(spark).org.apache.spark.sql.Encoders.row(java_frame(frame).schema())
+        stream = getattr(jvm(spark), _STREAM).apply(encoder, java_session(spark))
 
         fed = 0
 
         def feed(rows: Rows) -> None:
             nonlocal fed
-            lot = self._framed(spark, context, rows, first=fed)._jdf.collectAsList()
+            lot = java_frame(self._framed(spark, context, rows, first=fed)).collectAsList()
             fed += len(rows)
-            stream.addData(_jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(lot))
+            stream.addData(jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(lot))
 
         self._shelf.listen(feed)
         self._feeding.append(feed)
@@ -113,7 +114,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return str(value)
-
-
-def _jvm(spark: SparkSession) -> Any:
-    return spark.sparkContext._jvm

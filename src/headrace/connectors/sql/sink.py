@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.failpoints import reach
@@ -28,6 +28,7 @@ from headrace.connectors.sql.loading import RESULT, Loader
 from headrace.connectors.sql.patience import from_task, patiently
 from headrace.connectors.sql.tables import RETRACTION, Table, applied
 from headrace.errors import DeliveryError, FencedError
+from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -96,7 +97,7 @@ class TableWriter:
         )
         reach("database.prepared")
         if early:
-            database, repeated = self._connected(), _kernel(frame).KeyHashes().repeated
+            database, repeated = self._connected(), kernel(frame.sparkSession).copytext.KeyHashes().repeated
             self._ahead = Ahead(self._dialect, database, table, stage, self._novelty, repeated)
         lines = self._lines(frame, table, sorted_by=table.key if early else ())
         told_in = register(stage) if early else ""
@@ -319,11 +320,9 @@ def _packed(frame: DataFrame, key: list[int]) -> DataFrame:
     """The rows of a frame of whole numbers and text as lines, several in a value, sorted by a key that is told by its places."""
     from pyspark.sql import DataFrame
 
-    return DataFrame(_kernel(frame).CopyText.packed(frame._jdf, key), frame.sparkSession)
-
-
-def _kernel(frame: DataFrame) -> Any:
-    return frame.sparkSession._jvm.org.apache.spark.sql.headrace.copytext  # type: ignore[union-attr]
+    return DataFrame(
+        kernel(frame.sparkSession).copytext.CopyText.packed(java_frame(frame), key), frame.sparkSession
+    )
 
 
 def _running_task() -> tuple[int, int]:

@@ -6,12 +6,10 @@ delivered epoch by epoch through the same protocol as in production.
 
 from __future__ import annotations
 
-import logging
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +20,7 @@ from headrace.plan.graph import Graph
 from headrace.runtime.queries import Assembled, Assembly
 from headrace.runtime.row_accounting import Balance
 from headrace.runtime.virtual_time import Clock, Feed, quick_session
+from headrace.spark.gateway import silent_callbacks
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
@@ -92,7 +91,7 @@ class Stage:
             self._feeds[source].add(content)
         self._idle.saw(rows, self._clock.millis)
         self._dying = dying
-        with _quiet():
+        with silent_callbacks():
             try:
                 self._settle()
             except Exception:
@@ -278,15 +277,3 @@ def _sink_name(graph: Graph, output: str) -> str:
 def _quick_directory() -> str | None:
     """Memory, where the machine offers it as a directory: checkpoints of a test need not outlive it."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep py4j from telling the death that a script asked for."""
-    logger = logging.getLogger("py4j.clientserver")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

@@ -1,0 +1,158 @@
+"""Access to Spark's JVM. The only module that uses py4j and the private handles of pyspark's objects.
+
+    kernel(spark).windows.WindowOperator.apply(java_frame(rows), ...)    a class of the kernel
+    jvm(spark).java.util.regex.Pattern.compile("a*")                     any other class
+
+Java objects are `Any`: py4j resolves their methods at run time. A call that throws in Java raises `JavaError`, or an
+exception of `pyspark.errors` where pyspark translates it.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError as GatewayError
+from py4j.protocol import Py4JJavaError as JavaError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["GatewayError", "JavaError"]  # raised by every call through the gateway
+
+
+def jvm(spark: SparkSession) -> Any:
+    """Return the root of all Java packages."""
+    return spark.sparkContext._jvm
+
+
+def kernel(spark: SparkSession) -> Any:
+    """Return the root package of the kernel."""
+    return jvm(spark).org.apache.spark.sql.headrace
+
+
+def has_class(candidate: Any) -> bool:
+    """Return True if a dotted name such as `kernel(spark).Kernel` is a class that the JVM can load."""
+    from py4j.java_gateway import JavaClass
+
+    return isinstance(candidate, JavaClass)
+
+
+def is_connected(spark: SparkSession) -> bool:
+    """Return True until the session's context is stopped."""
+    return spark.sparkContext._jsc is not None  # type: ignore[attr-defined, unused-ignore]
+
+
+def is_launched() -> bool:
+    """Return True if this process has a JVM."""
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is not None
+
+
+def launch_jvm(configuration: SparkConf, output: IO[bytes]) -> None:
+    """Start the JVM of this process as pyspark does, with its standard output and error in a file."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    with _kill_on_interrupt():
+        gateway = launch_gateway(configuration, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+@contextmanager
+def _kill_on_interrupt() -> Iterator[None]:
+    """Kill the JVM if its launch is interrupted: pyspark drops its handle then, and the process would stay."""
+    from pyspark import java_gateway
+
+    module: Any = java_gateway
+    started: list[subprocess.Popen[bytes]] = []
+
+    def popen(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*arguments, **options))
+        return started[-1]
+
+    original, module.Popen = module.Popen, popen
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+        raise
+    finally:
+        module.Popen = original
+
+
+def system_property(name: str) -> str | None:
+    """Return a system property of the JVM; None before its start, too."""
+    from pyspark import SparkContext
+
+    if SparkContext._jvm is None:
+        return None
+    value: str | None = SparkContext._jvm.java.lang.System.getProperty(name)
+    return value
+
+
+def start_callbacks(spark: SparkSession) -> None:
+    """Let the JVM call Python objects; call this before one is passed to Java."""
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def silent_callbacks() -> Iterator[None]:
+    """Keep py4j from logging exceptions that a callback raises."""
+    logger = logging.getLogger("py4j.clientserver")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def java_session(spark: SparkSession) -> Any:
+    """Return the session's Java object."""
+    return spark._jsparkSession
+
+
+def java_frame(frame: DataFrame) -> Any:
+    """Return the frame's Java object; `DataFrame(java_object, spark)` converts back."""
+    return frame._jdf
+
+
+def java_column(column: Column) -> Any:
+    """Return the column's Java object; `Column(java_object)` converts back."""
+    return column._jc
+
+
+def java_map(spark: SparkSession, entries: Mapping[str, Any]) -> Any:
+    """Copy a mapping into a `java.util.HashMap`."""
+    result = jvm(spark).java.util.HashMap()
+    for name, value in entries.items():
+        result[name] = value
+    return result
+
+
+def java_list(spark: SparkSession, items: Iterable[Any]) -> Any:
+    """Copy items into a `java.util.ArrayList`."""
+    result = jvm(spark).java.util.ArrayList()
+    for item in items:
+        result.append(item)
+    return result
+
+
+def java_duration(spark: SparkSession, milliseconds: int) -> Any:
+    """Return a `java.time.Duration`."""
+    return jvm(spark).java.time.Duration.ofMillis(milliseconds)
+
+
+def java_message(error: Exception) -> str:
+    """Return the message of the Java exception behind an error; the error's own text if there is none."""
+    thrown = getattr(error, "java_exception", None)
+    return str(error if thrown is None else thrown.getMessage())
