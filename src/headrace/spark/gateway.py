@@ -27,7 +27,7 @@ __all__ = ["GatewayError", "JavaError"]  # raised by every call through the gate
 
 def jvm(spark: SparkSession) -> Any:
     """Return the root of all Java packages."""
-    return spark.sparkContext._jvm
+    return spark._jvm
 
 
 def kernel(spark: SparkSession) -> Any:
