@@ -101,7 +101,7 @@ class Counts:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        self._kernel = kernel(spark).operators.Counts.register(java_session(spark).sparkContext())
+        self._kernel = kernel(spark).operators.Counts.create(java_session(spark).sparkContext())
 
     def values(self) -> dict[str, int]:
         """The counts by name."""

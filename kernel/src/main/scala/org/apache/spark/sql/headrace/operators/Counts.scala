@@ -132,7 +132,7 @@ object Counts {
   private val MaxPartitions = 4096
 
   /** Creates counts that tasks update and the driver reads. */
-  def register(context: SparkContext): Counts = {
+  def create(context: SparkContext): Counts = {
     val counts = new Counts
     context.register(counts)
     counts
