@@ -12,8 +12,8 @@ from headrace import Pipeline, connect
 from headrace.checkpoints.state import state_of
 from headrace.errors import PlanError
 from headrace.lowering.match_recognize import Expressions
-from headrace.sql.aggregates import NAMES
-from headrace.sql.statement import cut
+from headrace.sql.match_recognize.aggregates import NAMES
+from headrace.sql.match_recognize.statement import split_statement
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
 
@@ -25,7 +25,7 @@ END = 253370764800000000
 
 def expressions(spark: SparkSession, inside: str) -> tuple[Expressions, RowPattern]:
     query = f"select * from t match_recognize ({inside})"
-    found = cut(query, where="m")
+    found = split_statement(query, where="m")
     assert found is not None
     frame = spark.createDataFrame(
         [],

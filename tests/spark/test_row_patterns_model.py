@@ -12,8 +12,8 @@ from row_pattern_model import Condition, Match, Model, Row, StuckError
 
 from headrace.lowering.match_recognize import Expressions
 from headrace.lowering.watermarks import END_OF_TIME_MS
-from headrace.sql.clause import MatchRecognize
-from headrace.sql.pattern import (
+from headrace.sql.match_recognize.clause import MatchRecognize
+from headrace.sql.match_recognize.pattern import (
     Alternatives,
     Anchor,
     Exclusion,
@@ -24,7 +24,7 @@ from headrace.sql.pattern import (
     Variable,
     holds,
 )
-from headrace.sql.statement import cut
+from headrace.sql.match_recognize.statement import split_statement
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
 
@@ -118,7 +118,7 @@ def expressions(spark: SparkSession) -> Expressions:
 
 
 def clause() -> MatchRecognize:
-    found = cut(QUERY, where="m")
+    found = split_statement(QUERY, where="m")
     assert found is not None
     return found.clause
 

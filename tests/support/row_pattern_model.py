@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
 
-from headrace.sql.clause import MatchRecognize
-from headrace.sql.pattern import (
+from headrace.sql.match_recognize.clause import MatchRecognize
+from headrace.sql.match_recognize.pattern import (
     Alternatives,
     Anchor,
     Exclusion,

@@ -12,7 +12,7 @@ from functools import reduce
 
 from headrace.durations import text
 from headrace.explain.pattern_diagram import END, START, Diagram, Edge, State
-from headrace.sql.pattern import (
+from headrace.sql.match_recognize.pattern import (
     Alternatives,
     Anchor,
     Exclusion,
@@ -45,9 +45,9 @@ def row_diagram_of(node: RowPattern) -> Diagram:
     """The diagram of a clause's pattern.
 
     >>> from headrace.steps.base import Ref
-    >>> from headrace.sql.statement import cut
+    >>> from headrace.sql.match_recognize.statement import split_statement
     >>> query = "select * from t match_recognize (pattern (^ A B*?) define B as v > 1)"
-    >>> found = row_diagram_of(RowPattern("m", Ref("t"), "t", query, "", cut(query, where="m").clause))
+    >>> found = row_diagram_of(RowPattern("m", Ref("t"), "t", query, "", split_statement(query, where="m").clause))
     >>> [(edge.source, edge.target, edge.label) for edge in found.edges][:2]
     [('start', 'A', 'first of the partition'), ('A', 'B', '')]
     >>> [(edge.source, edge.target, edge.label) for edge in found.edges][2:]

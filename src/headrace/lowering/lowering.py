@@ -312,12 +312,12 @@ def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
 def _chosen(node: RowPattern, lowering: Lowering) -> DataFrame:
     """The rows that a row pattern is over, with Headrace's own columns."""
     frame = lowering.frame(node.input)
-    if node.chosen is None:
+    if node.input_query is None:
         return frame
     own = hidden(frame)
-    rows = queried(node.chosen.selecting(own), {node.table: with_floor(frame)}, lowering.spark)
+    rows = queried(node.input_query.to_sql(own), {node.table: with_floor(frame)}, lowering.spark)
     shown_names = [name for name in rows.columns if name not in own]
-    names = node.chosen.names or shown_names
+    names = node.input_query.names or shown_names
     return rows.select(*shown_names, *own).toDF(*names, *own)
 
 

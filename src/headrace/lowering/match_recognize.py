@@ -23,12 +23,12 @@ from headrace.lowering.windows import Counts, Time
 from headrace.plan.facts import plain_column
 from headrace.spark.errors import written_in
 from headrace.spark.gateway import java_frame, kernel
-from headrace.sql.tokens import place_of, tokens_of
-from headrace.sql.values import (
+from headrace.sql.match_recognize.tokens import position_of, tokens_of
+from headrace.sql.match_recognize.values import (
     CLASSIFIER,
     NUMBER,
     Aggregation,
-    Holed,
+    ExpressionTemplate,
     MatchNumber,
     Navigation,
     Subquery,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.sql.clause import MatchRecognize
+    from headrace.sql.match_recognize.clause import MatchRecognize
     from headrace.steps.patterns.match_recognize import RowPattern
 
 _VALUE = re.compile(r"\b__v(\d+)\b")
@@ -180,7 +180,7 @@ class _Formulas:
     def _refuse_values(self, results: DataFrame, node: RowPattern) -> None:
         for (name, text), field in zip(node.clause.define, results.schema, strict=False):
             if not isinstance(field.dataType, BooleanType):
-                at = place_of(node.query, text.at)
+                at = position_of(node.query, text.at)
                 what = (
                     f"DEFINE of `{name}` at {at}: expected a condition, got {field.dataType.simpleString()}"
                 )
@@ -232,7 +232,7 @@ def _found_at(node: RowPattern, name: str) -> str:
         for token in tokens_of(node.query, text.at, text.at + len(text.text))
         if token.names and token.name.lower() == name.lower()
     ]
-    return f" ({place_of(node.query, min(places))})" if places else ""
+    return f" ({position_of(node.query, min(places))})" if places else ""
 
 
 def _said(value: Value) -> str:
@@ -245,7 +245,7 @@ def _said(value: Value) -> str:
     return ".".join((*value.labels[:1], inner)) if value.text != CLASSIFIER else inner
 
 
-def _moved(holed: Holed, by: int) -> Holed:
+def _moved(holed: ExpressionTemplate, by: int) -> ExpressionTemplate:
     """With its subqueries numbered from `by` on."""
 
     def put(text: str) -> str:
@@ -255,7 +255,7 @@ def _moved(holed: Holed, by: int) -> Holed:
         _with_text(value, put(value.text)) if isinstance(value, Navigation | Aggregation) else value
         for value in holed.values
     )
-    return Holed(put(holed.text), values, holed.subqueries)
+    return ExpressionTemplate(put(holed.text), values, holed.subqueries)
 
 
 def _with_text(value: Navigation | Aggregation, text: str) -> Value:

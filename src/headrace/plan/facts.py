@@ -167,18 +167,18 @@ def time_columns(graph: Graph, ref: Ref) -> tuple[str, ...]:
 def searched_columns(graph: Graph, node: RowPattern) -> tuple[str, ...] | None:
     """The columns of the rows that a row pattern is over, or None if they are not known."""
     columns = columns_of(graph, node.input)
-    if columns is None or node.chosen is None:
+    if columns is None or node.input_query is None:
         return columns
-    return tuple(name for name, _ in node.chosen.outputs(columns))
+    return tuple(name for name, _ in node.input_query.outputs(columns))
 
 
 def searched_order(graph: Graph, node: RowPattern) -> tuple[str, ...]:
     """The columns in whose order the rows are that a row pattern is over."""
     known = time_columns(graph, node.input)
-    if node.chosen is None:
+    if node.input_query is None:
         return known
     same = {name.lower() for name in known}
-    chosen = node.chosen.outputs(columns_of(graph, node.input) or known)
+    chosen = node.input_query.outputs(columns_of(graph, node.input) or known)
     return tuple(name for name, source in chosen if source is not None and source.lower() in same)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from headrace.durations import text
 from headrace.plan.graph import Graph
-from headrace.sql.pattern import endless
+from headrace.sql.match_recognize.pattern import is_unbounded
 from headrace.steps.base import Node
 from headrace.steps.expressions import Named, PythonFold
 from headrace.steps.patterns.match import Match
@@ -104,7 +104,7 @@ def _row_pattern(graph: Graph, node: Node) -> StateBound:
     each = f" of each {', '.join(clause.partition_by)}" if clause.partition_by else ""
     waits = f", and rows up to {text(behind)} behind" if behind else ""
     kept = f"the rows{each} of the match that is open"
-    if clause.within is None and endless(clause.pattern):
+    if clause.within is None and is_unbounded(clause.pattern):
         return StateBound(kept + waits, "the rows of a match that doesn't end", "WITHIN ends it")
     if clause.within is not None:
         kept = f"{kept}, for {text(clause.within)}"

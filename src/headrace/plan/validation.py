@@ -22,7 +22,7 @@ from headrace.plan.facts import (
 from headrace.plan.graph import Graph
 from headrace.plan.pattern_rules import pattern_problems
 from headrace.plan.rules_tables import rules_problems
-from headrace.sql.tokens import place_of
+from headrace.sql.match_recognize.tokens import position_of
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
@@ -226,9 +226,14 @@ def _row_pattern(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         return
     clause = node.clause
     columns = searched_columns(graph, node)
-    if node.chosen is not None and node.chosen.names and columns and len(columns) != len(node.chosen.names):
+    if (
+        node.input_query is not None
+        and node.input_query.names
+        and columns
+        and len(columns) != len(node.input_query.names)
+    ):
         yield (
-            f"{len(node.chosen.names)} names for {len(columns)} columns before MATCH_RECOGNIZE",
+            f"{len(node.input_query.names)} names for {len(columns)} columns before MATCH_RECOGNIZE",
             "name each column once: t(a, b, ...)",
         )
     yield from _missing(clause.partition_by, columns, "PARTITION BY")
@@ -252,7 +257,7 @@ def _order_by(graph: Graph, node: RowPattern) -> Iterator[tuple[str, str]]:
     known = searched_order(graph, node)
     time = known[0] if known else None
     for key in node.clause.order_by[:1] if is_timed(graph, node.input) else ():
-        at = place_of(node.query, key.at)
+        at = position_of(node.query, key.at)
         if time is None:
             yield (
                 f"ORDER BY at {at}: the time of these rows is not a column",
@@ -272,7 +277,7 @@ def _ties(graph: Graph, node: RowPattern) -> Iterator[tuple[str, str]]:
     """What orders rows of equal time: columns, and the clock gives no two rows one time."""
     keys = node.clause.order_by[1:]
     for key in keys:
-        at = place_of(node.query, key.at)
+        at = position_of(node.query, key.at)
         if plain_column(key.text) is None:
             yield (
                 f"ORDER BY {key.text} at {at}: expected a column",

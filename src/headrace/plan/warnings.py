@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from headrace.errors import Problem
 from headrace.plan.graph import Graph
 from headrace.plan.pattern_rules import grows, rowless
-from headrace.sql.pattern import endless
+from headrace.sql.match_recognize.pattern import is_unbounded
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.patterns.match import Match
@@ -51,7 +51,7 @@ def _dropping_sql(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _endless_match(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
-    if isinstance(node, RowPattern) and node.clause.within is None and endless(node.clause.pattern):
+    if isinstance(node, RowPattern) and node.clause.within is None and is_unbounded(node.clause.pattern):
         yield (
             "a match may go on for ever, and its rows are kept until it ends",
             "add WITHIN INTERVAL '1' HOUR behind PATTERN, or give the repeats a most: A{1,100}",

@@ -139,13 +139,13 @@ def _unknown_functions(text: str) -> Iterator[ExpressionFault]:
     if _session_may_have_functions():
         return
     known = spark_functions()
-    for name in dict.fromkeys(_called(text)):
+    for name in dict.fromkeys(_function_names(text)):
         if name.lower() not in known and name.lower() not in _GRAMMAR:
             near = nearest(name.lower(), known)
             yield ExpressionFault(f"unknown function `{name}`", f"did you mean `{near}`?" if near else "")
 
 
-def _called(text: str) -> Iterator[str]:
+def _function_names(text: str) -> Iterator[str]:
     """Yield the names that are followed by a parenthesis and have no qualifier."""
     from sqlglot.dialects import Spark
 

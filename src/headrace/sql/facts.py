@@ -1,4 +1,4 @@
-"""What a plan needs to know of a SQL text without running it: the tables it reads, and whether it keeps state."""
+"""Facts about a SQL query that a plan needs: the tables it reads, and whether it keeps state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError
-from headrace.sql.statement import Cut, cut
+from headrace.sql.match_recognize.statement import SplitStatement, split_statement
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -18,40 +18,40 @@ _TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
 
 @dataclass(frozen=True)
 class SqlFacts:
-    """The tables a query reads, in order, and whether it groups, joins or de-duplicates; its row pattern, cut out."""
+    """The tables of a query in order, whether it groups, joins or deduplicates, and its `MATCH_RECOGNIZE`."""
 
     tables: tuple[str, ...]
     groups: bool
-    cut: Cut | None = None
+    split: SplitStatement | None = None
 
 
 def read(query: str, *, where: str) -> SqlFacts:
-    """Read the facts off a query.
+    """Return the facts of a query.
 
     >>> read("select country, count(*) n from tx group by country", where="report")
-    SqlFacts(tables=('tx',), groups=True, cut=None)
+    SqlFacts(tables=('tx',), groups=True, split=None)
 
     Raises:
-        OptionError: the text isn't one query; says line and column.
+        OptionError: the text is not a single query; with line and column.
     """
-    found = cut(query, where=where)
-    facts = _read(found.rest if found else query, where)
-    if found is None:
+    split = split_statement(query, where=where)
+    facts = _read(split.rest if split else query, where)
+    if split is None:
         return facts
-    if facts.groups or len(_tables(found.rest, where)) > 1:
-        what = "groups, joins or counts them" if facts.groups else "reads another table too"
+    if facts.groups or len(_tables(split.rest, where)) > 1:
+        what = "groups, joins or aggregates" if facts.groups else "reads another table"
         raise OptionError(
-            f"around MATCH_RECOGNIZE the query may choose columns and rows of the matches; this one {what}",
+            f"a query over MATCH_RECOGNIZE can only select columns and rows of the matches; this one {what}",
             where=where,
-            hint="let this step give the matches, and go on in the next",
+            hint="return the matches from this step and continue in the next one",
         )
-    if found.chosen is not None and _read(found.chosen.selecting([]), where).groups:
+    if split.input_query is not None and _read(split.input_query.to_sql([]), where).groups:
         raise OptionError(
-            "before MATCH_RECOGNIZE the query may choose columns and rows; this one groups, joins or counts them",
+            "the input of MATCH_RECOGNIZE can only select columns and rows; this one groups, joins or aggregates",
             where=where,
-            hint="make what stands there a step of its own",
+            hint="move the input query to a step of its own",
         )
-    return SqlFacts(facts.tables, groups=False, cut=found)
+    return SqlFacts(facts.tables, groups=False, split=split)
 
 
 def _read(query: str, where: str) -> SqlFacts:
@@ -63,7 +63,7 @@ def _read(query: str, where: str) -> SqlFacts:
 
 
 def _tables(query: str, where: str) -> list[str]:
-    """The tables that a query reads, each as often as it does."""
+    """Return the tables that a query reads, with repetitions."""
     from sqlglot import expressions as exp
 
     tree = _tree(query, where)
@@ -73,7 +73,7 @@ def _tables(query: str, where: str) -> list[str]:
 
 @lru_cache(maxsize=8)
 def _tree(query: str, where: str) -> exp.Query:
-    import sqlglot  # half of the start-up time of a command, and most pipelines hold no SQL
+    import sqlglot  # imported late: half of the start-up time of a command
     from sqlglot import expressions as exp
     from sqlglot.errors import SqlglotError
 
@@ -84,9 +84,9 @@ def _tree(query: str, where: str) -> exp.Query:
     except SqlglotError as error:
         faults = getattr(error, "errors", None) or [{"description": str(error), "line": 1, "col": 1}]
         fault = faults[0]
-        said = _TOKEN.sub(r"`\1`", fault["description"])  # sqlglot shows its tokens' insides
+        reason = _TOKEN.sub(r"`\1`", fault["description"])  # sqlglot prints its token objects
         raise OptionError(
-            f"the SQL can't be read at line {fault['line']}, column {fault['col']}: {said}",
+            f"SQL syntax error at line {fault['line']}, column {fault['col']}: {reason}",
             where=where,
         ) from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):

@@ -7,14 +7,14 @@ import pytest
 from headrace.explain.pattern_diagram import Diagram
 from headrace.explain.pattern_svg import svg_of
 from headrace.explain.row_pattern_diagram import row_diagram_of
-from headrace.sql.statement import cut
+from headrace.sql.match_recognize.statement import split_statement
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
 
 
 def drawn(pattern: str, rest: str = "") -> Diagram:
     query = f"select * from t match_recognize (pattern ({pattern}) {rest})"
-    found = cut(query, where="m")
+    found = split_statement(query, where="m")
     assert found is not None
     return row_diagram_of(RowPattern("m", Ref("t"), "t", query, "", found.clause))
 

@@ -88,7 +88,7 @@ def test_what_groups_rows_before_the_clause_is_a_step_of_its_own() -> None:
         "select * from (select max(ts) as ts from ticks) match_recognize (measures last(ts) as l pattern (A))"
     )
     with pytest.raises(
-        OptionError, match="before MATCH_RECOGNIZE the query may choose columns and rows; this one groups"
+        OptionError, match="the input of MATCH_RECOGNIZE can only select columns and rows; this one groups"
     ):
         stocks(query)
 
@@ -156,15 +156,15 @@ def test_panes_are_matched_in_their_own_order() -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        (FALLS.replace("m.symbol, m.low", "count(*)"), "this one groups, joins or counts them"),
-        (FALLS + ", other", "this one groups, joins or counts them"),
-        (FALLS + " where m.low in (select x from other)", "this one reads another table too"),
+        (FALLS.replace("m.symbol, m.low", "count(*)"), "this one groups, joins or aggregates"),
+        (FALLS + ", other", "this one groups, joins or aggregates"),
+        (FALLS + " where m.low in (select x from other)", "this one reads another table"),
     ],
 )
 def test_around_the_clause_nothing_needs_state(query: str, said: str) -> None:
     with pytest.raises(OptionError, match=said) as caught:
         stocks(query)
-    assert "go on in the next" in str(caught.value)
+    assert "continue in the next one" in str(caught.value)
 
 
 def test_a_match_without_an_end_is_cautioned_against() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import OptionError
-from headrace.sql.clause import MatchRecognize
-from headrace.sql.pattern import (
+from headrace.sql.match_recognize.clause import MatchRecognize
+from headrace.sql.match_recognize.pattern import (
     Alternatives,
     Anchor,
     Exclusion,
@@ -16,15 +16,15 @@ from headrace.sql.pattern import (
     Sequence,
     Variable,
 )
-from headrace.sql.statement import cut
-from headrace.sql.values import Aggregation, MatchNumber, Navigation
+from headrace.sql.match_recognize.statement import split_statement
+from headrace.sql.match_recognize.values import Aggregation, MatchNumber, Navigation
 
 A, B, C = map(Variable, "ABC")
 COLUMNS = ("symbol", "price", "ts", "end")
 
 
 def read(inside: str) -> MatchRecognize:
-    found = cut(f"select * from ticks match_recognize ({inside})", where="hits")
+    found = split_statement(f"select * from ticks match_recognize ({inside})", where="hits")
     assert found is not None
     return found.clause
 
@@ -35,7 +35,7 @@ def pattern(text: str) -> Pattern:
 
 def refusal(statement: str) -> str:
     with pytest.raises(OptionError) as caught:
-        cut(statement, where="hits")
+        split_statement(statement, where="hits")
     return str(caught.value)
 
 
@@ -170,21 +170,21 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (order by ts)", "column 45: PATTERN is missing", "add PATTERN"),
         ("select * from t match_recognize (pattern (A", "column 33: `(` is never closed", "add `)`"),
         ("select * from t match_recognize (pattern (A))) x match_recognize (pattern (B))",
-         "a second MATCH_RECOGNIZE in one query", "make a step of each"),
+         "a second MATCH_RECOGNIZE in one query", "write one step for each"),
         ("select * from (\nwith t as (select v from tx) select * from t match_recognize (pattern (A)))",
          "at line 2, column 44: MATCH_RECOGNIZE over `t`, a table of a WITH inside", "let the statement begin with that WITH"),
         ("with u(a) as (select * from tx), t as (select a from u)\nselect * from t match_recognize (pattern (A))",
          "at line 1, column 54: names for the columns of `u`, which selects `*`", "each AS its name"),
         ("with t as (select v from tx join u)\nselect * from t match_recognize (pattern (A))",
-         "at line 1, column 29: MATCH_RECOGNIZE is over a stream, or a choice of one's columns and rows, got `join`", "a step of its own"),
+         "at line 1, column 29: MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got `join`", "a step of its own"),
         ("select * from (values 1) match_recognize (pattern (A))",
-         "column 16: MATCH_RECOGNIZE is over a stream, or a choice of one's columns and rows, got `values`", "a step of its own"),
+         "column 16: MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got `values`", "a step of its own"),
         ("select * from t match_recognize (pattern (A) pattern (B))", "PATTERN is there already", "once"),
         ("select * from t match_recognize (define A as true pattern (A))", "column 51: DEFINE comes last", "PATTERN (...) DEFINE"),
         ("select * from t match_recognize (pattern (A*+))", "column 45: a second quantifier `+`", "( )"),
         ("select * from t match_recognize (pattern (A{3,2}))", "column 44: expected {least,most}, got {3,2}", "{2,3}"),
         ("select * from t match_recognize (pattern (A{}))", "column 44: expected a number in `{}`", "{2,5}"),
-        ("select * from t match_recognize (pattern (A{0,0}))", "a most of 1 or more, got 0", "leave the part out"),
+        ("select * from t match_recognize (pattern (A{0,0}))", "an upper bound of 1 or more, got 0", "remove the part"),
         ("select * from t match_recognize (pattern (A{1.5}))", "expected a whole number, got `1.5`", ""),
         ("select * from t match_recognize (pattern (A || B))", "expected one `|`", "A | B"),
         ("select * from t match_recognize (pattern ((A B))", "is never closed", ""),
@@ -200,16 +200,16 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (measures 1 as a, 2 as A pattern (A))",
          "there is a measure `A` already", "rename one"),
         ("select * from t match_recognize (one row per match all rows per match pattern (A))",
-         "ROWS PER MATCH is said already", "ONE ROW or ALL ROWS"),
+         "ROWS PER MATCH is already set", "ONE ROW or ALL ROWS"),
         ("select * from t match_recognize (all rows per match with unmatched rows pattern ({- A -}))",
-         "WITH UNMATCHED ROWS can't be combined with an exclusion", "leave one of them out"),
+         "WITH UNMATCHED ROWS can't be combined with an exclusion", "remove one of them"),
         ("select * from t match_recognize (after match skip two next row pattern (A))",
          "expected PAST LAST ROW or TO ..., got `two`", "SKIP PAST LAST ROW"),
         ("select * from t match_recognize (after match skip to D pattern (A B))",
          "there is no pattern variable `D`", "Known: A, B"),
         ("select * from t match_recognize (initial pattern (A))", "INITIAL is for window functions", "^ A B"),
-        ("select * from t match_recognize (seek pattern (A))", "column 34: SEEK is for window functions", "leave it out"),
-        ("select * from t match_recognize (pattern (A{0}))", "column 44: expected a most of 1 or more, got 0", "leave the part out"),
+        ("select * from t match_recognize (seek pattern (A))", "column 34: SEEK is for window functions", "remove it"),
+        ("select * from t match_recognize (pattern (A{0}))", "column 44: expected an upper bound of 1 or more, got 0", "remove the part"),
         ("select * from t match_recognize (pattern (A B) subset U = (A), u = (B))",
          "column 64: there is a subset `U` already", "rename one"),
         ("select * from t match_recognize (partition by s.k pattern (A))", "PARTITION BY takes columns", "with_columns"),
@@ -224,7 +224,7 @@ def test_measures_are_running_unless_they_say_final() -> None:
          "column 64: FINAL can't be said in DEFINE", "leave FINAL out"),
         ("select * from t match_recognize (pattern (A) define A as final sum(A.x) > 1)", "FINAL can't be said in DEFINE", ""),
         ("select * from t match_recognize (pattern (A) define A as running prev(A.x) > 1)",
-         "RUNNING can't be said of PREV", "PREV(RUNNING LAST(...))"),
+         "RUNNING is not allowed for PREV", "PREV(RUNNING LAST(...))"),
         ("select * from t match_recognize (pattern (A) define A as running abs(A.x) > 1)",
          "RUNNING is for FIRST, LAST and aggregates", "RUNNING LAST"),
         ("select * from t match_recognize (pattern (A) define A as first(prev(A.x)) > 1)",
@@ -260,7 +260,7 @@ def test_names_are_checked_once_the_columns_are_known() -> None:
 @pytest.mark.parametrize("table", ["ticks", "ticks as t", "(select * from ticks) as t"])
 def test_columns_of_partition_and_order_may_be_of_the_table(table: str) -> None:
     called = table.rsplit(maxsplit=1)[-1]
-    found = cut(
+    found = split_statement(
         f"select * from {table} match_recognize (partition by {called}.symbol, end order by {called.upper()}.ts, end pattern (A))",
         where="hits",
     )
@@ -271,20 +271,20 @@ def test_columns_of_partition_and_order_may_be_of_the_table(table: str) -> None:
 
 def test_the_rest_of_the_query_keeps_its_places() -> None:
     query = "select m.price\nfrom ticks match_recognize (\n  pattern (A)\n) as m where m.price > 1"
-    found = cut(query, where="hits")
+    found = split_statement(query, where="hits")
     assert found is not None
     assert (found.table, len(found.rest), found.rest.index("where")) == (
         "ticks",
         len(query),
         query.index("where"),
     )
-    assert cut("select 1 from t", where="hits") is None
-    assert cut("select 'match_recognize (' from t -- match_recognize (", where="hits") is None
+    assert split_statement("select 1 from t", where="hits") is None
+    assert split_statement("select 'match_recognize (' from t -- match_recognize (", where="hits") is None
 
 
 @pytest.mark.parametrize("table", ["ticks t", "ticks as t", "ticks"])
 def test_a_table_may_have_another_name(table: str) -> None:
-    found = cut(f"select * from {table} match_recognize (pattern (A)) m", where="hits")
+    found = split_statement(f"select * from {table} match_recognize (pattern (A)) m", where="hits")
     assert found is not None
     assert found.table == "ticks"
     assert found.rest.split() == ["select", "*", "from", "ticks", "m"]
@@ -311,11 +311,11 @@ def test_a_table_may_have_another_name(table: str) -> None:
 def test_a_table_of_with_is_read_as_if_it_stood_in_place(
     statement: str, rest: str, chosen: str, outputs: tuple[str | None, ...]
 ) -> None:
-    found = cut(statement, where="m")
+    found = split_statement(statement, where="m")
     assert found is not None
-    assert found.chosen is not None
+    assert found.input_query is not None
     assert found.table == "t"
     assert " ".join(found.rest.split()) == rest
     assert len(found.rest) == len(statement), "a place in it is a place in what was written"
-    assert found.chosen.selecting(["p"]).strip() == chosen
-    assert tuple(source for _, source in found.chosen.outputs(("a", "b"))) == outputs
+    assert found.input_query.to_sql(["p"]).strip() == chosen
+    assert tuple(source for _, source in found.input_query.outputs(("a", "b"))) == outputs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headrace.sql.clause import MatchRecognize
-from headrace.sql.inputs import Chosen
+from headrace.sql.match_recognize.clause import MatchRecognize
+from headrace.sql.match_recognize.input_query import InputQuery
 from headrace.steps.base import MAIN, Node, Ref
 
 
@@ -20,7 +20,7 @@ class RowPattern(Node):
     query: str
     rest: str
     clause: MatchRecognize
-    chosen: Chosen | None = None
+    input_query: InputQuery | None = None
     """What the query chooses of the stream before the clause."""
     verb: ClassVar[str] = "match_recognize"
 

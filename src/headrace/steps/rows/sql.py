@@ -47,8 +47,8 @@ def sql_node(
             where=where or f"`{name}`",
             hint=did_you_mean(missing[0], known),
         )
-    if facts.cut is not None:
-        found = facts.cut
+    if facts.split is not None:
+        found = facts.split
         ref = (timed or {}).get(found.table, known[found.table])
-        return RowPattern(name, ref, found.table, query, found.rest, found.clause, found.chosen)
+        return RowPattern(name, ref, found.table, query, found.rest, found.clause, found.input_query)
     return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups)

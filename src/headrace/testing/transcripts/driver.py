@@ -83,7 +83,7 @@ def _plain_match(node: Match) -> bool:
 def _all_of_it(node: RowPattern) -> bool:
     """Whether the query gives the matches as they are: only Spark can choose among them."""
     plain = re.fullmatch(r"\s*select\s+\*\s+from\s+\w+\s*", node.rest, re.IGNORECASE)
-    return plain is not None and node.chosen is None
+    return plain is not None and node.input_query is None
 
 
 def _columns(keys: Named) -> bool:

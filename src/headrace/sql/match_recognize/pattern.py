@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import factorial
 from typing import Any, ClassVar, Literal
 
-from headrace.sql.tokens import Reader, Token
+from headrace.sql.match_recognize.tokens import Token, TokenReader
 
 MOST_PERMUTED = 6
 MOST_INSTRUCTIONS = 20_000
@@ -50,26 +50,26 @@ class _Several:
 
 
 class Sequence(_Several):
-    """One after the other; of nothing, it is the empty pattern."""
+    """Patterns in sequence; without parts, the empty pattern."""
 
     word = "sequence"
 
 
 class Alternatives(_Several):
-    """One of several, those on the left preferred."""
+    """One of several patterns; earlier ones are preferred."""
 
     word = "alternatives"
 
 
 class Permutation(_Several):
-    """All of them in any order, the written one preferred."""
+    """All parts in any order; the written order is preferred."""
 
     word = "permutation"
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """From `least` to `most` times (None: any number), as many as possible or, reluctant, as few."""
+    """`least` to `most` repetitions (None: unbounded); greedy or reluctant."""
 
     of: Pattern
     least: int
@@ -87,7 +87,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Rows that belong to the match and are left out of what ALL ROWS PER MATCH shows."""
+    """Rows of the match that ALL ROWS PER MATCH does not return."""
 
     of: Pattern
 
@@ -99,46 +99,46 @@ Pattern = Variable | Anchor | Sequence | Alternatives | Permutation | Repeat | E
 
 
 def variables_of(pattern: Pattern) -> Iterator[str]:
-    """The names of a pattern's variables, in order, each as often as it stands there."""
+    """Yield the variables of a pattern in order, with repetitions."""
     if isinstance(pattern, Variable):
         yield pattern.name
     for part in _parts(pattern):
         yield from variables_of(part)
 
 
-def holds(pattern: Pattern, kind: type) -> bool:
-    """Whether a part of the pattern is of this kind."""
-    return isinstance(pattern, kind) or any(holds(part, kind) for part in _parts(pattern))
+def contains(pattern: Pattern, kind: type) -> bool:
+    """Return true if the pattern has a part of this kind."""
+    return isinstance(pattern, kind) or any(contains(part, kind) for part in _parts(pattern))
 
 
-def endless(pattern: Pattern) -> bool:
-    """Whether a match can have any number of rows."""
+def is_unbounded(pattern: Pattern) -> bool:
+    """Return true if a match can have any number of rows."""
     if isinstance(pattern, Repeat) and pattern.most is None:
         return any(True for _ in variables_of(pattern))
-    return any(endless(part) for part in _parts(pattern))
+    return any(is_unbounded(part) for part in _parts(pattern))
 
 
 def canonical(token: Token) -> str:
-    """A variable's name: as in all of SQL, upper case unless it is quoted."""
+    """Return the name of a variable: upper case unless it is quoted, as in SQL."""
     return token.name.upper() if token.kind == "word" else token.text[1:-1]
 
 
-def read_pattern(reader: Reader) -> Pattern:
-    """Read what stands in the brackets of `PATTERN`, up to the end of the reader's tokens."""
+def read_pattern(reader: TokenReader) -> Pattern:
+    """Parse the brackets of `PATTERN`."""
     pattern = _alternatives(reader)
-    if reader.now.kind != "end":
-        reader.unexpected("a pattern variable, `|` or `)`", [])
+    if reader.current.kind != "end":
+        reader.fail_expected("a pattern variable, `|` or `)`", [])
     if instructions(pattern) > MOST_INSTRUCTIONS:
-        reader.refuse(
+        reader.fail(
             reader.tokens[0],
             f"the pattern is too large: it unfolds to {instructions(pattern):,} instructions",
-            f"at most {MOST_INSTRUCTIONS:,} are run: take smaller counts, or `+` and a count(*) in DEFINE",
+            f"at most {MOST_INSTRUCTIONS:,} are supported: use smaller counts, or `+` and a count(*) in DEFINE",
         )
     return pattern
 
 
 def instructions(pattern: Pattern) -> int:
-    """About how many instructions the pattern is when every count is unfolded."""
+    """Estimate the number of instructions after unrolling every count."""
     inner = sum(instructions(part) for part in _parts(pattern))
     if isinstance(pattern, Repeat):
         return (inner + 1) * max(1, pattern.least if pattern.most is None else pattern.most)
@@ -153,108 +153,108 @@ def _parts(pattern: Pattern) -> tuple[Pattern, ...]:
     return (pattern.of,) if isinstance(pattern, Repeat | Exclusion) else ()
 
 
-def _alternatives(reader: Reader) -> Pattern:
+def _alternatives(reader: TokenReader) -> Pattern:
     parts = [_sequence(reader)]
-    while reader.now.says("|", "||"):
-        sign = reader.take()
+    while reader.current.matches("|", "||"):
+        sign = reader.advance()
         parts.append(_sequence(reader))
         if sign.text == "||":
-            reader.refuse(sign, "expected one `|` between alternatives, got `||`", "write A | B")
+            reader.fail(sign, "expected one `|` between alternatives, got `||`", "write A | B")
     return parts[0] if len(parts) == 1 else Alternatives(tuple(parts))
 
 
-def _sequence(reader: Reader) -> Pattern:
+def _sequence(reader: TokenReader) -> Pattern:
     parts = []
-    while reader.now.kind != "end" and not reader.now.says("|", "||", ")", ",", "-", "}"):
+    while reader.current.kind != "end" and not reader.current.matches("|", "||", ")", ",", "-", "}"):
         parts.append(_factor(reader))
     return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
 
-def _factor(reader: Reader) -> Pattern:
+def _factor(reader: TokenReader) -> Pattern:
     pattern = _primary(reader)
     bounds = _quantifier(reader)
     if bounds is None:
         return pattern
-    greedy = not reader.takes("?")
-    again = reader.now
-    if again.says("*", "+", "?") or (again.says("{") and not reader.ahead().says("-")):
-        reader.refuse(again, f"a second quantifier {again} follows the first", "put the part in ( )")
+    greedy = not reader.accept("?")
+    again = reader.current
+    if again.matches("*", "+", "?") or (again.matches("{") and not reader.peek().matches("-")):
+        reader.fail(again, f"a second quantifier {again} follows the first", "put the part in ( )")
     return Repeat(pattern, *bounds, greedy)
 
 
-def _quantifier(reader: Reader) -> tuple[int, int | None] | None:
-    if reader.takes("*"):
+def _quantifier(reader: TokenReader) -> tuple[int, int | None] | None:
+    if reader.accept("*"):
         return 0, None
-    if reader.takes("+"):
+    if reader.accept("+"):
         return 1, None
-    if reader.takes("?"):
+    if reader.accept("?"):
         return 0, 1
-    if reader.now.says("{") and not reader.ahead().says("-"):
-        return _counted(reader)
+    if reader.current.matches("{") and not reader.peek().matches("-"):
+        return _bounds(reader)
     return None
 
 
-def _counted(reader: Reader) -> tuple[int, int | None]:
-    brace = reader.take()
+def _bounds(reader: TokenReader) -> tuple[int, int | None]:
+    brace = reader.advance()
     least = _number(reader)
-    if reader.takes("}"):
+    if reader.accept("}"):
         if least is None:
-            reader.refuse(brace, "expected a number in `{}`", "write {2}, {2,}, {,5} or {2,5}")
+            reader.fail(brace, "expected a number in `{}`", "write {2}, {2,}, {,5} or {2,5}")
         return least, _at_least_once(reader, brace, least)
-    reader.need(",", hint="write {2}, {2,}, {,5} or {2,5}")
+    reader.expect(",", hint="write {2}, {2,}, {,5} or {2,5}")
     most = _number(reader)
-    reader.need("}", hint="write {2}, {2,}, {,5} or {2,5}")
+    reader.expect("}", hint="write {2}, {2,}, {,5} or {2,5}")
     if most is not None and (least or 0) > most:
-        reader.refuse(brace, f"expected {{least,most}}, got {{{least},{most}}}", f"write {{{most},{least}}}")
+        reader.fail(brace, f"expected {{least,most}}, got {{{least},{most}}}", f"write {{{most},{least}}}")
     return least or 0, most if most is None else _at_least_once(reader, brace, most)
 
 
-def _at_least_once(reader: Reader, brace: Token, most: int) -> int:
+def _at_least_once(reader: TokenReader, brace: Token, most: int) -> int:
     if not most:
-        reader.refuse(brace, "expected a most of 1 or more, got 0", "leave the part out")
+        reader.fail(brace, "expected an upper bound of 1 or more, got 0", "remove the part")
     return most
 
 
-def _number(reader: Reader) -> int | None:
-    if reader.now.kind != "number":
+def _number(reader: TokenReader) -> int | None:
+    if reader.current.kind != "number":
         return None
-    token = reader.take()
+    token = reader.advance()
     if not token.text.isdecimal():
-        reader.refuse(token, f"expected a whole number, got {token}")
+        reader.fail(token, f"expected a whole number, got {token}")
     return int(token.text)
 
 
-def _primary(reader: Reader) -> Pattern:
-    token = reader.now
-    if reader.takes("^"):
+def _primary(reader: TokenReader) -> Pattern:
+    token = reader.current
+    if reader.accept("^"):
         return Anchor("start")
-    if reader.takes("$"):
+    if reader.accept("$"):
         return Anchor("end")
-    if token.says("PERMUTE") and reader.ahead().says("("):
+    if token.matches("PERMUTE") and reader.peek().matches("("):
         return _permutation(reader)
     if token.names or token.text.startswith('"'):
-        reader.take()
+        reader.advance()
         return Variable(canonical(token))
-    if reader.takes("("):
+    if reader.accept("("):
         inner = _alternatives(reader)
-        reader.need(")", hint="close the group")
+        reader.expect(")", hint="close the group")
         return inner
-    if not reader.takes("{", "-"):
-        reader.unexpected("a pattern variable, `(`, `{-`, `^`, `$` or PERMUTE", [])
+    if not reader.accept("{", "-"):
+        reader.fail_expected("a pattern variable, `(`, `{-`, `^`, `$` or PERMUTE", [])
     excluded = _alternatives(reader)
-    reader.need("-", "}", hint="an exclusion is written {- A B -}")
+    reader.expect("-", "}", hint="an exclusion is written {- A B -}")
     return Exclusion(excluded)
 
 
-def _permutation(reader: Reader) -> Pattern:
-    word = reader.take()
-    reader.need("(")
+def _permutation(reader: TokenReader) -> Pattern:
+    word = reader.advance()
+    reader.expect("(")
     parts = [_alternatives(reader)]
-    while reader.takes(","):
+    while reader.accept(","):
         parts.append(_alternatives(reader))
-    reader.need(")", hint="close PERMUTE(A, B, ...)")
+    reader.expect(")", hint="close PERMUTE(A, B, ...)")
     if len(parts) > MOST_PERMUTED:
-        reader.refuse(
+        reader.fail(
             word,
             f"PERMUTE of {len(parts)} parts has {factorial(len(parts)):,} orders",
             f"permute at most {MOST_PERMUTED}, or write (A | B | ...){{n}} and count in DEFINE",

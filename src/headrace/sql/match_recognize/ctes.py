@@ -1,51 +1,56 @@
-"""The tables that a WITH in front of a statement defines, read off its tokens."""
+"""Common table expressions at the start of a statement."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headrace.sql.tokens import Token
+from headrace.sql.match_recognize.tokens import Token
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A table of WITH: the names of its columns where they are given, its query, and its place in the statement."""
+    """A common table expression: its column names if declared, its query and its position."""
 
     name: str
     names: tuple[str, ...]
     body: tuple[Token, ...]
-    """The tokens of the query, an end token last."""
+    """The tokens of the query, with an end token."""
     at: int
     end: int
     before: Mapping[str, Definition]
-    """The definitions that it sees, in lower case: those that stand before it."""
+    """The definitions before this one, by lower-case name."""
 
 
 def definitions(tokens: list[Token]) -> dict[str, Definition]:
-    """The tables of the WITH that a statement begins with, by name in lower case; none if it begins otherwise.
+    """Return the common table expressions of a statement by lower-case name.
 
-    >>> from headrace.sql.tokens import tokens_of
+    >>> from headrace.sql.match_recognize.tokens import tokens_of
     >>> list(definitions(tokens_of("with a as (select 1), b(x) as (select * from a) select * from b")))
     ['a', 'b']
     """
     found: dict[str, Definition] = {}
     i = 1
-    while i and tokens[0].says("WITH") and (one := _definition(tokens, i, dict(found))) is not None:
+    while i and tokens[0].matches("WITH") and (one := _definition(tokens, i, dict(found))) is not None:
         found[one.name.lower()] = one
         after = next(n for n, token in enumerate(tokens) if token.at >= one.end)
-        i = after + 1 if tokens[after].says(",") else 0
+        i = after + 1 if tokens[after].matches(",") else 0
     return found
 
 
 def _definition(tokens: list[Token], i: int, before: Mapping[str, Definition]) -> Definition | None:
     name, i = tokens[i], i + 1
     names: tuple[str, ...] = ()
-    if name.names and i < len(tokens) and tokens[i].says("("):
+    if name.names and i < len(tokens) and tokens[i].matches("("):
         close = _closing(tokens, i)
         names = tuple(token.name for token in tokens[i + 1 : close] if token.names)
         i = close + 1
-    if not name.names or i + 1 >= len(tokens) or not tokens[i].says("AS") or not tokens[i + 1].says("("):
+    if (
+        not name.names
+        or i + 1 >= len(tokens)
+        or not tokens[i].matches("AS")
+        or not tokens[i + 1].matches("(")
+    ):
         return None
     close = _closing(tokens, i + 1)
     end = tokens[close]
@@ -54,24 +59,24 @@ def _definition(tokens: list[Token], i: int, before: Mapping[str, Definition]) -
 
 
 def _closing(tokens: list[Token], opened: int) -> int:
-    """The place of the bracket that closes one, or of the end."""
+    """Return the index of the closing bracket, or of the end token."""
     depth, i = 0, opened
     while i < len(tokens) - 1:
-        depth += 1 if tokens[i].says("(") else -1 if tokens[i].says(")") else 0
+        depth += 1 if tokens[i].matches("(") else -1 if tokens[i].matches(")") else 0
         if not depth:
             break
         i += 1
     return i
 
 
-def without(statement: str, known: Mapping[str, Definition], at: int) -> str:
-    """The statement, blank where definitions stand that end before a place; of the same length.
+def without_definitions(statement: str, known: Mapping[str, Definition], at: int) -> str:
+    """Return the statement with the definitions that end before a position replaced by blanks.
 
-    >>> from headrace.sql.tokens import tokens_of
-    >>> said = "with a as (select 1), b as (select 2) select * from b"
-    >>> without(said, definitions(tokens_of(said)), 30)
+    >>> from headrace.sql.match_recognize.tokens import tokens_of
+    >>> query = "with a as (select 1), b as (select 2) select * from b"
+    >>> without_definitions(query, definitions(tokens_of(query)), 30)
     'with                  b as (select 2) select * from b'
-    >>> without(said, definitions(tokens_of(said)), 40).strip()
+    >>> without_definitions(query, definitions(tokens_of(query)), 40).strip()
     'select * from b'
     """
     gone = [one for one in known.values() if one.end <= at]
@@ -83,5 +88,5 @@ def without(statement: str, known: Mapping[str, Definition], at: int) -> str:
 
 
 def blank(text: str) -> str:
-    """Spaces instead of the text, its lines kept."""
+    """Replace every character except line breaks by a blank."""
     return "".join("\n" if character == "\n" else " " for character in text)

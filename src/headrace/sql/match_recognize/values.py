@@ -1,8 +1,7 @@
-"""What a condition or a measure asks of a match, once it is read: Spark SQL with holes, and how each hole is filled.
+"""Conditions and measures after parsing: Spark SQL with placeholders, and the value of each placeholder.
 
-A value is a `Navigation` (a row is found, and an expression computed on it), an `Aggregation` (over rows of the match) or the
-number of the match. An expression on one row may also ask for `__classifier` (the variable the row was matched to) and
-`__match_number`.
+A value is a `Navigation` (an expression on one row of the match), an `Aggregation` (over rows of the match) or the number of
+the match. An expression on one row can refer to `__classifier` (the variable of the row) and `__match_number`.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ CLASSIFIER = "__classifier"
 NUMBER = "__match_number"
 
 Labels = tuple[str, ...]
-"""Variables; none stands for all rows of the match."""
+"""Pattern variables; the empty tuple means all rows of the match."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """An expression as it was written, and where it stands in the statement."""
+    """The source text of an expression and its position in the statement."""
 
     text: str
     at: int
@@ -27,7 +26,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Navigation:
-    """An expression on one row: the first or last of some variables, `skip` further in, then `shift` rows on."""
+    """An expression on one row: the first or last of some variables, `skip` rows further in, then `shift` rows away."""
 
     text: str
     labels: Labels = ()
@@ -49,7 +48,7 @@ class Navigation:
 
 @dataclass(frozen=True)
 class Aggregation:
-    """An aggregate over the rows of some variables, up to this row or, final, of the whole match."""
+    """An aggregate over the rows of some variables, up to this row or, if final, of the whole match."""
 
     text: str
     labels: Labels = ()
@@ -72,15 +71,15 @@ Value = Navigation | Aggregation | MatchNumber
 
 @dataclass(frozen=True)
 class Subquery:
-    """A query inside an expression, which may not depend on the row: `scalar`, `in` or `exists`."""
+    """An uncorrelated subquery: `scalar`, `in` or `exists`."""
 
     kind: str
     text: str
 
 
 @dataclass(frozen=True)
-class Holed:
-    """An expression over `__v0, __v1, ...` and the values of those; constant subqueries stand as `__q0, ...`."""
+class ExpressionTemplate:
+    """An expression over `__v0, __v1, ...` with their values; constant subqueries are `__q0, ...`."""
 
     text: str
     values: tuple[Value, ...]

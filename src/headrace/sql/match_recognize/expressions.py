@@ -1,7 +1,7 @@
-"""Reads the conditions and measures of a `MATCH_RECOGNIZE` into formulas over values.
+"""Parse conditions and measures of a `MATCH_RECOGNIZE` into Spark SQL over values.
 
 `B.price < PREV(B.price)` becomes `__v0 < __v1` and two values: the price of the last row of B, and of the row before it.
-Around the holes the text stays Spark's own.
+The rest of the text is passed to Spark unchanged.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NoReturn
 
 from headrace.errors import did_you_mean
-from headrace.sql.aggregates import OTHER_NAMES, aggregates, composed
-from headrace.sql.pattern import canonical
-from headrace.sql.tokens import Token, refuse, tokens_of
-from headrace.sql.values import (
+from headrace.sql.match_recognize.aggregates import OTHER_NAMES, compose_call, is_aggregate
+from headrace.sql.match_recognize.pattern import canonical
+from headrace.sql.match_recognize.tokens import Token, fail, tokens_of
+from headrace.sql.match_recognize.values import (
     CLASSIFIER,
     NUMBER,
     Aggregation,
-    Holed,
+    ExpressionTemplate,
     Labels,
     MatchNumber,
     Navigation,
@@ -29,16 +29,16 @@ from headrace.sql.values import (
 
 Place = Literal["DEFINE", "MEASURES"]
 MOST_OFFSET = 2**31 - 1
-"""How far FIRST, LAST, PREV and NEXT look."""
+"""The largest offset of FIRST, LAST, PREV and NEXT."""
 _QUERY = ("SELECT", "WITH", "VALUES")
 _KEY_WORDS = "CASE WHEN THEN ELSE END AND OR NOT IN IS NULL LIKE BETWEEN DISTINCT"
 _RESERVED = tuple(_KEY_WORDS.split())
-"""Words that are never a column unless they are in backticks."""
+"""Words that name a column only in backticks."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean: the variables (and what subsets stand for), and the input's columns where they are known."""
+    """The names in scope: variables, subsets and, where known, the columns of the input."""
 
     statement: str
     variables: Mapping[str, Labels]
@@ -46,30 +46,30 @@ class Scope:
     columns: Collection[str] | None = None
     where: str = ""
 
-    def refuse(self, token: Token, what: str, hint: str = "") -> NoReturn:
-        refuse(self.statement, token.at, what, where=self.where, hint=hint)
+    def fail(self, token: Token, what: str, hint: str = "") -> NoReturn:
+        fail(self.statement, token.at, what, where=self.where, hint=hint)
 
 
-def holes(written: Text, scope: Scope) -> Holed:
-    """Read an expression of DEFINE or MEASURES.
+def parse_expression(written: Text, scope: Scope) -> ExpressionTemplate:
+    """Parse an expression of DEFINE or MEASURES.
 
     Raises:
-        OptionError: it asks for something that a match doesn't have; says line and column.
+        OptionError: the expression is not valid in a match; with line and column.
     """
     tokens = tokens_of(scope.statement, written.at, written.at + len(written.text))
     scanner = _Scanner(scope, tokens)
     text = scanner.outer(len(tokens) - 1)
-    return Holed(text, tuple(scanner.values), tuple(scanner.subqueries))
+    return ExpressionTemplate(text, tuple(scanner.values), tuple(scanner.subqueries))
 
 
 @dataclass
 class _Row:
-    """An expression on one row, while it is read: its text and the variables it names."""
+    """An expression on one row while it is parsed: its text and its variables."""
 
     pieces: list[str] = field(default_factory=list)
     labels: Labels | None = None
-    asks: bool = False
-    """Whether it names a column or the classifier."""
+    has_reference: bool = False
+    """True if it refers to a column or the classifier."""
 
 
 class _Scanner:
@@ -84,7 +84,7 @@ class _Scanner:
         self.lambdas = _lambdas(tokens)
 
     def outer(self, stop: int) -> str:
-        """Expressions outside every navigation and aggregate."""
+        """Parse an expression outside of navigations and aggregates."""
         pieces: list[str] = []
         while self.i < stop:
             pieces.append(self._outer_piece())
@@ -93,22 +93,20 @@ class _Scanner:
     def _outer_piece(self) -> str:
         token = self._now()
         mode = self._mode()
-        called = self._called(mode) if self._calls(0) else None
+        called = self._parse_call(mode) if self._calls(0) else None
         if called is not None:
-            return self._hole(called)
+            return self._placeholder(called)
         if mode:
-            self.scope.refuse(
-                token, f"{mode} is for FIRST, LAST and aggregates", f"write {mode} LAST(A.price)"
-            )
+            self.scope.fail(token, f"{mode} is for FIRST, LAST and aggregates", f"write {mode} LAST(A.price)")
         label = self._label_here()
         if label is not None:
-            return self._hole(Navigation(self._path(2), self._variables(label)))
+            return self._placeholder(Navigation(self._path(2), self._variables(label)))
         if self._column_here():
-            return self._hole(Navigation(self._path(0)))
+            return self._placeholder(Navigation(self._path(0)))
         return self._verbatim()
 
-    def _called(self, mode: str) -> Value | None:
-        """The value that a call stands for; None if it is a function of Spark's on values."""
+    def _parse_call(self, mode: str) -> Value | None:
+        """Parse a navigation or aggregate call; None if it is an ordinary function."""
         name = self._now().name.lower()
         if name in ("prev", "next", "first", "last"):
             return self._navigation(mode)
@@ -120,13 +118,13 @@ class _Scanner:
         return self._aggregation(mode) if self._aggregates(name) else None
 
     def _navigation(self, mode: str) -> Navigation:
-        """PREV, NEXT, FIRST or LAST; a physical one may hold a logical one, and nothing else may be nested."""
+        """Parse PREV, NEXT, FIRST or LAST; a physical one may enclose a logical one, other nesting is an error."""
         call = self._take()
         name = call.name.upper()
         if name in ("FIRST", "LAST"):
             return self._logical(call, mode)
         if mode:
-            self.scope.refuse(call, f"{mode} can't be said of {name}", f"write {name}({mode} LAST(...))")
+            self.scope.fail(call, f"{mode} is not allowed for {name}", f"write {name}({mode} LAST(...))")
         self._take()
         inner = self._mode_ahead()
         if self._calls(1 if inner else 0) and self._ahead(1 if inner else 0).name.lower() in (
@@ -143,40 +141,40 @@ class _Scanner:
 
     def _logical(self, call: Token, mode: str) -> Navigation:
         if mode == "FINAL" and self.scope.place == "DEFINE":
-            self.scope.refuse(
+            self.scope.fail(
                 call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
             )
         self._take()
         found = self._on_row(call)
         skip = self._offset(call, default=0)
         self._close(call)
-        return replace(found, last=call.says("LAST"), skip=skip, final=mode == "FINAL")
+        return replace(found, last=call.matches("LAST"), skip=skip, final=mode == "FINAL")
 
     def _on_row(self, call: Token) -> Navigation:
         row = _Row()
         self._row(row, call, stop=(",", ")"))
-        if not row.asks and self.scope.columns is not None:
-            self.scope.refuse(
+        if not row.has_reference and self.scope.columns is not None:
+            self.scope.fail(
                 call, f"{call.name.upper()} holds no column", "name one: LAST(A.price), LAST(CLASSIFIER())"
             )
         return Navigation(" ".join(row.pieces), row.labels or ())
 
     def _offset(self, call: Token, default: int) -> int:
-        if not self._now().says(","):
+        if not self._now().matches(","):
             return default
         self._take()
         token = self._take()
         if token.kind != "number" or not token.text.isdecimal():
-            self.scope.refuse(
+            self.scope.fail(
                 token, f"expected a number of rows as the second argument of {call.name.upper()}, got {token}"
             )
         if int(token.text) > MOST_OFFSET:
-            self.scope.refuse(token, f"expected at most {MOST_OFFSET:,} rows, got {token}")
+            self.scope.fail(token, f"expected at most {MOST_OFFSET:,} rows, got {token}")
         return int(token.text)
 
     def _close(self, call: Token) -> None:
-        if not self._now().says(")"):
-            self.scope.refuse(
+        if not self._now().matches(")"):
+            self.scope.fail(
                 self._now(), f"expected `)` after the arguments of {call.name.upper()}, got {self._now()}"
             )
         self._take()
@@ -185,34 +183,34 @@ class _Scanner:
         call = self._take()
         name = OTHER_NAMES.get(call.name.lower(), call.name)
         if mode == "FINAL" and self.scope.place == "DEFINE":
-            self.scope.refuse(
+            self.scope.fail(
                 call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
             )
         row = _Row()
         self._arguments(row, call)
         arguments, kept = row.pieces, ""
-        while self._now().says("FILTER", "WITHIN"):
+        while self._now().matches("FILTER", "WITHIN"):
             row.pieces = []
             words = [self._take().text]
-            if self._now().says("GROUP"):
+            if self._now().matches("GROUP"):
                 words.append(self._take().text)
             self._arguments(row, call)
             kept += f" {' '.join(words)} {' '.join(row.pieces)}"
-        text = composed(name.lower(), _split(arguments), kept) or f"{name}{' '.join(arguments)}{kept}"
-        if self._now().says("OVER"):
-            self.scope.refuse(
+        text = compose_call(name.lower(), _split(arguments), kept) or f"{name}{' '.join(arguments)}{kept}"
+        if self._now().matches("OVER"):
+            self.scope.fail(
                 self._now(), f"OVER can't follow {name} here", "an aggregate is over rows of the match"
             )
         return Aggregation(text, row.labels or (), mode == "FINAL")
 
     def _arguments(self, row: _Row, call: Token) -> None:
-        """The bracket after a function's name, with all in it."""
+        """Parse the bracket after the name of a function."""
         self._take()
         row.pieces.append("(")
-        if self._now().says(")") and call.name.lower() == "count":
+        if self._now().matches(")") and call.name.lower() == "count":
             row.pieces.append("*")
         label = self._label_here()
-        if label is not None and self._ahead(2).says("*"):
+        if label is not None and self._ahead(2).matches("*"):
             row.labels = self._variables(label)
             self.i += 3
             row.pieces.append("*")
@@ -221,52 +219,52 @@ class _Scanner:
         row.pieces.append(")")
 
     def _row(self, row: _Row, call: Token, stop: tuple[str, ...]) -> None:
-        """An expression on one row, up to a sign that ends it."""
+        """Parse an expression on one row up to a terminating sign."""
         depth, open_ones = 0, len(self.brackets)
-        while depth or len(self.brackets) > open_ones or not self._now().says(*stop):
+        while depth or len(self.brackets) > open_ones or not self._now().matches(*stop):
             token = self._now()
             if token.kind == "end":
-                self.scope.refuse(call, f"`(` after {call.name} is never closed", "add `)`")
+                self.scope.fail(call, f"`(` after {call.name} is never closed", "add `)`")
             row.pieces.append(self._row_piece(row, call))
             if self.tokens[self.i - 1] is token:
-                depth += 1 if token.says("(") else -1 if token.says(")") else 0
+                depth += 1 if token.matches("(") else -1 if token.matches(")") else 0
 
     def _row_piece(self, row: _Row, call: Token) -> str:
         token = self._now()
-        if self._mode_ahead() or (self._calls(0) and self._refused_inside(token.name.lower())):
+        if self._mode_ahead() or (self._calls(0) and self._fail_inside(token.name.lower())):
             outer = call.name.upper()
-            self.scope.refuse(
+            self.scope.fail(
                 token,
                 f"{token.name.upper()} can't stand inside {outer}",
                 "only PREV(LAST(...)) and its like are nested, PREV or NEXT outside, FIRST or LAST directly in it",
             )
         if self._calls(0) and token.name.lower() == "classifier":
-            row.asks = True
+            row.has_reference = True
             self._same(row, self._classifier(), token, call)
             return CLASSIFIER
         if self._calls(0) and token.name.lower() == "match_number":
-            row.asks = True
+            row.has_reference = True
             self._empty_call()
             return NUMBER
         label = self._label_here()
         if label is not None:
-            row.asks = True
+            row.has_reference = True
             self._same(row, self._variables(label), token, call)
             return self._path(2)
         if self._column_here():
-            row.asks = True
+            row.has_reference = True
             self._same(row, (), token, call)
             return self._path(0)
         return self._verbatim()
 
-    def _refused_inside(self, name: str) -> bool:
+    def _fail_inside(self, name: str) -> bool:
         return name in ("prev", "next", "first", "last") or self._aggregates(name)
 
     def _same(self, row: _Row, labels: Labels, token: Token, call: Token) -> None:
         if row.labels is not None and row.labels != labels:
-            self.scope.refuse(
+            self.scope.fail(
                 token,
-                f"{call.name.upper()} speaks of rows of {_named(row.labels)} and of {_named(labels)}",
+                f"{call.name.upper()} speaks of rows of {_parse_name(row.labels)} and of {_parse_name(labels)}",
                 "all columns in it must be of one variable; take one call for each",
             )
         row.labels = labels
@@ -274,7 +272,7 @@ class _Scanner:
     def _classifier(self) -> Labels:
         call = self._take()
         self._take()
-        if self._now().says(")"):
+        if self._now().matches(")"):
             self._take()
             return ()
         labels = self._variables(self._take())
@@ -284,34 +282,36 @@ class _Scanner:
     def _empty_call(self) -> None:
         call = self._take()
         self._take()
-        if not self._now().says(")"):
-            self.scope.refuse(self._now(), f"{call.name.upper()}() has no arguments, got {self._now()}")
+        if not self._now().matches(")"):
+            self.scope.fail(self._now(), f"{call.name.upper()}() has no arguments, got {self._now()}")
         self._take()
 
-    def _hole(self, value: Value) -> str:
+    def _placeholder(self, value: Value) -> str:
         if value not in self.values:
             self.values.append(value)
         return f"__v{self.values.index(value)}"
 
     def _mode_ahead(self) -> bool:
-        return self._now().says("RUNNING", "FINAL") and self._ahead(1).names and self._ahead(2).says("(")
+        return (
+            self._now().matches("RUNNING", "FINAL") and self._ahead(1).names and self._ahead(2).matches("(")
+        )
 
     def _mode(self) -> str:
         return self._take().text.upper() if self._mode_ahead() else ""
 
     def _calls(self, n: int) -> bool:
-        return self._ahead(n).names and self._ahead(n + 1).says("(")
+        return self._ahead(n).names and self._ahead(n + 1).matches("(")
 
     def _aggregates(self, name: str) -> bool:
-        compares = self.i > 0 and self.tokens[self.i - 1].says("LIKE", "ILIKE")  # x like any ('a%', 'b%')
-        return aggregates(name) and not compares
+        compares = self.i > 0 and self.tokens[self.i - 1].matches("LIKE", "ILIKE")  # x like any ('a%', 'b%')
+        return is_aggregate(name) and not compares
 
     def _label_here(self) -> Token | None:
-        """The variable that qualifies what follows, if there is one."""
+        """Return the variable that qualifies the next column, if there is one."""
         token, after = self._now(), self._ahead(2)
-        if not self._ahead(1).says(".") or not (after.names or after.says("*")):
+        if not self._ahead(1).matches(".") or not (after.names or after.matches("*")):
             return None
-        if self.i and self.tokens[self.i - 1].says("."):
+        if self.i and self.tokens[self.i - 1].matches("."):
             return None
         quoted = token.text.startswith('"')
         if (not token.names and not quoted) or token.text in self.lambdas:
@@ -326,17 +326,17 @@ class _Scanner:
         name = canonical(token)
         if name not in self.scope.variables:
             known = {*self.scope.variables, *(self.scope.columns or ())}
-            self.scope.refuse(token, f"there is no pattern variable `{name}`", did_you_mean(name, known))
+            self.scope.fail(token, f"there is no pattern variable `{name}`", did_you_mean(name, known))
         return self.scope.variables[name]
 
     def _column_here(self) -> bool:
         token = self._now()
-        if not token.names or token.name.lower() not in self.columns or self._ahead(1).says("("):
+        if not token.names or token.name.lower() not in self.columns or self._ahead(1).matches("("):
             return False
-        if token.says(*_RESERVED):
+        if token.matches(*_RESERVED):
             return False
         before = self.tokens[self.i - 1] if self.i else None
-        if before is not None and before.says(".", "AS"):
+        if before is not None and before.matches(".", "AS"):
             return False
         follows = self._ahead(1)
         literal = token.kind == "word" and follows.kind == "text"  # date '2026-01-01'
@@ -344,32 +344,32 @@ class _Scanner:
         return not literal and not unit and token.text not in self.lambdas
 
     def _path(self, skip: int) -> str:
-        """A column and the fields picked out of it, as they stand; `skip` tokens of qualification are left out."""
+        """Parse a column and its fields, without `skip` tokens of qualification."""
         self.i += skip
         begin = self._take()
-        while self._now().says(".") and self._ahead(1).names:
+        while self._now().matches(".") and self._ahead(1).names:
             self.i += 2
         return self.scope.statement[begin.at : self.tokens[self.i - 1].end]
 
     def _verbatim(self) -> str:
-        """A token that is Spark's. Subqueries become constants, ARRAY[...] becomes array(...), and a map of two such is one."""
+        """Copy a token to the output. Subqueries become constants, ARRAY[...] becomes array(...)."""
         token = self._take()
-        if token.says("EXISTS") and self._now().says("(") and self._ahead(1).says(*_QUERY):
+        if token.matches("EXISTS") and self._now().matches("(") and self._ahead(1).matches(*_QUERY):
             return self._subquery(self._take(), "exists")
-        if token.says("(") and self._now().says(*_QUERY):
-            lists = self.i > 1 and self.tokens[self.i - 2].says("IN")
+        if token.matches("(") and self._now().matches(*_QUERY):
+            lists = self.i > 1 and self.tokens[self.i - 2].matches("IN")
             return self._subquery(token, "in" if lists else "scalar")
-        if self._now().says("[") and token.says("ARRAY"):
+        if self._now().matches("[") and token.matches("ARRAY"):
             self._take()
             self.brackets.append(")")
             return "array ("
-        if self._now().says("(") and self._ahead(2).says("[") and token.says("MAP"):
+        if self._now().matches("(") and self._ahead(2).matches("[") and token.matches("MAP"):
             return "map_from_arrays"
-        if token.says("["):
+        if token.matches("["):
             self.brackets.append("]")
-        if token.says("]") and self.brackets:
+        if token.matches("]") and self.brackets:
             return self.brackets.pop()
-        plain = token.says("VARCHAR") and not self._now().says("(")
+        plain = token.matches("VARCHAR") and not self._now().matches("(")
         return "string" if plain else token.text
 
     def _subquery(self, opened: Token, kind: str) -> str:
@@ -377,8 +377,8 @@ class _Scanner:
         while depth:
             token = self._take()
             if token.kind == "end":
-                self.scope.refuse(opened, "`(` is never closed", "add `)`")
-            depth += 1 if token.says("(") else -1 if token.says(")") else 0
+                self.scope.fail(opened, "`(` is never closed", "add `)`")
+            depth += 1 if token.matches("(") else -1 if token.matches(")") else 0
         inner = self.scope.statement[opened.end : self.tokens[self.i - 1].at]
         self.subqueries.append(Subquery(kind, inner))
         return f"(__q{len(self.subqueries) - 1})"
@@ -396,20 +396,20 @@ class _Scanner:
 
 
 def _lambdas(tokens: list[Token]) -> set[str]:
-    """The arguments of lambda functions, which are no columns: `x -> x.price`, `(a, b) -> a + b`."""
+    """Return the arguments of lambda functions: `x -> x.price`, `(a, b) -> a + b`."""
     found: set[str] = set()
     for i, token in enumerate(tokens):
-        if token.says("->") and i:
+        if token.matches("->") and i:
             at = i - 1
             found.add(tokens[at].text)
-            while tokens[i - 1].says(")") and at and not tokens[at].says("("):
+            while tokens[i - 1].matches(")") and at and not tokens[at].matches("("):
                 at -= 1
                 found.add(tokens[at].text)
     return found
 
 
 def _split(call: list[str]) -> list[str]:
-    """The arguments of a call, from the pieces of its bracket."""
+    """Return the arguments of a call."""
     found, depth = [""], 0
     for piece in call[1:-1]:
         depth += 1 if piece.endswith(("(", "[")) else -1 if piece in (")", "]") else 0
@@ -420,5 +420,5 @@ def _split(call: list[str]) -> list[str]:
     return found
 
 
-def _named(labels: Labels) -> str:
+def _parse_name(labels: Labels) -> str:
     return " and ".join(labels) if labels else "any variable"

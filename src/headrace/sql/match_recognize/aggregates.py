@@ -1,4 +1,4 @@
-"""The names of Spark's aggregate functions: in a row pattern a call of one is over rows of the match."""
+"""Aggregate functions that can be called over the rows of a match."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHER_NAMES = {
     "bitwise_or_agg": "bit_or",
     "bitwise_xor_agg": "bit_xor",
 }
-"""What other engines call them."""
+"""Names that other engines use."""
 
 _KEYS = "array_distinct(collect_list({0}){kept})"
 _OF_KEY = "filter(collect_list(struct({0} as k, {1} as v)){kept}, __e -> __e.k = __k)"
@@ -44,29 +44,29 @@ _COMPOSED = {
     ("min", 2): "slice(sort_array(collect_list({0}){kept}), 1, {1})",
     ("max", 2): "slice(sort_array(collect_list({0}){kept}, false), 1, {1})",
 }
-"""Aggregates of other engines that Spark has the parts of. The first value of a key stays; nulls are left out."""
+"""Aggregates of other engines, composed of Spark's. The first value of a key wins; nulls are ignored."""
 
 _ONLY_COMPOSED = {name for name, _ in _COMPOSED} - NAMES
 
 
-def aggregates(name: str) -> bool:
-    """Whether a function of this name is over rows.
+def is_aggregate(name: str) -> bool:
+    """Return true for the name of an aggregate function.
 
-    >>> aggregates("sum"), aggregates("map_agg"), aggregates("upper")
+    >>> is_aggregate("sum"), is_aggregate("map_agg"), is_aggregate("upper")
     (True, True, False)
     """
     return name in NAMES or name in OTHER_NAMES or name in _ONLY_COMPOSED
 
 
-def composed(name: str, arguments: Sequence[str], kept: str = "") -> str | None:
-    """A call that Spark doesn't have, out of those that it has; None where Spark knows the name.
+def compose_call(name: str, arguments: Sequence[str], kept: str = "") -> str | None:
+    """Write a call that Spark lacks with Spark's functions; None if Spark has the function.
 
-    Over no rows it is null, as every aggregate but a count.
+    The result over no rows is null, as for every aggregate except a count.
 
-    >>> composed("max", ["price", "3"])
+    >>> compose_call("max", ["price", "3"])
     'if(count(price) = 0, null, slice(sort_array(collect_list(price), false), 1, 3))'
     """
-    made = _COMPOSED.get((name, len(arguments)))
-    if made is None:
+    template = _COMPOSED.get((name, len(arguments)))
+    if template is None:
         return None
-    return f"if(count({{0}}){{kept}} = 0, null, {made})".format(*arguments, kept=kept)
+    return f"if(count({{0}}){{kept}} = 0, null, {template})".format(*arguments, kept=kept)

@@ -1,0 +1,241 @@
+"""The input of a `MATCH_RECOGNIZE`: a stream, or a query that selects columns and rows of a stream.
+
+Such a query must have the form `select ... from <stream> where ...` without groups or joins, so that rows keep their event
+time and position. It is a subquery or a common table expression, and can read another such query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from headrace.sql.match_recognize.ctes import Definition
+from headrace.sql.match_recognize.tokens import Token, TokenReader
+
+MORE = (
+    "JOIN",
+    "GROUP",
+    "HAVING",
+    "UNION",
+    "INTERSECT",
+    "EXCEPT",
+    "ORDER",
+    "LIMIT",
+    "LATERAL",
+    "WINDOW",
+    "CLUSTER",
+    "SORT",
+)
+"""Keywords that are not allowed in an input query."""
+_HINT = "move the input query to a step of its own, then write FROM <step> MATCH_RECOGNIZE (...)"
+
+Output = tuple[str, str | None]
+"""A column and the column of the stream that it renames; None if it is computed."""
+
+
+@dataclass(frozen=True)
+class InputQuery:
+    """A query between the stream and the clause, with the column names of its alias."""
+
+    text: str
+    from_at: int
+    """Position of FROM in the text."""
+    items: tuple[Output | None, ...]
+    """The selected columns; None is a star."""
+    names: tuple[str, ...] = ()
+    over: InputQuery | None = None
+    """The query that this one reads instead of the stream."""
+    over_at: tuple[int, int] = (0, 0)
+    """The range of that query, or of its name, in the text."""
+    over_as: str = ""
+    """The alias of that query, if the text has none."""
+
+    def outputs(self, columns: tuple[str, ...]) -> tuple[Output, ...]:
+        """Return the output columns for the columns of the stream.
+
+        >>> InputQuery("select *, a + 1 as b from s", 21, (None, ("b", None))).outputs(("a",))
+        (('a', 'a'), ('b', None))
+        """
+        below = self.over.outputs(columns) if self.over else tuple((column, column) for column in columns)
+        source = {name.lower(): column for name, column in below}
+        found = [
+            one
+            for item in self.items
+            for one in (below if item is None else [(item[0], source.get((item[1] or "").lower()))])
+        ]
+        if len(self.names) != len(found):
+            return tuple(found)
+        return tuple((name, source) for name, (_, source) in zip(self.names, found, strict=True))
+
+    def to_sql(self, more: list[str]) -> str:
+        """Return the query with these columns added to its select list, unless it selects a star.
+
+        >>> inner = InputQuery("select a from s", 9, (("a", "a"),))
+        >>> InputQuery("select * from t where a > 1", 9, (None,), over=inner, over_at=(14, 15), over_as="t").to_sql(["p"])
+        'select * from (select a , `p` from s) as `t` where a > 1'
+        """
+        text = self.text
+        if self.over is not None:
+            begin, end = self.over_at
+            called = f" as {_quote(self.over_as)}" if self.over_as else ""
+            text = f"{text[:begin]}({self.over._with_names(more)}){called}{text[end:]}"
+        if None in self.items or not more:
+            return text
+        listed = ", ".join(map(_quote, more))
+        return f"{text[: self.from_at]}, {listed} {text[self.from_at :]}"
+
+    def _with_names(self, more: list[str]) -> str:
+        """Return the query with its columns renamed to the names of its alias."""
+        if not self.names:
+            return self.to_sql(more)
+        names = ", ".join(map(_quote, [*self.names, *more]))
+        return f"select * from ({self.to_sql(more)}) as `t`({names})"
+
+
+@dataclass(frozen=True)
+class Input:
+    """The stream, the query between stream and clause, and the position of both in the statement."""
+
+    table: str
+    input_query: InputQuery | None
+    begin: int
+    end: int
+    defined: str = ""
+    """The common table expression that is read."""
+    called: str = ""
+    """The alias of the input, or its name."""
+
+
+def read_input(reader: TokenReader, at: int, withs: Mapping[str, Definition]) -> Input:
+    """Read the input in front of the clause at token `at`; `withs` are the visible common table expressions.
+
+    Raises:
+        OptionError: the input is neither a stream nor a selection of its columns and rows.
+    """
+    tokens, i = reader.tokens, at - 1
+    names: tuple[str, ...] = ()
+    if tokens[i].matches(")") and (opened := _opening(tokens, i)) and not _is_query(tokens, opened):
+        names = tuple(token.name for token in tokens[opened + 1 : i] if token.names)
+        i = opened - 1
+    alias = i >= 1 and tokens[i].names and not tokens[i - 1].matches("FROM", ",")
+    called = tokens[i].name if alias else ""
+    if alias:
+        i -= 2 if tokens[i - 1].matches("AS") else 1
+    if i >= 0 and tokens[i].matches(")"):
+        opened = _opening(tokens, i)
+        inner = TokenReader(reader.statement, [*tokens[opened + 1 : i], _end(tokens[i])], reader.where)
+        table, input_query = _query(inner, names, withs)
+        return Input(table, input_query, tokens[opened].at, tokens[i].end, called=called)
+    table_token = tokens[i] if i >= 0 else tokens[at]
+    if not table_token.names or table_token.matches("FROM") or (i and tokens[i - 1].matches(".")):
+        _fail(reader, table_token)
+    called = called or table_token.name
+    if (defined := withs.get(table_token.name.lower())) is not None:
+        table, input_query = _read_definition(reader, defined)
+        input_query = replace(input_query, names=names or input_query.names)
+        return Input(table, input_query, table_token.at, table_token.end, table_token.name, called)
+    renamed = InputQuery(f"select * from `{table_token.name}`", 9, (None,), names) if names else None
+    return Input(table_token.name, renamed, table_token.at, table_token.end, called=called)
+
+
+def _read_definition(reader: TokenReader, one: Definition) -> tuple[str, InputQuery]:
+    return _query(TokenReader(reader.statement, list(one.body), reader.where), one.names, one.before)
+
+
+def _query(
+    reader: TokenReader, names: tuple[str, ...], withs: Mapping[str, Definition]
+) -> tuple[str, InputQuery]:
+    begin = reader.current
+    if not reader.accept("SELECT") or reader.current.matches("DISTINCT"):
+        _fail(reader, begin)
+    items = [_item(reader)]
+    while reader.accept(","):
+        items.append(_item(reader))
+    place = reader.current
+    if not reader.accept("FROM"):
+        _fail(reader, reader.current)
+    source = reader.current
+    table, over, called = _source(reader, withs)
+    end = reader.tokens[reader.i - 1].end
+    if over is not None and (
+        reader.current.matches("AS") or (reader.current.names and not reader.current.matches("WHERE"))
+    ):
+        called = ""
+    while reader.current.kind != "end":
+        if reader.current.matches(",", *MORE):
+            _fail(reader, reader.current)
+        if reader.advance().matches("(", "["):
+            reader.read_bracketed()
+    text = reader.statement[begin.at : reader.current.at]
+    return table, InputQuery(
+        text, place.at - begin.at, tuple(items), names, over, (source.at - begin.at, end - begin.at), called
+    )
+
+
+def _source(reader: TokenReader, withs: Mapping[str, Definition]) -> tuple[str, InputQuery | None, str]:
+    """Read the FROM of a query: the stream, the query between if there is one, and its alias."""
+    token = reader.advance()
+    if token.matches("("):
+        inside = reader.read_bracketed()
+        table, over = _query(TokenReader(reader.statement, inside, reader.where), (), withs)
+        return table, over, "t"
+    if not token.names:
+        _fail(reader, token)
+    if (defined := withs.get(token.name.lower())) is None:
+        return token.name, None, ""
+    table, over = _read_definition(reader, defined)
+    if over.names and None in over.items:
+        what = f"names for the columns of `{defined.name}`, which selects `*`"
+        reader.fail(token, what, "select the columns there, each AS its name")
+    return table, over, token.name
+
+
+def _item(reader: TokenReader) -> Output | None:
+    found: list[Token] = []
+    while reader.current.kind != "end" and not reader.current.matches(",", "FROM"):
+        found.append(reader.advance())
+        if found[-1].matches("(", "["):
+            reader.read_bracketed()
+    if not found:
+        _fail(reader, reader.current)
+    if found[-1].matches("*"):
+        return None
+    named = (
+        len(found) > 1 and found[-1].names and (found[-2].matches("AS", "(", "[") or found[-2].kind != "sign")
+    )
+    source = [token for token in found[:-1] if not token.matches("AS")] if named else found
+    plain = source[-1].names and (len(source) == 1 or [token.text for token in source[1:-1]] == ["."])
+    column = source[-1].name if plain else None
+    return found[-1].name if named else column or reader.statement[
+        found[0].at : reader.current.at
+    ].strip(), column
+
+
+def _opening(tokens: list[Token], close: int) -> int:
+    """Return the index of the matching opening bracket."""
+    depth, i = 0, close
+    while i > 0:
+        depth += 1 if tokens[i].matches(")") else -1 if tokens[i].matches("(") else 0
+        if not depth:
+            break
+        i -= 1
+    return i
+
+
+def _is_query(tokens: list[Token], opened: int) -> bool:
+    return tokens[opened + 1].matches("SELECT", "WITH", "VALUES", "(")
+
+
+def _quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _end(close: Token) -> Token:
+    return Token("end", "", close.at, close.at)
+
+
+def _fail(reader: TokenReader, token: Token) -> NoReturn:
+    reader.fail(
+        token, f"MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got {token}", _HINT
+    )

@@ -1,0 +1,93 @@
+"""Split a query with `MATCH_RECOGNIZE` in its FROM into the clause and the query over its matches.
+
+The outer query keeps its length, so that a position in it is a position in the original text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.sql.match_recognize.clause import MatchRecognize, read_clause
+from headrace.sql.match_recognize.ctes import Definition, blank, definitions, without_definitions
+from headrace.sql.match_recognize.input_query import MORE, Input, InputQuery, read_input
+from headrace.sql.match_recognize.tokens import Token, TokenReader, tokens_of
+
+
+@dataclass(frozen=True)
+class SplitStatement:
+    """The clause, the table it reads, and the outer query over the matches."""
+
+    clause: MatchRecognize
+    table: str
+    rest: str
+    at: int
+    """Position of MATCH_RECOGNIZE."""
+    input_query: InputQuery | None = None
+    """The query between the table and the clause."""
+
+
+def split_statement(query: str, *, where: str) -> SplitStatement | None:
+    """Split a query at its MATCH_RECOGNIZE clause; None if it has none.
+
+    >>> found = split_statement("select m.* from tx match_recognize (pattern (A) define A as v > 1) as m", where="hits")
+    >>> found.table, found.rest.replace("  ", "")
+    ('tx', 'select m.* from tx as m')
+
+    Common table expressions before the clause are part of its input and removed from the outer query.
+
+    Raises:
+        OptionError: syntax error, with line and column.
+    """
+    reader = TokenReader(query, tokens_of(query), where)
+    places = [i for i, token in enumerate(reader.tokens) if _is_clause(reader.tokens, i)]
+    if not places:
+        return None
+    if len(places) > 1:
+        reader.fail(
+            reader.tokens[places[1]],
+            "a second MATCH_RECOGNIZE in one query",
+            "write one step for each and a union of both",
+        )
+    withs = definitions(reader.tokens)
+    at = reader.tokens[places[0]].at
+    given = read_input(reader, places[0], _visible(withs, at))
+    _check_inner_with(reader, given)
+    reader.i = places[0] + 1
+    reader.expect("(")
+    inside = reader.read_bracketed()
+    end = reader.tokens[reader.i - 1].end
+    clause = read_clause(TokenReader(query, inside, where), given.called)
+    name = f"`{given.table}`" if given.end - given.begin > len(given.table) + 1 else given.table
+    if given.defined and not _is_alias(reader.current):
+        name = f"{name} as `{given.defined}`"
+    rest = query[: given.begin] + name + blank(query[given.begin + len(name) : end]) + query[end:]
+    return SplitStatement(clause, given.table, without_definitions(rest, withs, at), at, given.input_query)
+
+
+def _visible(withs: Mapping[str, Definition], at: int) -> Mapping[str, Definition]:
+    """Return the common table expressions that are visible at a position."""
+    around = next((one for one in withs.values() if one.at < at < one.end), None)
+    return withs if around is None else around.before
+
+
+def _is_alias(token: Token) -> bool:
+    """True if the token is an alias of the clause."""
+    return token.matches("AS") or (token.names and not token.matches("WHERE", *MORE))
+
+
+def _check_inner_with(reader: TokenReader, given: Input) -> None:
+    """Raise an error if the clause reads a table of a WITH that is not at the start of the statement."""
+    tokens = reader.tokens
+    if given.defined:
+        return
+    for i, token in enumerate(tokens[1:-3], 1):
+        defines = token.matches("WITH") and tokens[i + 2].matches("AS") and tokens[i + 3].matches("(")
+        if defines and tokens[i + 1].name.lower() == given.table.lower():
+            over = next(t for t in tokens if t.at >= given.begin and t.names and t.name == given.table)
+            hint = "let the statement begin with that WITH, or write the query in place: FROM (select ...) MATCH_RECOGNIZE (...)"
+            reader.fail(over, f"MATCH_RECOGNIZE over `{given.table}`, a table of a WITH inside", hint)
+
+
+def _is_clause(tokens: list[Token], i: int) -> bool:
+    return tokens[i].matches("MATCH_RECOGNIZE") and tokens[i + 1].matches("(")
