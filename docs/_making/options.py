@@ -12,8 +12,9 @@ from pydantic.fields import FieldInfo
 
 from headrace import formats
 from headrace.connectors import registry
-from headrace.connectors.base import Connector
+from headrace.connectors.base import Connector, Role
 from headrace.connectors.generator import recipes
+from headrace.connectors.roles import PLURALS, option_roles
 
 _ROLES = {"source": "read", "sink": "write", "table": "look up"}
 
@@ -32,7 +33,8 @@ def connectors_page() -> str:
         "",
     ]
     for kind, model in kinds:
-        parts += [f"## {kind}", "", _prose(sys.modules[model.__module__]), "", *_described(model)]
+        parts += [f"## {kind}", "", _prose(sys.modules[model.__module__]), "", _prose(model), ""]
+        parts += _options_by_role(model)
         if kind == "generator":
             parts += ["### Recipes", "", _prose(recipes), "", *_recipes()]
     return "\n".join(parts) + "\n"
@@ -48,7 +50,8 @@ def formats_page() -> str:
         "",
     ]
     for name in formats.names():
-        parts += [f"## {name}", "", *_described(formats.get(name))]
+        model = formats.get(name)
+        parts += [f"## {name}", "", _prose(model), "", *_option_table(model, list(model.model_fields))]
     return "\n".join(parts) + "\n"
 
 
@@ -79,16 +82,28 @@ def _row(kind: str, model: type[Connector]) -> str:
     return f"| [{kind}](#{kind}) | {roles} | {best} |"
 
 
-def _described(model: type[BaseModel]) -> Iterator[str]:
-    yield _prose(model)
-    yield ""
-    if not model.model_fields:
+def _options_by_role(model: type[Connector]) -> Iterator[str]:
+    """The tables of options: those of all roles first, then those of some roles."""
+    roles = option_roles(model)
+    groups: dict[frozenset[Role], list[str]] = {model.roles: []}
+    for name, field in model.model_fields.items():
+        groups.setdefault(roles[field.alias or name], []).append(name)
+    for group, names in groups.items():
+        if group != model.roles:
+            plurals = " and ".join(plural for role, plural in PLURALS.items() if role in group)
+            yield from (f"Options of {plurals}:", "")
+        yield from _option_table(model, names)
+
+
+def _option_table(model: type[BaseModel], names: list[str]) -> Iterator[str]:
+    if not names:
         yield "No options."
         yield ""
         return
-    yield "| option | type | default | what it is |"
+    yield "| option | type | default | description |"
     yield "|---|---|---|---|"
-    for name, entry in model.model_fields.items():
+    for name in names:
+        entry = model.model_fields[name]
         yield _option(entry.alias or name, entry, model)
     yield ""
 

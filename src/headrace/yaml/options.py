@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from headrace import formats
 from headrace.connectors import registry
-from headrace.connectors.base import Connector, option_problems
+from headrace.connectors.base import Connector, Role, option_problems
+from headrace.connectors.roles import misplaced_options
 from headrace.errors import did_you_mean
 from headrace.formats import Format
 from headrace.schemas.fields import Schema
@@ -21,7 +22,7 @@ from headrace.yaml.tree import at as find
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def connector(given: Fields, known: Iterable[str], what: str) -> Connector:
+def connector(given: Fields, known: Iterable[str], what: str, role: Role | None = None) -> Connector:
     """The connector among a mapping's keys; `known` are the keys that mean something else.
 
     Raises:
@@ -44,6 +45,11 @@ def connector(given: Fields, known: Iterable[str], what: str) -> Connector:
     for key in found[1:]:
         faults.add(given.key_at(key), f"expected one connector, got `{found[0]}` and `{key}`", "remove one")
     held = faults.attempt(_connector, found[0], given)
+    if held is not None and role is not None:
+        for option, problem in misplaced_options(held, role).items():
+            inner = given[found[0]]
+            assert isinstance(inner, Fields)
+            faults.add(f"{inner.key_at(option)}: {problem.where}", problem.what, problem.hint)
     faults.raise_any()
     assert held is not None
     return held

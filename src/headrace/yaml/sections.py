@@ -87,7 +87,7 @@ def source(name: str, where: str, value: Value) -> SourceEntry:
         value, wanted="a connector and its options", hint="such as {memory: {}, schema: id string}"
     )
     faults = Faults()
-    connector = faults.attempt(options.connector, given, SOURCE, f"the source `{name}`")
+    connector = faults.attempt(options.connector, given, SOURCE, f"the source `{name}`", "source")
     read = collected(given, _SOURCE, faults)
     time = _time(given, faults)
     faults.raise_any()
@@ -128,7 +128,7 @@ def sink(name: str, where: str, value: Value) -> SinkEntry:
     """One entry of `sinks`."""
     given = fields(value, wanted="`from` and a connector", hint="such as {from: totals, console: {}}")
     faults = Faults()
-    connector = faults.attempt(options.connector, given, _SINK, f"the sink `{name}`")
+    connector = faults.attempt(options.connector, given, _SINK, f"the sink `{name}`", "sink")
     if "from" not in given:
         faults.add(where, f"`from` of the sink `{name}` is missing", "name the step that it writes")
     read = collected(given, _SINK, faults)

@@ -163,7 +163,9 @@ def test_options_that_yaml_has_no_word_for_cannot_be_printed() -> None:
     pipeline = Pipeline("p")
     rows = [{"ts": datetime(2026, 1, 1, tzinfo=UTC)}]
     read = pipeline.read("tx", connect.memory(rows=rows), schema="ts timestamp")
-    read.write("out", connect.memory(rows=rows))
+    read.lookup("home", connect.memory(rows=rows), on="ts", schema="ts timestamp").write(
+        "out", connect.memory()
+    )
     with pytest.raises(DocumentError) as raised:
         dump(pipeline)
     assert [(problem.what, problem.hint) for problem in raised.value.problems] == [
@@ -398,7 +400,7 @@ def test_tables_formats_and_columns_are_printed_in_their_shortest_form() -> None
               how: inner
           homes:
             from: tx
-            lookup: {files: {path: homes.csv, format: {csv: {delimiter: ;}}}, on: card, format: json, schema: a int}
+            lookup: {files: {path: homes.csv, format: {csv: {delimiter: ;}}}, on: card, schema: a int}
           twice: {from: tx, select: [id, a: id, a: card]}
           keyed: {from: tx, key_by: [id, day: to_date(ts)], aggregate: {n: count(*)}}
           named: {from: tx, key_by: {day: to_date(ts), hour: hour(ts)}, aggregate: {n: count(*)}, drop: [n, day]}

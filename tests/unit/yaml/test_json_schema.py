@@ -50,7 +50,7 @@ def test_triggers_fit_the_schema(validator: Draft202012Validator, trigger: str) 
 @pytest.mark.parametrize(
     "good",
     [
-        "sources: {tx: {kafka: {servers: a:1, topic: 7, partitions: '${N:-1}'}, format: {csv: {delimiter: ;}}}}",
+        "sources: {tx: {kafka: {servers: a:1, topic: 7, min_tasks: '${N:-1}'}, format: {csv: {delimiter: ;}}}}",
         "sources:\n  tx:\n    feed:\n    schema: {a: int}\n    ingestion_time:",
         "sources: {tx: {files: {path: in/}, format: text, on_error: skip}}",
         "sources: {tx: {feed: {}, schema: a int, processing_time: true}}\nsteps: {a:b: {from: tx, drop: a}}".replace("a:b", "tx:drop"),
@@ -69,7 +69,7 @@ def test_good_documents_fit_and_load(validator: Draft202012Validator, good: str)
         "sources: {tx: {schema: a int}}",
         "sources: {tx: {feed: {}, kafka: {servers: a:1, topic: b}}}",
         "sources: {tx: {kafka: {servers: a:1}}}",
-        "sources: {tx: {kafka: {servers: a:1, topic: b, partitions: 0}}}",
+        "sources: {tx: {kafka: {servers: a:1, topic: b, min_tasks: 0}}}",
         "sources: {tx: {kafka: {servers: a:1, topic: b}, format: jsn}}",
         "sources: {tx: {feed: {}, event_time: {colum: ts}}}",
         "sources: {tx y: {feed: {}, schema: a int}}",

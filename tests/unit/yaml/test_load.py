@@ -185,10 +185,10 @@ def test_numbers_and_booleans_serve_as_expressions() -> None:
 
 def test_numbers_serve_as_text_options() -> None:
     found = graph(
-        "sources: {tx: {kafka: {servers: s:1, group: 9092, topic: 7, partitions: '3'}, format: text}}"
+        "sources: {tx: {kafka: {servers: s:1, group: 9092, topic: 7, min_tasks: '3'}, format: text}}"
     )
     given = found["tx"].connector.model_dump(exclude_defaults=True)  # type: ignore[attr-defined]
-    assert given == {"servers": "s:1", "group": "9092", "topic": "7", "partitions": 3}
+    assert given == {"servers": "s:1", "group": "9092", "topic": "7", "min_tasks": 3}
 
 
 @pytest.mark.parametrize(("written", "window"), WINDOWS)

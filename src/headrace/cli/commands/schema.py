@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +13,11 @@ from pydantic_core import PydanticUndefined
 from headrace.cli.options import AsJson, flag
 from headrace.cli.terminal.output import show_json, show_lines, width
 from headrace.connectors.base import Connector
+from headrace.connectors.roles import PLURALS, option_roles
 from headrace.explain.text import Line, filled
+
+Option = tuple[str, str, Any, FieldInfo]
+"""Name, type, default and declaration of an option."""
 
 
 def _kinds() -> list[str]:
@@ -60,6 +65,7 @@ def _model(kind: str) -> type[Connector]:
 
 
 def _plain(model: type[Connector]) -> dict[str, Any]:
+    roles = option_roles(model)
     return {
         "connector": model.kind,
         "roles": sorted(model.roles),
@@ -68,6 +74,7 @@ def _plain(model: type[Connector]) -> dict[str, Any]:
         "options": [
             {
                 "name": name,
+                "roles": sorted(roles[name]),
                 "type": kind,
                 "required": field.is_required(),
                 "default": default,
@@ -85,22 +92,34 @@ def _lines(model: type[Connector], width: int) -> Iterator[Line]:
     yield ((f"  {_about(model)}", "fact"),)
     options = list(_options(model))
     wide = max((len(name) for name, *_ in options), default=0) + 2
-    for name, kind, default, field in options:
-        said = (
-            "required"
-            if field.is_required()
-            else f"default {default}"
-            if default not in (None, "", [])
-            else ""
-        )
-        head = f"  {name:<{wide}}"
-        parts = filled([text for text in (kind, said, field.description or "") if text], width - len(head))
-        yield (head, "name"), (parts[0], "fact")
-        yield from (((" " * len(head), ""), (part, "fact")) for part in parts[1:])
+    for group, members in groupby(
+        _by_role(model, options), key=lambda option: option_roles(model)[option[0]]
+    ):
+        if group != model.roles:
+            plurals = " and ".join(plural for role, plural in PLURALS.items() if role in group)
+            yield ((f"  options of {plurals}:", "verb"),)
+        for option in members:
+            yield from _option_lines(option, wide, width)
     yield ()
 
 
-def _options(model: type[Connector]) -> Iterator[tuple[str, str, Any, FieldInfo]]:
+def _by_role(model: type[Connector], options: list[Option]) -> list[Option]:
+    """Sort the options: those of all roles first, then those of sources, then those of sinks."""
+    roles = option_roles(model)
+    return sorted(options, key=lambda option: (roles[option[0]] != model.roles, "sink" in roles[option[0]]))
+
+
+def _option_lines(option: Option, wide: int, width: int) -> Iterator[Line]:
+    name, kind, default, field = option
+    implied = f"default {default}" if default not in (None, "", []) else ""
+    head = f"  {name:<{wide}}"
+    texts = (kind, "required" if field.is_required() else implied, field.description or "")
+    parts = filled([text for text in texts if text], width - len(head))
+    yield (head, "name"), (parts[0], "fact")
+    yield from (((" " * len(head), ""), (part, "fact")) for part in parts[1:])
+
+
+def _options(model: type[Connector]) -> Iterator[Option]:
     properties = model.model_json_schema(mode="validation").get("properties", {})
     for name, field in model.model_fields.items():
         word = field.alias or name

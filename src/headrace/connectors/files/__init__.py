@@ -19,6 +19,7 @@ from pydantic import Field, field_validator
 from headrace import formats
 from headrace.connectors.base import Carries, Connector, Guarantee, Reader, Role, WriteMode, Writer
 from headrace.connectors.options import FormatOption, NamesOption, PathOption, SchemaOption
+from headrace.connectors.roles import ReadOption, SinkOption, SourceOption
 from headrace.formats import Format, Schema
 
 _BY_SUFFIX = {
@@ -56,13 +57,13 @@ class Files(Connector):
         default=None,
         description="How the files are written: json (a JSON object a line), csv, text or parquet",
     )
-    columns: SchemaOption = Field(
+    columns: ReadOption[SchemaOption] = Field(
         default=None, alias="schema", description="The columns, as DDL text, a dataclass or a pydantic model"
     )
-    max_files_per_batch: int | None = Field(
+    max_files_per_batch: SourceOption[int | None] = Field(
         default=None, ge=1, description="The most files that one epoch reads; without it all that are there"
     )
-    partition_by: NamesOption = Field(
+    partition_by: SinkOption[NamesOption] = Field(
         default=(), description="Columns whose values become directories (`country=FI/`); sinks only"
     )
 

@@ -34,6 +34,7 @@ from headrace.connectors.kafka.options import (
     Tls,
 )
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
+from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.errors import Problem
 from headrace.formats import Format
 
@@ -64,88 +65,90 @@ class Kafka(Connector):
 
     servers: str = Field(description="The brokers to ask first: host:port, several with commas")
     topic: str | None = Field(default=None, description="The topic")
-    topics: NamesOption = Field(default=(), description="Several topics to read as one source")
-    pattern: str | None = Field(
+    topics: SourceOption[NamesOption] = Field(default=(), description="Several topics to read as one source")
+    pattern: SourceOption[str | None] = Field(
         default=None,
         min_length=1,
         description="Read every topic whose whole name this Java expression matches",
     )
-    assign: AssignOption = Field(
+    assign: SourceOption[AssignOption] = Field(
         default={}, description="Read only these partitions: topic to a list of numbers"
     )
-    start: StartOption = Field(
+    start: SourceOption[StartOption] = Field(
         default="earliest",
         description="Where a new checkpoint begins: `earliest`, `latest`, `{time: 2026-03-01T00:00:00Z}` (the first "
         "record of that time or later) or `{offsets: {0: 17}}`, with several topics `{offsets: {payments: {0: 17}}}`; "
         "partitions not named begin at the earliest",
     )
-    metadata: MetadataOption = Field(
+    metadata: SourceOption[MetadataOption] = Field(
         default={},
         description=f"What becomes columns besides the record: of {', '.join(METADATA)}; as a mapping with the "
         "column's name, such as `{timestamp: sent_at}`",
     )
-    max_per_batch: int | None = Field(
+    max_per_batch: SourceOption[int | None] = Field(
         default=None, ge=1, description="The most records that one epoch reads; without it all that are there"
     )
-    min_tasks: int | None = Field(
+    min_tasks: SourceOption[int | None] = Field(
         default=None, ge=1, description="Read with at least so many tasks, more than there are partitions"
     )
-    group: str | None = Field(
+    group: SourceOption[str | None] = Field(
         default=None,
         min_length=1,
         description="The consumer group under which progress is shown; `<pipeline>.<source>` if not said",
     )
-    tombstones: Literal["error", "skip"] = Field(
+    tombstones: SourceOption[Literal["error", "skip"]] = Field(
         default="error", description="What to do with records that have no value"
     )
-    on_data_loss: Literal["fail", "continue"] = Field(
+    on_data_loss: SourceOption[Literal["fail", "continue"]] = Field(
         default="fail",
         description="What to do when records are gone before they were read, by retention or a deleted topic",
     )
-    fetch: Literal["throughput", "latency"] = Field(
+    fetch: SourceOption[Literal["throughput", "latency"]] = Field(
         default="throughput",
         description="Sizes of fetches: large ones for throughput, Kafka's own for latency",
     )
-    isolation: Literal["committed", "uncommitted"] = Field(
+    isolation: SourceOption[Literal["committed", "uncommitted"]] = Field(
         default="committed", description="Whether only records of committed transactions are read"
     )
-    topic_column: str | None = Field(
+    topic_column: SinkOption[str | None] = Field(
         default=None, min_length=1, description="The column that names the topic of each row; sinks only"
     )
     format: FormatOption = Field(
         default=None,
         description="How a sink writes values: json (if not said), csv, or text and raw for one column",
     )
-    key: NamesOption = Field(
+    key: SinkOption[NamesOption] = Field(
         default=(), description="The columns of a record's key: one as its text, several as a JSON object"
     )
-    headers: NamesOption = Field(default=(), description="Columns that become headers of the record, as text")
-    value: NamesOption = Field(
+    headers: SinkOption[NamesOption] = Field(
+        default=(), description="Columns that become headers of the record, as text"
+    )
+    value: SinkOption[NamesOption] = Field(
         default=(),
         description="The columns of a record's value; all but those of topic, partition and headers if not said",
     )
-    partition_column: str | None = Field(
+    partition_column: SinkOption[str | None] = Field(
         default=None, min_length=1, description="The column that holds the number of each row's partition"
     )
-    retractions: Literal["rows", "tombstones"] = Field(
+    retractions: SinkOption[Literal["rows", "tombstones"]] = Field(
         default="rows",
         description="How a retracted pane is written: as a row that says so, or as a record without value",
     )
-    partitions: int | None = Field(
+    partitions: SinkOption[int | None] = Field(
         default=None, ge=1, description="Create the topic with so many partitions if it isn't there"
     )
-    replication: int | None = Field(
+    replication: SinkOption[int | None] = Field(
         default=None,
         ge=1,
         description="On how many brokers a created topic is; the server's default if not said",
     )
-    topic_settings: SettingsOption = Field(
+    topic_settings: SinkOption[SettingsOption] = Field(
         default={}, description="Settings of a created topic, such as `{retention.ms: 3600000}`"
     )
-    compression: Literal["none", "lz4", "zstd", "snappy", "gzip"] = Field(
+    compression: SinkOption[Literal["none", "lz4", "zstd", "snappy", "gzip"]] = Field(
         default="lz4", description="How a sink's batches are compressed"
     )
-    transaction_timeout: DurationOption = Field(
+    transaction_timeout: SinkOption[DurationOption] = Field(
         default="10 minutes",
         description="How long an epoch may take to write; the server allows 15 minutes if it isn't told otherwise",
     )
@@ -209,14 +212,7 @@ class Kafka(Connector):
         """The format that a sink writes."""
         return self.format.name if isinstance(self.format, Format) else "json"
 
-    def stream_problem(self) -> tuple[str, str] | None:
-        if any(getattr(self, name) for name in _READS):
-            return None
-        return "topic_column is for sinks", f"name what is read: {', '.join(_READS)}"
-
     def mode_problem(self, mode: WriteMode) -> str:
-        if self.topic is None and self.topic_column is None:
-            return "a sink writes to one topic, or to the one that a column names: say topic or topic_column"
         if mode == "complete":
             return "a topic can't be replaced as a whole: take mode update, where the newest record of a key is valid"
         return ""

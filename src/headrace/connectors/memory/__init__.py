@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr
 from headrace.connectors.base import Connector, Guarantee, Reader, Role, Writer
 from headrace.connectors.memory.shelf import Shelf, shelf
 from headrace.connectors.options import RowsOption
+from headrace.connectors.roles import ReadOption
 from headrace.formats import Format
 
 
@@ -39,7 +40,7 @@ class Memory(Connector):
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
 
-    rows: RowsOption = Field(
+    rows: ReadOption[RowsOption] = Field(
         default=(), description="The first rows of a source, as mappings from column to value"
     )
     name: str | None = Field(

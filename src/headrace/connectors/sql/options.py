@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from headrace import durations
 from headrace.connectors.base import Carries, Connector, Guarantee, Listing, Reader, Role, WriteMode, Writer
 from headrace.connectors.options import DurationOption, NamesOption
+from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.sql.dialect import Dialect
 from headrace.connectors.sql.patience import said_by_task
 from headrace.connectors.sql.polling import Polling
@@ -25,35 +26,35 @@ class DatabaseTable(Connector):
     listable: ClassVar[bool] = True
 
     table: str = Field(min_length=1, description="The table's name, perhaps with its schema: `shop.totals`")
-    key: NamesOption = Field(
+    key: SinkOption[NamesOption] = Field(
         default=(),
         description="Of a sink: the columns that tell rows apart; `window` stands for the window's columns",
     )
-    cursor: str | None = Field(
+    cursor: SourceOption[str | None] = Field(
         default=None,
         min_length=1,
         description="Of a source: the column that grows with every row, such as a serial number or the time of writing; "
         "give it an index",
     )
-    start: int | str = Field(
+    start: SourceOption[int | str] = Field(
         default="earliest",
         description="Of a source: where a new checkpoint begins: `earliest`, `latest`, or the first value of the cursor "
         "column",
     )
-    every: DurationOption = Field(
+    every: SourceOption[DurationOption] = Field(
         default="1 second", description="Of a source: how often the table is asked for new rows"
     )
-    delay: DurationOption = Field(
+    delay: SourceOption[DurationOption] = Field(
         default="1 second",
         description="Of a source: how long a transaction may take to commit after another, with higher numbers, did; "
         "rows are read that much later",
     )
-    max_per_batch: int | None = Field(
+    max_per_batch: SourceOption[int | None] = Field(
         default=100_000,
         ge=1,
         description="Of a source: the most rows that one epoch reads; null for all there are",
     )
-    tasks: int = Field(
+    tasks: SourceOption[int] = Field(
         default=1,
         ge=1,
         description="Of a source: read an epoch with so many tasks, where the column holds whole numbers",

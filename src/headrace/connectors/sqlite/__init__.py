@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 
 from headrace.connectors.base import Connector, Listing, Reader, Writer
 from headrace.connectors.options import DurationOption, PathOption
+from headrace.connectors.roles import SourceOption
 from headrace.connectors.sql.options import DatabaseTable
 
 
@@ -40,7 +41,7 @@ class SQLite(DatabaseTable, DatabaseFile):
 
     kind: ClassVar[str] = "sqlite"
 
-    delay: DurationOption = Field(
+    delay: SourceOption[DurationOption] = Field(
         default="0 seconds",
         description="Of a source: as of the servers' tables; SQLite has one writer at a time, so none is needed",
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headrace.connectors.base import Connector, WriteMode
+from headrace.connectors.roles import check_role
 from headrace.steps.base import Node, Ref
 
 
@@ -17,6 +18,9 @@ class Sink(Node):
     connector: Connector
     mode: WriteMode | None = None
     verb: ClassVar[str] = "write"
+
+    def __post_init__(self) -> None:
+        check_role(self.connector, "sink", f"`{self.name}`")
 
     @property
     def outputs(self) -> tuple[str, ...]:

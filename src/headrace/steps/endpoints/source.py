@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from headrace.connectors.base import Connector
+from headrace.connectors.roles import check_override, check_role
 from headrace.errors import OptionError
 from headrace.formats import Format
 from headrace.formats import of as format_of
@@ -46,13 +47,32 @@ def source_node(
     schema: str | type | Schema | None = None,
     on_error: OnError = "divert",
 ) -> Source:
-    """A node for a source; format and schema are the connector's own, then the format's, where none are given."""
+    """Return the node of a source; format and schema default to the connector's, then the schema to the format's."""
     require_connector(connector, f"`{name}`", "read")
-    decoded = format_of(format, where=name) if format is not None else getattr(connector, "format", None)
-    columns = Schema.of(schema) if schema is not None else connector.schema_known
+    check_role(connector, "source", f"`{name}`")
+    decoded, columns = decoding_of(connector, format, schema, where=f"`{name}`")
     if columns is None and decoded is not None:
         columns = decoded.default_schema
     return Source(name, connector.with_format(decoded), decoded, columns, on_error)
+
+
+def decoding_of(
+    connector: Connector,
+    format: str | Format | None,  # noqa: A002 - the word of the contract
+    schema: str | type | Schema | None,
+    *,
+    where: str,
+) -> tuple[Format | None, Schema | None]:
+    """Return the format and schema of a step; each defaults to that of the connector.
+
+    Raises:
+        OptionError: step and connector set different ones.
+    """
+    chosen = format_of(format, where=where) if format is not None else None
+    columns = Schema.of(schema) if schema is not None else None
+    check_override(connector, "format", chosen, where)
+    check_override(connector, "schema", columns, where)
+    return chosen or getattr(connector, "format", None), columns or connector.schema_known
 
 
 def require_connector(given: object, where: str, verb: str) -> None:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from headrace.connectors.base import Connector
+from headrace.connectors.roles import check_role
 from headrace.formats import Format
-from headrace.formats import of as format_of
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.source import decoding_of
 from headrace.steps.expressions import Opaque
 
 LookupHow = Literal["inner", "left"]
@@ -43,9 +44,11 @@ def lookup_node(
     schema: str | type | Schema | None = None,
     how: LookupHow = "left",
 ) -> Lookup:
-    """A node for a lookup; format and schema are the table's own where none are given."""
-    decoded = format_of(format, where=name) if format is not None else getattr(table, "format", None)
-    held = table.with_format(decoded) if isinstance(table, Connector) else Opaque(table)
-    columns = Schema.of(schema) if schema is not None else getattr(table, "schema_known", None)
+    """Return the node of a lookup; format and schema default to the table's."""
     keys = (on,) if isinstance(on, str) else tuple(on)
-    return Lookup(name, ref, keys, held, decoded, columns, how)
+    if not isinstance(table, Connector):
+        columns = Schema.of(schema) if schema is not None else None
+        return Lookup(name, ref, keys, Opaque(table), None, columns, how)
+    check_role(table, "table", f"`{name}`")
+    decoded, columns = decoding_of(table, format, schema, where=f"`{name}`")
+    return Lookup(name, ref, keys, table.with_format(decoded), decoded, columns, how)
