@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
 
 from headrace.errors import DurationError
@@ -34,6 +35,8 @@ _SHORT = {
     "w": "week",
 }
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
+NEAR_EPOCH = 10 * 365 * 86_400 * 1_000_000
+"""Times within ten years of 1970 are printed as seconds, as transcripts write them."""
 _HINT = 'write a number and a unit, such as "30 seconds", "5 minutes" or "1 hour 30 minutes"'
 
 
@@ -77,6 +80,15 @@ def text(length: int) -> str:
     unit = next(u for u in reversed(_UNITS) if length % _UNITS[u] == 0 and u != "week")
     count = length // _UNITS[unit]
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+def format_seconds(length: int) -> str:
+    """Format microseconds as decimal seconds.
+
+    >>> format_seconds(1_500_000)
+    '1.5'
+    """
+    return f"{(Decimal(length) / 1_000_000).normalize():f}"
 
 
 def _unit(word: str) -> str | None:

@@ -27,7 +27,7 @@ def test_a_case_that_is_not_there_is_told(call: Call, write: Callable[[str, str]
     write("cases.yaml", CASE)
     said = call("draw", "cases.yaml", "--case", "rows pas by")
     assert said.returncode == 2
-    assert "no case is called 'rows pas by'" in said.stderr
+    assert "no case is named 'rows pas by'" in said.stderr
     assert "rows pass" in said.stderr
 
 

@@ -10,15 +10,16 @@ from xml.etree import ElementTree
 import pytest
 
 from headrace.errors import DocumentError, LoadError, TranscriptError
+from headrace.explain.svg.marks import Cross, Dot, Path, Rect, Text
+from headrace.explain.svg.writer import Panel
+from headrace.explain.timelines.bands import split
+from headrace.explain.timelines.lanes import lanes_of
+from headrace.explain.timelines.layout import panel_of, wrap
+from headrace.explain.timelines.recording import FOREVER, Arrival, Ends, Moment, Pane, Recording, Timing
+from headrace.explain.timelines.scale import Scale, scale_of
 from headrace.testing import read_case
-from headrace.testing.drawing import chosen, draw_recordings
-from headrace.testing.drawing.bands import split
-from headrace.testing.drawing.lanes import lanes_of
-from headrace.testing.drawing.layout import Panel, panel_of, wrapped
-from headrace.testing.drawing.marks import Cross, Dot, Path, Rect, Text
+from headrace.testing.drawing import draw_recordings, select_cases
 from headrace.testing.drawing.recorder import windowed_step
-from headrace.testing.drawing.recording import FOREVER, Arrival, Ends, Moment, Pane, Recording, Timing
-from headrace.testing.drawing.scale import Scale, scale_of
 
 S = 1_000_000
 
@@ -203,7 +204,7 @@ def test_a_row_without_event_time_stands_at_the_left_edge() -> None:
 
 
 def test_long_declarations_are_broken_at_spaces() -> None:
-    assert wrapped("one · two", 40, 12) == ["one", "two"]
+    assert wrap("one · two", 40, 12) == ["one", "two"]
 
 
 def test_the_svg_is_well_formed_names_its_cases_and_suits_dark_pages() -> None:
@@ -253,10 +254,10 @@ def test_a_case_without_windows_has_nothing_to_draw() -> None:
 def test_an_unknown_case_is_told_with_the_known_ones(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "cases.yaml"
     file.write_text(CASE)
-    assert [case.name for case in chosen(file, "count")] == ["counts"]
+    assert [case.name for case in select_cases(file, "count")] == ["counts"]
     with pytest.raises(LoadError) as told:
-        chosen(file, "cunts")
-    assert "no case is called 'cunts'" in str(told.value)
+        select_cases(file, "cunts")
+    assert "no case is named 'cunts'" in str(told.value)
     assert "counts" in str(told.value)
 
 
@@ -264,4 +265,4 @@ def test_a_case_that_is_wrong_says_where(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "cases.yaml"
     file.write_text(CASE.replace("tumbling: 1 minute", "tumblng: 1 minute"))
     with pytest.raises(DocumentError, match="tumblng"):
-        chosen(file)
+        select_cases(file)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.explain.timelines.recording import FOREVER
 from headrace.steps.base import Ref
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.testing.drawing.recording import FOREVER
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.script import Advance, End, Rows, Watermark
 

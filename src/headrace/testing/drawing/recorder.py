@@ -10,9 +10,9 @@ from headrace.durations import text as duration_text
 from headrace.errors import TranscriptError, did_you_mean
 from headrace.explain.describe import named
 from headrace.explain.phrases import emission_phrases, window_phrase
+from headrace.explain.timelines.recording import Arrival, Ends, Kind, Moment, Pane, Recording
 from headrace.steps.endpoints.source import Source
 from headrace.steps.stateful.window import WindowAggregate
-from headrace.testing.drawing.recording import Arrival, Ends, Kind, Moment, Pane, Recording
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.outputs import Instant, Output, show

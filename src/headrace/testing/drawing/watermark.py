@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
+from headrace.explain.timelines.recording import FOREVER
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.testing.drawing.recording import FOREVER
 from headrace.testing.transcripts.script import Advance, End, Line, Rows, Watermark
 
 

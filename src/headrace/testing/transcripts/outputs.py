@@ -11,12 +11,10 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from headrace.durations import microseconds
+from headrace.durations import NEAR_EPOCH, format_seconds, microseconds
 from headrace.errors import DurationError
 from headrace.testing.transcripts.values import iso, micros_of_plain
 
-NEAR = 10 * 365 * 86_400 * 1_000_000
-"""Times this near to 1970 are shown as seconds: such scripts write them so."""
 TOLERANCE = 1e-9
 """How far floating-point numbers may be from what is expected, relative to their size."""
 
@@ -28,7 +26,7 @@ class Instant:
     micros: int
 
     def __str__(self) -> str:
-        return _seconds(self.micros) if abs(self.micros) < NEAR else iso(self.micros)
+        return format_seconds(self.micros) if abs(self.micros) < NEAR_EPOCH else iso(self.micros)
 
 
 @dataclass(frozen=True, order=True)
@@ -38,7 +36,7 @@ class Length:
     micros: int
 
     def __str__(self) -> str:
-        return _seconds(self.micros)
+        return format_seconds(self.micros)
 
 
 @dataclass(frozen=True)
@@ -149,11 +147,6 @@ def _read_nested(value: Any, kind: Mapping[str, Any]) -> Any:
 
 def _key(value: Any) -> str:
     return show(value)
-
-
-def _seconds(micros: int) -> str:
-    exact = Decimal(micros) / 1_000_000
-    return f"{exact.normalize():f}"
 
 
 def _date(value: str) -> date | str:

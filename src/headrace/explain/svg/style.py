@@ -1,4 +1,4 @@
-"""The style sheet of a picture. Classes only, no variables: some programs that show SVG know no others."""
+"""The style sheet of pictures: classes without variables, which not every SVG viewer supports."""
 
 STYLE = """
 text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; \
@@ -28,6 +28,15 @@ text.watermark { fill: #6d28d9; stroke: none; }
 .retraction { stroke-dasharray: 3 2.5; fill: #ffffff; }
 .struck { text-decoration: line-through; }
 .strike { stroke: #15803d; stroke-width: 1.3; }
+.state { fill: #ebf4ff; stroke: #2b6cb0; stroke-width: 1.5; }
+.state-name { font-weight: 600; }
+.condition { font-family: ui-monospace, Menlo, Consolas, monospace; fill: #52606d; white-space: pre; }
+.any-row { font-style: italic; fill: #52606d; }
+.edge { stroke: #52606d; stroke-width: 1.3; fill: none; }
+.edge-label { fill: #2b6cb0; }
+.arrow { fill: #52606d; }
+.terminal { fill: #1f2933; }
+.ring { fill: none; stroke: #1f2933; stroke-width: 1.3; }
 @media (prefers-color-scheme: dark) {
 text { fill: #e4e9ee; }
 .page { fill: #161b21; }
@@ -50,5 +59,12 @@ text.watermark { fill: #c4b5fd; }
 .late-label { fill: #fed7aa; }
 .retraction { fill: #161b21; }
 .strike { stroke: #4ade80; }
+.state { fill: #16263a; stroke: #63a4e8; }
+.condition, .any-row { fill: #98a4b1; }
+.edge { stroke: #98a4b1; }
+.edge-label { fill: #8ec2f5; }
+.arrow { fill: #98a4b1; }
+.terminal { fill: #e4e9ee; }
+.ring { stroke: #e4e9ee; }
 }
 """

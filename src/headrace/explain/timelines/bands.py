@@ -1,23 +1,23 @@
-"""A band: one line of a script, drawn. Rows at the top, then what they fired, the watermark's step, what that fired."""
+"""Lay out one script line: rows at the top, the panes they fired, the watermark step, the panes it fired."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace.testing.drawing.lanes import lanes_of
-from headrace.testing.drawing.marks import Cross, Dot, Mark, Rect, Text, width_of
-from headrace.testing.drawing.recording import Arrival, Moment, Pane
-from headrace.testing.drawing.scale import Scale
+from headrace.explain.svg.marks import Cross, Dot, Mark, Rect, Text, width_of
+from headrace.explain.timelines.lanes import lanes_of
+from headrace.explain.timelines.recording import Arrival, Moment, Pane
+from headrace.explain.timelines.scale import Scale
 
 ROW_LANE, PANE_LANE, PANE_HEIGHT = 20.0, 25.0, 20.0
 PAD = 7.0
 STEP_ROOM = 8.0
 NARROW = 6.0
-"""The least width of a pane's box: windows of one row have no length."""
+"""Minimum width of the box of a pane: windows of one row have no length."""
 BESIDE = 9.0
 """From the middle of a dot to its label."""
 INSIDE = 6.0
-"""What is left free on either side of a text in a box."""
+"""Padding of a text in a box."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Band:
 
 
 def band_of(moment: Moment, top: float, scale: Scale) -> Band:
-    """Lay a moment out below `top`."""
+    """Lay out a moment below `top`."""
     band = Band(moment, top)
     before, after = split(moment)
     below = _rows(band, moment.rows, top + PAD, scale)
@@ -46,20 +46,20 @@ def band_of(moment: Moment, top: float, scale: Scale) -> Band:
 
 
 def split(moment: Moment) -> tuple[list[Pane], list[Pane]]:
-    """The panes that rows fired, and those that the watermark fired after it had moved.
+    """Separate the panes that rows fired from those that the watermark fired.
 
     A retraction goes with the pane that follows it.
     """
     before: list[Pane] = []
     after: list[Pane] = []
-    waiting: list[Pane] = []
+    pending: list[Pane] = []
     for pane in moment.panes:
-        waiting.append(pane)
+        pending.append(pane)
         if not pane.retraction:
             by_rows = moment.kind == "rows" and pane.timing != "on_time"
-            (before if by_rows else after).extend(waiting)
-            waiting = []
-    return before, [*after, *waiting]
+            (before if by_rows else after).extend(pending)
+            pending = []
+    return before, [*after, *pending]
 
 
 def _rows(band: Band, rows: tuple[Arrival, ...], top: float, scale: Scale) -> float:
@@ -72,7 +72,7 @@ def _rows(band: Band, rows: tuple[Arrival, ...], top: float, scale: Scale) -> fl
 
 
 def _row_span(row: Arrival, scale: Scale) -> tuple[float, float, bool]:
-    """From where to where a row and its label go, and whether the label is on the left for want of room."""
+    """Return the span of a row with its label, and true if the label is on the left for lack of space."""
     x, length = scale.x(row.at, otherwise=scale.left), BESIDE + width_of(_row_text(row))
     leftward = x + length > scale.right and x - length > scale.left
     return (x - length, x + 5, True) if leftward else (x - 5, x + length, False)
@@ -108,7 +108,7 @@ def _panes(band: Band, panes: list[Pane], top: float, scale: Scale) -> float:
 
 
 def _pane_place(pane: Pane, scale: Scale) -> tuple[float, float, float, float, Text]:
-    """The box of a pane (x, width), the room it takes with its text, and the text: in the box or beside it."""
+    """Return the box of a pane (x, width), its span with the label, and the label, in the box or beside it."""
     left = scale.x(pane.start, otherwise=scale.left)
     right = scale.x(pane.end, otherwise=scale.right)
     if right - left < NARROW:

@@ -1,4 +1,4 @@
-"""What a picture is made of: rectangles, dots, lines and texts, each with a class that the style sheet colours."""
+"""The marks of a picture: rectangles, dots, lines and texts, each with a class of the style sheet."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Literal
 Anchor = Literal["start", "middle", "end"]
 
 EM, NARROW_EM = 0.62, 0.38
-"""How wide a character is, of its font size: more than most are, so that texts that should not touch don't."""
+"""Estimated width of a character relative to the font size, on the wide side so that texts do not touch."""
 NARROW = frozenset(" .,:;|!'()[]fijlrt")
 SIZE = 12.0
 
 
 @dataclass(frozen=True)
 class Extent:
-    """The room that a mark takes."""
+    """The bounding box of a mark."""
 
     left: float
     top: float
@@ -23,7 +23,7 @@ class Extent:
     bottom: float
 
     def overlaps(self, other: Extent) -> bool:
-        """Whether the two share room; touching is not sharing."""
+        """Return true if the boxes overlap; touching is not overlapping."""
         return (
             self.left < other.right
             and other.left < self.right
@@ -34,7 +34,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Rect:
-    """A box; `tip` is what a viewer shows when it is pointed at."""
+    """A box; `tip` is its tooltip."""
 
     x: float
     y: float
@@ -50,7 +50,7 @@ class Rect:
 
 @dataclass(frozen=True)
 class Dot:
-    """A row."""
+    """A circle, such as a row of a time line."""
 
     x: float
     y: float
@@ -65,7 +65,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Cross:
-    """Two strokes over a dot: the row was refused."""
+    """Two strokes over the dot of a row that was sent to `.late`."""
 
     x: float
     y: float
@@ -75,7 +75,7 @@ class Cross:
 
 @dataclass(frozen=True)
 class Path:
-    """Straight lines from point to point."""
+    """A polyline."""
 
     points: tuple[tuple[float, float], ...]
     kind: str
@@ -83,7 +83,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text; `y` is its base line."""
+    """A line of text; `y` is its baseline."""
 
     x: float
     y: float
@@ -99,9 +99,32 @@ class Text:
         return Extent(left, self.y - self.size * 0.8, left + width, self.y + self.size * 0.2)
 
 
-Mark = Rect | Dot | Cross | Path | Text
+@dataclass(frozen=True)
+class Curve:
+    """A cubic Bézier curve: start, two control points and end."""
+
+    points: tuple[tuple[float, float], ...]
+    kind: str
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """The head of an arrow, with its tip at (x, y)."""
+
+    x: float
+    y: float
+    direction: Literal["right", "down", "up"]
+    kind: str = "arrow"
+
+    @property
+    def points(self) -> tuple[tuple[float, float], ...]:
+        sides = {"right": ((-8, -4), (-8, 4)), "down": ((-4, -8), (4, -8)), "up": ((-4, 8), (4, 8))}
+        return ((self.x, self.y), *((self.x + dx, self.y + dy) for dx, dy in sides[self.direction]))
+
+
+Mark = Rect | Dot | Cross | Path | Curve | Arrow | Text
 
 
 def width_of(text: str, size: float = SIZE) -> float:
-    """How much room a text takes, about."""
+    """Estimate the width of a text."""
     return size * sum(NARROW_EM if character in NARROW else EM for character in text)

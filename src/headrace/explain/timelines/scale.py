@@ -1,4 +1,4 @@
-"""The axis of event time: which times are shown, where they are, and at which of them a line is drawn."""
+"""The axis of event time: its range, its ticks and its labels."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from headrace.testing.drawing.recording import FOREVER, Recording
-from headrace.testing.transcripts.outputs import NEAR, Instant
+from headrace.durations import NEAR_EPOCH, format_seconds
+from headrace.explain.timelines.recording import FOREVER, Recording
 
 SECOND = 1_000_000
 _STEPS = [
@@ -18,9 +18,9 @@ _STEPS = [
     *(n * 86_400 * SECOND for n in (1, 2, 5, 10, 30, 100, 365, 1000, 3650)),
 ]
 ROOM = 0.04
-"""How much is left free at either side, of the whole."""
+"""Margin on either side, as a share of the width."""
 REACH = 0.3
-"""How far the watermark may stretch the axis beyond rows and windows; further ones stand at its edge."""
+"""How far the watermark may extend the axis beyond rows and windows; a later one is drawn at the edge."""
 MOST_TICKS = 12
 
 
@@ -34,36 +34,36 @@ class Scale:
     right: float
 
     def x(self, micros: float | None, *, otherwise: float = 0.0) -> float:
-        """Where a time is, at an edge if it is beyond it; `otherwise` where there is no time."""
+        """Return the position of a time, clamped to the axis; `otherwise` if there is no time."""
         if micros is None:
             return otherwise
         share = (micros - self.first) / (self.last - self.first)
         return self.left + max(0.0, min(1.0, share)) * (self.right - self.left)
 
     def ticks(self) -> list[int]:
-        """The times that get a line: round ones, at most a dozen."""
+        """Return the times with a grid line: round ones, at most a dozen."""
         step = next((s for s in _STEPS if (self.last - self.first) / s <= MOST_TICKS), _STEPS[-1])
         start = -int(-self.first // step)
         return [n * step for n in range(start, int(self.last // step) + 1)]
 
     def text(self, micros: int) -> str:
-        """A time beside its line."""
-        if abs(micros) < NEAR:
-            return str(Instant(micros))
+        """Format the time of a grid line."""
+        if abs(micros) < NEAR_EPOCH:
+            return format_seconds(micros)
         moment = datetime.fromtimestamp(micros / SECOND, tz=UTC)
         whole = micros % SECOND == 0
         return moment.strftime("%H:%M:%S" if whole else "%H:%M:%S.%f")
 
     @property
     def unit(self) -> str:
-        """What the axis is called: the day, where times are of a calendar."""
-        if abs(self.first) < NEAR:
+        """The label of the axis: a unit, or the day of calendar times."""
+        if abs(self.first) < NEAR_EPOCH:
             return "event time, seconds"
         return f"{datetime.fromtimestamp(self.first / SECOND, tz=UTC):%Y-%m-%d}, UTC"
 
 
 def scale_of(recording: Recording, left: float, right: float) -> Scale:
-    """The scale that shows all rows and windows, and the watermark unless it is far away."""
+    """Return the scale that shows all rows and windows, and the watermark unless it is far away."""
     times = _times(recording) or [0, 10 * SECOND]
     first, last = min(times), max(times)
     span = (last - first) or SECOND

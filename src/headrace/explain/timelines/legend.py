@@ -1,9 +1,9 @@
-"""The legend: what the marks of this picture mean, and no others."""
+"""The legend: the marks that occur in this picture."""
 
 from __future__ import annotations
 
-from headrace.testing.drawing.marks import Cross, Dot, Mark, Path, Rect, Text, width_of
-from headrace.testing.drawing.recording import Recording
+from headrace.explain.svg.marks import Cross, Dot, Mark, Path, Rect, Text, width_of
+from headrace.explain.timelines.recording import Recording
 
 SMALL = 11.0
 ICON = 22.0
@@ -13,7 +13,7 @@ _TIMINGS = {"early": "early pane", "on_time": "on-time pane", "late": "late pane
 
 
 def legend(recording: Recording, left: float, top: float, right: float) -> tuple[list[Mark], float]:
-    """The marks of the legend below `top`, and where it ends."""
+    """Return the marks of the legend below `top`, and its lower end."""
     marks: list[Mark] = []
     x, y = left, top
     for kind, text in _entries(recording):
@@ -28,7 +28,7 @@ def legend(recording: Recording, left: float, top: float, right: float) -> tuple
 def _entries(recording: Recording) -> list[tuple[str, str]]:
     panes, rows = recording.panes, recording.rows
     timings = [(timing, text) for timing, text in _TIMINGS.items() if any(p.timing == timing for p in panes)]
-    found = [
+    entries = [
         ("row", "row", bool(rows)),
         ("refused", "row sent to .late", any(row.refused for row in rows)),
         ("watermark", "watermark", any(moment.watermark is not None for moment in recording.moments)),
@@ -36,7 +36,7 @@ def _entries(recording: Recording) -> list[tuple[str, str]]:
         *((timing, text, True) for timing, text in timings),
         ("retraction", "retraction", any(pane.retraction for pane in panes)),
     ]
-    return [(kind, text) for kind, text, there in found if there]
+    return [(kind, text) for kind, text, shown in entries if shown]
 
 
 def _icon(kind: str, x: float, y: float) -> list[Mark]:

@@ -1,6 +1,6 @@
-"""What a picture is drawn from: per line of a script the rows that arrived, the panes that fired, the watermark.
+"""The data of a time line: per script line the rows that arrived, the panes that fired, and the watermark.
 
-A recording is plain data. It can be made by hand, so that drawing needs no Spark to be tested.
+A recording is plain data, so that drawing can be tested without Spark.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 Kind = Literal["rows", "watermark", "advance", "restart", "end"]
 Timing = Literal["early", "on_time", "late"]
 Ends = Literal["[)", "(]", "[]"]
-"""Which of its ends are in a window: half open, trailing, and from the first row to the last."""
+"""Inclusive ends of a window: half-open, trailing, and from the first row to the last."""
 
 FOREVER = 2**62
 """The watermark when the input has ended."""
@@ -19,7 +19,7 @@ FOREVER = 2**62
 
 @dataclass(frozen=True)
 class Arrival:
-    """A row as it arrives: its event time in microseconds (None: it has none), and why it was too late, if it was."""
+    """An arriving row: its event time in microseconds (None: missing), and the reason if it is late."""
 
     at: int | None
     label: str
@@ -28,7 +28,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Pane:
-    """A pane as it fires; `start` and `end` are None where the window has no bounds."""
+    """A fired pane; `start` and `end` are None for a window without bounds."""
 
     start: int | None
     end: int | None
@@ -39,7 +39,7 @@ class Pane:
 
 @dataclass(frozen=True)
 class Moment:
-    """One line of a script: what arrived, what fired, and the watermark after it (None: none yet)."""
+    """One script line: arrivals, fired panes, and the watermark after it (None: none yet)."""
 
     kind: Kind
     label: str
@@ -50,7 +50,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Recording:
-    """A case as it went: its name, what its windowed step declares, and the lines of its script."""
+    """A recorded case: its name, the declaration of its windowed step, and its script lines."""
 
     name: str
     declared: str
@@ -58,7 +58,7 @@ class Recording:
     ends: Ends = "[)"
 
     def holds(self, pane: Pane, at: int | None) -> bool:
-        """Whether a row of this time is in the window of a pane."""
+        """Return true if a row of this time belongs to the window of a pane."""
         if at is None:
             return False
         after = pane.start is None or pane.start < at or (pane.start == at and self.ends[0] == "[")

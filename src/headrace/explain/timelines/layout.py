@@ -1,14 +1,13 @@
-"""A panel: one case as a time line. Event time runs to the right, the lines of the script down."""
+"""Lay out a recording as a time line: event time runs to the right, the script lines run down."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from headrace.testing.drawing.bands import Band, band_of
-from headrace.testing.drawing.legend import legend
-from headrace.testing.drawing.marks import Mark, Path, Rect, Text, width_of
-from headrace.testing.drawing.recording import FOREVER, Pane, Recording
-from headrace.testing.drawing.scale import Scale, scale_of
+from headrace.explain.svg.marks import Mark, Path, Rect, Text, width_of
+from headrace.explain.svg.writer import Panel
+from headrace.explain.timelines.bands import Band, band_of
+from headrace.explain.timelines.legend import legend
+from headrace.explain.timelines.recording import FOREVER, Pane, Recording
+from headrace.explain.timelines.scale import Scale, scale_of
 
 WIDTH = 860.0
 LEFT, RIGHT = 150.0, 24.0
@@ -18,17 +17,8 @@ AXIS = 40.0
 SMALL = 11.0
 
 
-@dataclass(frozen=True)
-class Panel:
-    """The marks of a case, from the back to the front, and the height they take."""
-
-    name: str
-    marks: tuple[Mark, ...]
-    height: float
-
-
 def panel_of(recording: Recording) -> Panel:
-    """Lay a recording out."""
+    """Lay out a recording."""
     scale = scale_of(recording, LEFT, WIDTH - RIGHT)
     heading, top = _heading(recording)
     top += AXIS
@@ -46,20 +36,20 @@ def panel_of(recording: Recording) -> Panel:
         *heading,
         *foot,
     ]
-    return Panel(recording.name, tuple(marks), height + 16)
+    return Panel(recording.name, tuple(marks), WIDTH, height + 16)
 
 
 def _heading(recording: Recording) -> tuple[list[Mark], float]:
     marks: list[Mark] = [Text(20, TITLE, recording.name, "title", size=15)]
     y = TITLE
-    for line in wrapped(recording.declared, WIDTH - 20 - RIGHT, SMALL):
+    for line in wrap(recording.declared, WIDTH - 20 - RIGHT, SMALL):
         y += LINE
         marks.append(Text(20, y, line, "declared", size=SMALL))
     return marks, y + 6
 
 
-def wrapped(text: str, width: float, size: float) -> list[str]:
-    """A text in lines that fit, broken at spaces."""
+def wrap(text: str, width: float, size: float) -> list[str]:
+    """Break a text at spaces into lines that fit."""
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -91,11 +81,11 @@ def _lines(bands: list[Band]) -> list[Mark]:
 
 
 def _shades(recording: Recording, bands: list[Band], scale: Scale) -> list[Mark]:
-    """Each window over its life: from the line that brought its first row to its last pane."""
+    """Shade each window from the line with its first row to its last pane."""
     lives: dict[tuple[int | None, int | None], tuple[float, float]] = {}
     for band in bands:
         for pane in band.moment.panes:
-            first = lives.get((pane.start, pane.end), (_opened(recording, pane, bands), 0))[0]
+            first = lives.get((pane.start, pane.end), (_first_row_top(recording, pane, bands), 0))[0]
             lives[pane.start, pane.end] = (first, band.bottom)
     shades: list[Mark] = []
     for (start, end), (top, bottom) in lives.items():
@@ -104,8 +94,8 @@ def _shades(recording: Recording, bands: list[Band], scale: Scale) -> list[Mark]
     return shades
 
 
-def _opened(recording: Recording, pane: Pane, bands: list[Band]) -> float:
-    """The top of the band in which a window had its first row."""
+def _first_row_top(recording: Recording, pane: Pane, bands: list[Band]) -> float:
+    """Return the top of the band with the first row of a window."""
     fired = next(band for band in bands if pane in band.moment.panes)
     inside = (band for band in bands if any(recording.holds(pane, row.at) for row in band.moment.rows))
     return min((band.top for band in inside), default=fired.top)

@@ -1,23 +1,23 @@
-"""Lanes: things that would overlap side by side are put below each other."""
+"""Assign spans to lanes so that no two in a lane overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 GAP = 4.0
-"""Room between two things in one lane, in pixels."""
+"""Gap between two spans in a lane, in pixels."""
 
 
 def lanes_of(spans: Sequence[tuple[float, float]], *, in_order: bool = False) -> list[int]:
-    """For each span (left, right) the first lane that has room for it.
+    """Return for each span (left, right) the first lane with room for it.
 
-    With `in_order` nothing goes above what came before it and overlaps it, so that reading down is reading in order.
+    With `in_order`, a span is below every earlier span that it overlaps.
 
     >>> lanes_of([(0, 10), (20, 30), (5, 25)])
     [0, 0, 1]
     """
     lanes: list[list[tuple[float, float]]] = []
-    found = []
+    assigned = []
     for span in spans:
         meets = [any(_meet(span, other) for other in lane) for lane in lanes]
         if in_order:
@@ -27,9 +27,9 @@ def lanes_of(spans: Sequence[tuple[float, float]], *, in_order: bool = False) ->
         if lane == len(lanes):
             lanes.append([])
         lanes[lane].append(span)
-        found.append(lane)
-    return found
+        assigned.append(lane)
+    return assigned
 
 
-def _meet(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return one[0] < other[1] + GAP and other[0] < one[1] + GAP
+def _meet(span: tuple[float, float], other: tuple[float, float]) -> bool:
+    return span[0] < other[1] + GAP and other[0] < span[1] + GAP

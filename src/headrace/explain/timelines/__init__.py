@@ -1,0 +1,1 @@
+"""Time lines of transcripts: rows, windows, panes and the watermark over event time."""
