@@ -40,9 +40,7 @@ def load_all(path: Path) -> list[Pipeline]:
     """
     _readable(path)
     if path.suffix.lower() in YAML:
-        from headrace.yaml import load
-
-        return [load(path)]
+        return [Pipeline.from_yaml(path)]
     found = _run(path)
     if not found:
         hint = 'build one at the top level: fraud = Pipeline("fraud"), not inside a function or an `if`'

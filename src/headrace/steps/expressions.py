@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.aggregates import Aggregate as PythonAggregate
+from headrace.errors import OptionError
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,3 +31,22 @@ class PythonFold:
 
 Expression = str | Opaque | PythonFold
 Named = tuple[tuple[str, Expression], ...]
+
+
+def sql_text(expression: Any) -> str:
+    """Return an expression as a document holds it.
+
+    Raises:
+        OptionError: it is a pyspark Column or an aggregate in Python.
+    """
+    if isinstance(expression, str):
+        return expression
+    kind = (
+        f"an aggregate in Python, {expression}," if isinstance(expression, PythonFold) else "a pyspark Column"
+    )
+    raise OptionError(f"{kind} cannot be written in a document", hint="write it as Spark SQL text")
+
+
+def sql_texts(named: Named) -> dict[str, str]:
+    """Return named expressions as a document holds them."""
+    return {name: sql_text(expression) for name, expression in named}

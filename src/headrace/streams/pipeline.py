@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace import yaml
 from headrace.connectors.base import Connector, Guarantee
 from headrace.durations import Duration
 from headrace.errors import OptionError, PlanError, Problem
@@ -53,6 +54,60 @@ class Pipeline:
         collected = _collected.get()
         if collected is not None:
             collected.append(self)
+
+    @classmethod
+    def from_yaml(cls, path: str | Path, /, *, environment: Mapping[str, str] | None = None) -> Pipeline:
+        """Read a pipeline from a YAML document.
+
+        Args:
+            path: the file.
+            environment: the variables, such as `${KAFKA:-localhost:9092}`; default: the environment of the process.
+
+        Raises:
+            DocumentError: the file cannot be read, or the document is wrong; every error has its line and column.
+        """
+        return cls.from_graph(yaml.load(path, environment=environment))
+
+    @classmethod
+    def from_yaml_text(
+        cls, text: str, /, *, file: str = "<text>", name: str = "", environment: Mapping[str, str] | None = None
+    ) -> Pipeline:
+        """Read a pipeline from the text of a YAML document.
+
+        Args:
+            text: the document.
+            file: the name of the document in errors.
+            name: the name of the pipeline if the document has none.
+            environment: the variables; default: the environment of the process.
+
+        >>> from headrace import Pipeline
+        >>> Pipeline.from_yaml_text("sources: {lines: {memory: {}, schema: word string}}", name="words")
+        <pipeline words>
+        """
+        return cls.from_graph(yaml.from_text(text, file=file, name=name, environment=environment))
+
+    @classmethod
+    def from_graph(cls, graph: Graph, /) -> Pipeline:
+        """Return a pipeline with the nodes of a plan."""
+        pipeline = cls(graph.name)
+        pipeline._nodes, pipeline._places = dict(graph.nodes), dict(graph.places)
+        return pipeline
+
+    def to_yaml(self) -> str:
+        """Return the pipeline as a YAML document; `from_yaml_text` reads it back to an equal plan.
+
+        >>> from headrace import Pipeline, connect
+        >>> pipeline = Pipeline("p")
+        >>> _ = pipeline.read("tx", connect.memory(), schema="amount double")
+        >>> print(pipeline.to_yaml(), end="")
+        name: p
+        sources:
+          tx: {memory: {}, schema: amount double}
+
+        Raises:
+            DocumentError: the plan holds values that a document cannot, such as a pyspark Column or a DataFrame.
+        """
+        return yaml.dump(self.graph)
 
     def read(
         self,

@@ -1,5 +1,5 @@
-"""Writes `schema.json` anew, after an option of a connector, a window or a trigger has changed."""
+"""Writes `schema.json`, after an option of a connector or a model of the grammar has changed."""
 
-from headrace.yaml.json_schema import SHIPPED, shipped_text
+from headrace.yaml.schema import SHIPPED, shipped_text
 
 SHIPPED.write_text(shipped_text(), encoding="utf-8")

@@ -1,143 +1,148 @@
-"""From entries that hold references as text to the nodes of a pipeline."""
+"""Builds a plan from the entries of a document, whose references are resolved here."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from headrace.errors import did_you_mean
+from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
-from headrace.steps.endpoints.sink import Sink
-from headrace.steps.rows.sql import sql_node
-from headrace.steps.rows.union import Union
-from headrace.streams.pipeline import Pipeline
-from headrace.yaml.faults import Faults, at, fault
-from headrace.yaml.order import ordered
-from headrace.yaml.parts import Part
-from headrace.yaml.sections import Query, SinkEntry, SourceEntry, StepEntry
-from headrace.yaml.tree import Scalar
+from headrace.steps.grammar.step import Inputs, StepModel
+from headrace.steps.rows.sql import SqlModel
+from headrace.yaml.entries import SinkEntry, SourceEntry, StepEntry
+from headrace.yaml.errors import ErrorCollector, located, raise_problem
+from headrace.yaml.positions import Scalar
 
 
-class Builder:
-    """Adds entries to a pipeline and remembers what each name of the document stands for.
+class PlanBuilder:
+    """Adds entries to a plan and records the output that each name of the document refers to.
 
-    A name stands for the last node of its entry: a source's timed stream, the rows after a step's `select`.
+    A name refers to the last node of its entry: the timed stream of a source, the rows after the `select` of a step.
     """
 
-    def __init__(self, pipeline: Pipeline, names: Collection[str], faults: Faults) -> None:
-        self._pipeline = pipeline
+    def __init__(self, names: Collection[str], errors: ErrorCollector) -> None:
         self._names = names
-        self._faults = faults
-        self._named: dict[str, Node] = {}
+        self._errors = errors
+        self._nodes: dict[str, Node] = {}
+        self._places: dict[str, str] = {}
         self._last: dict[str, Ref] = {}
 
-    def sources(self, entries: Mapping[str, SourceEntry]) -> None:
-        for name, entry in entries.items():
-            ref = self._add(entry.node, entry.where)
-            self._named[name] = entry.node
-            self._last[name] = self._then(entry.time, ref) if entry.time else ref
+    def graph(self, name: str) -> Graph:
+        """Return the plan."""
+        return Graph(name, self._nodes, self._places)
 
-    def steps(self, entries: Mapping[str, StepEntry]) -> None:
-        order, cycles = ordered({name: _reads(entry) for name, entry in entries.items()})
+    def add_sources(self, entries: Mapping[str, SourceEntry]) -> None:
+        """Add the sources, each with its time."""
+        for name, entry in entries.items():
+            ref = self._add(entry.source.build(name), entry.where)
+            if entry.time is not None:
+                made = self._unnamed(ref, entry.time.key)
+                ref = self._add(entry.time.build(made, Inputs((ref,))), entry.time_at)
+            self._last[name] = ref
+
+    def add_steps(self, entries: Mapping[str, StepEntry]) -> None:
+        """Add the steps, each after those that it reads."""
+        order, cycles = sort_by_inputs({name: list(_references(entry)) for name, entry in entries.items()})
         for cycle in cycles:
-            self._faults.add(
-                entries[cycle[0]].where,
-                f"these steps read each other in a circle: {' -> '.join(cycle)}",
-                "let one of them read something else",
-            )
-        circular = {name for cycle in cycles for name in cycle}
+            what = f"the steps form a cycle: {' -> '.join(cycle)}"
+            self._errors.add(entries[cycle[0]].where, what, "let one of them read another stream")
+        in_cycles = {name for cycle in cycles for name in cycle}
         for name in order:
-            if name not in circular:
-                self._faults.attempt(self._step, name, entries[name])
+            if name not in in_cycles:
+                self._errors.attempt(self._add_step, name, entries[name])
 
-    def sinks(self, entries: Mapping[str, SinkEntry]) -> None:
+    def add_sinks(self, entries: Mapping[str, SinkEntry]) -> None:
+        """Add the sinks."""
         for name, entry in entries.items():
-            ref = self._faults.attempt(self._resolved, entry.input)
+            ref = self._errors.attempt(self._resolve, entry.input)
             if ref is not None:
-                self._add(Sink(name, ref, entry.connector, entry.mode), entry.where, entry.places)
+                self._add(entry.sink.build(name, ref), entry.where, entry.places)
 
-    def _step(self, name: str, entry: StepEntry) -> None:
-        found = [self._resolved(text) for text in entry.inputs]
-        inputs = [ref for ref in found if ref is not None]
-        if len(inputs) < len(found) or self._waits(entry):
-            return  # what it reads has faults of its own, which are told
-        chain: list[Part | Query] = [*entry.before, *([entry.middle] if entry.middle else []), *entry.after]
-        given = entry.middle or (chain[-1] if chain else None)
-        ref = inputs[0] if inputs else Ref("")
-        if entry.union:
-            ref = self._union(name if given is None else "", inputs, entry)
-        for part in chain:
-            if isinstance(part, Query):
-                ref = self._query(name, part, ref)
-            else:
-                ref = self._named_part(name, part, ref, entry) if part is given else self._then(part, ref)
-        self._last[name] = ref
+    def _add_step(self, name: str, entry: StepEntry) -> None:
+        inputs = [self._resolve(reference) for reference in entry.inputs]
+        refs = tuple(ref for ref in inputs if ref is not None)
+        tables = entry.sql.tables if entry.sql is not None else ()
+        if len(refs) < len(inputs) or any(t in self._names and t not in self._last for t in tables):
+            return  # an input has errors of its own, which are reported
+        for step in entry.steps:
+            named = step is entry.named
+            made = name if named else self._unnamed(refs[0], step.key)
+            node = self._build(made, step, refs, entry.places[step.key])
+            at_key = isinstance(step, SqlModel) or not named
+            place = entry.places[step.key] if at_key else entry.where
+            refs = (self._add(node, place, entry.places if named else None),)
+        self._last[name] = refs[0]
 
-    def _waits(self, entry: StepEntry) -> bool:
-        tables = entry.middle.tables if isinstance(entry.middle, Query) else ()
-        return any(table in self._names and table not in self._last for table in tables)
-
-    def _union(self, name: str, inputs: list[Ref], entry: StepEntry) -> Ref:
-        made = name or self._unnamed(inputs[0], "union")
-        node = Union(made, tuple(inputs))
-        self._named[made] = node
-        return self._add(node, entry.where if name else entry.union)
-
-    def _named_part(self, name: str, part: Part, ref: Ref, entry: StepEntry) -> Ref:
-        """Add the node that has the step's name, at the step's place."""
-        self._named[name] = part.make(name, ref)
-        return self._add(self._named[name], entry.where, entry.places)
-
-    def _then(self, part: Part, ref: Ref) -> Ref:
-        """Add a node without a name, at its own place."""
-        made = self._unnamed(ref, part.verb)
-        self._named[made] = part.make(made, ref)
-        return self._add(self._named[made], part.where)
-
-    def _query(self, name: str, query: Query, ref: Ref) -> Ref:
-        for table in query.tables:
-            if table not in self._names and not (table == "this" and ref.step):
+    def _build(self, name: str, step: StepModel, refs: tuple[Ref, ...], place: str) -> Node:
+        tables = {name: ref for name, ref in self._last.items() if MAIN in self._nodes[name].outputs}
+        if refs:
+            tables["this"] = refs[0]
+        for table in step.tables if isinstance(step, SqlModel) else ():
+            if table not in self._names and table not in tables:
                 what = f"the query reads `{table}`, which is no source or step"
-                fault(query.where, what, did_you_mean(table, self._names))
-        known = {name: last for name, last in self._last.items() if MAIN in self._named[name].outputs}
-        if ref.step:
-            known["this"] = ref
-        with at(Scalar(query.where, query.text, query.text)):
-            node = sql_node(name, query.text, known, where=f"`{name}`")
-        self._named[name] = node
-        return self._add(node, query.where)
+                raise_problem(place, what, did_you_mean(table, self._names))
+        with located(place):
+            return step.build(name, Inputs(refs, tables))
 
-    def _resolved(self, given: Scalar) -> Ref | None:
-        """The output that a text refers to; None where that step was left out for its own faults."""
-        step, _, output = given.text.strip().partition(".")
+    def _resolve(self, reference: Scalar) -> Ref | None:
+        """Return the output that a text refers to; None if that step was omitted because of its own errors."""
+        text = reference.text.strip()
+        step, _, output = text.partition(".")
         if step not in self._names:
-            fault(given.where, f"there is no source or step `{step}`", did_you_mean(step, self._names))
+            raise_problem(
+                reference.where, f"unknown source or step `{step}`", did_you_mean(step, self._names)
+            )
         if step not in self._last:
             return None
-        node = self._named[step]
-        if output == MAIN and MAIN in node.outputs:
-            return self._last[step]
-        if output in node.outputs:
-            return Ref(step, output)
-        outputs = [str(Ref(step, out)) for out in node.outputs]
-        renamed = f"`rejects` was renamed: `{step}.dead_letters`" if output == "rejects" else ""
-        return fault(
-            given.where,
-            f"there is no output `{given.text.strip()}`",
-            renamed or did_you_mean(given.text.strip(), outputs),
-        )
+        outputs = self._nodes[step].outputs
+        if output not in outputs:
+            known = [str(Ref(step, name)) for name in outputs]
+            raise_problem(reference.where, f"unknown output `{text}`", did_you_mean(text, known))
+        return self._last[step] if output == MAIN else Ref(step, output)
 
-    def _add(self, node: Node, where: str, parts: Mapping[str, str] | None = None) -> Ref:
-        return self._pipeline.add(node, place=where, parts=parts)
+    def _add(self, node: Node, place: str, places: Mapping[str, str] | None = None) -> Ref:
+        self._nodes[node.name] = node
+        self._places[node.name] = place
+        self._places |= {f"{node.name}/{key}": where for key, where in (places or {}).items()}
+        return Ref(node.name, node.outputs[0] if node.outputs else MAIN)
 
-    def _unnamed(self, after: Ref, verb: str) -> str:
-        base, number = self._pipeline.unnamed(after, verb), 1
+    def _unnamed(self, after: Ref, key: str) -> str:
+        """Return a generated name that the document does not contain: `tx:where`, then `tx:where:2`."""
+        base, number = f"{after.step.split(':')[0]}:{key}", 1
         name = base
-        while name in self._names or name in self._named:  # a document may give such a name itself
+        while name in self._names or name in self._nodes:
             number += 1
             name = f"{base}:{number}"
         return name
 
 
-def _reads(entry: StepEntry) -> list[str]:
-    tables = entry.middle.tables if isinstance(entry.middle, Query) else ()
-    return [*(given.text.strip().partition(".")[0] for given in entry.inputs), *tables]
+def _references(entry: StepEntry) -> Iterator[str]:
+    yield from (reference.text.strip().partition(".")[0] for reference in entry.inputs)
+    yield from entry.sql.tables if entry.sql is not None else ()
+
+
+def sort_by_inputs(reads: Mapping[str, list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return the names in their order, but each after those that it reads, and the cycles.
+
+    A cycle begins and ends with the same name. Names that are not among the keys are ignored.
+
+    >>> sort_by_inputs({"totals": ["big"], "big": ["tx"]})
+    (['big', 'totals'], [])
+    >>> sort_by_inputs({"a": ["b"], "b": ["a"]})[1]
+    [['a', 'b', 'a']]
+    """
+    order: list[str] = []
+    cycles: list[list[str]] = []
+
+    def visit(name: str, path: list[str]) -> None:
+        if name in path:
+            cycles.append([*path[path.index(name) :], name])
+        elif name in reads and name not in order:
+            for other in reads[name]:
+                visit(other, [*path, name])
+            if name not in order:
+                order.append(name)
+
+    for name in reads:
+        visit(name, [])
+    return order, cycles

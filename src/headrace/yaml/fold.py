@@ -1,91 +1,65 @@
-"""Which nodes of a plan share an entry of its document.
+"""Assigns the nodes of a plan to the entries of its document.
 
-A step of a document holds several nodes (`where`, then `window`, then `select`); in a plan each is a node, and those that
-nobody named are anonymous. Folding puts anonymous nodes back into the entry that reads them, or into the one they
-follow, as far as the order of a step's keys allows. What can't be folded becomes a step under its made-up name.
+An entry of a document holds several nodes (`where`, then `window`, then `select`). Nodes without a name of their own are
+folded into the entry that reads them, or into the one they follow, as far as the order of a step's keys allows. A node
+that cannot be folded becomes an entry under its generated name.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.sink import Sink
-from headrace.steps.endpoints.source import FrameSource, Source
-from headrace.steps.patterns.match import Match
+from headrace.steps.endpoints.source import Source
+from headrace.steps.grammar.step import Slot
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.patterns.match_rules import MatchRules
-from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
+from headrace.steps.rows.columns import Drop, Select
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.lookup import Lookup
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.sql import Sql
 from headrace.steps.rows.union import Union
-from headrace.steps.stateful.aggregate import Aggregate
-from headrace.steps.stateful.distinct import Distinct
-from headrace.steps.stateful.window import WindowAggregate
+from headrace.yaml.entries import STEPS
 
-_MIDDLE = (Aggregate, WindowAggregate, Match, MatchRules, Lookup, Distinct, Route, Sql, RowPattern)
-_SLOTS: dict[type[Node], int] = {
-    Union: 0,
-    Where: 1,
-    WithColumns: 2,
-    EventTime: 3,
-    ClockTime: 3,
-    **dict.fromkeys(_MIDDLE, 4),
-    Select: 5,
-    Drop: 6,
-}
-"""The place of each kind in the order of a step's keys."""
+Entry = tuple[Node, ...]
+"""The nodes of an entry, in order."""
 
 
-@dataclass(frozen=True)
-class FoldedStep:
-    """An entry of `steps`: its name, its nodes in order, and what the first of them reads."""
-
-    name: str
-    nodes: tuple[Node, ...]
+def slot_of(node: Node) -> Slot | None:
+    """Return the place of a node in its entry; None for sources and sinks."""
+    return next((model.slot for model in STEPS if model.represents(node)), None)
 
 
-@dataclass(frozen=True)
-class FoldedSource:
-    """An entry of `sources`, and the node that gives its rows their time."""
-
-    node: Source
-    time: EventTime | ClockTime | None
-
-
-class Folded:
-    """A plan cut into the entries of a document."""
+class FoldedPlan:
+    """The entries of a document for a plan."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._alias: dict[str, str] = {}
-        self._after: dict[str, tuple[Node, ...]] = {}
-        self.sources = [self._source(node) for node in graph.of(Source)]
-        self.frames = graph.of(FrameSource)
+        self._after: dict[str, Entry] = {}
+        self.sources: dict[str, Entry] = {node.name: self._fold_time(node) for node in graph.of(Source)}
         for node in graph:
-            self._follow(node)
-        self.steps = self._steps()
+            self._fold_after(node)
+        self.steps: dict[str, Entry] = self._fold_steps()
 
-    def text(self, ref: Ref) -> str:
-        """How the document refers to an output."""
+    def reference(self, ref: Ref) -> str:
+        """Return the text by which the document refers to an output."""
         return self._alias.get(ref.step) or str(ref)
 
-    def _source(self, node: Source) -> FoldedSource:
+    def _fold_time(self, node: Source) -> Entry:
+        """Fold the time of a source into its entry, if all readers use the same."""
         readers = self._graph.consumers[Ref(node.name)]
         times = [other for other in readers if isinstance(other, EventTime | ClockTime) and other.anonymous]
-        alike = len({dataclasses.replace(other, name="") for other in times}) == 1
-        if len(times) < len(readers) or not alike or (len(times) > 1 and not all(map(self._read, times))):
-            return FoldedSource(node, None)
+        equal = len({dataclasses.replace(other, name="") for other in times}) == 1
+        if len(times) < len(readers) or not equal or (len(times) > 1 and not all(map(self._is_read, times))):
+            return (node,)
         self._alias |= {other.name: node.name for other in times}
-        return FoldedSource(node, times[0])
+        return (node, times[0])
 
-    def _follow(self, node: Node) -> None:
-        """Fold a lone `select`, and then a lone `drop`, into the step whose rows they take."""
-        if not isinstance(node, _MIDDLE) or isinstance(node, Route):
+    def _fold_after(self, node: Node) -> None:
+        """Fold a `select`, and then a `drop`, into the operation of which it is the only reader."""
+        if slot_of(node) != Slot.OPERATION or isinstance(node, Route):
             return
         last: Node = node
         for kind in (Select, Drop):
@@ -95,49 +69,46 @@ class Folded:
                 self._alias[last.name] = node.name
                 self._after[node.name] = (*self._after.get(node.name, ()), last)
 
-    def _steps(self) -> list[FoldedStep]:
-        chains = {node.name: self._chain(node) for node in self._graph if self._may_begin(node)}
-        needed = [node.name for node in self._graph if not node.anonymous or not self._read(node)]
+    def _fold_steps(self) -> dict[str, Entry]:
+        entries = {
+            node.name: self._entry(node)
+            for node in self._graph
+            if slot_of(node) is not None and node.name not in self._alias
+        }
+        needed = [node.name for node in self._graph if not node.anonymous or not self._is_read(node)]
         needed += [sink.input.step for sink in self._graph.sinks]
-        wanted: set[str] = set()
+        kept: set[str] = set()
         while needed:
-            name = self._owner(needed.pop())
-            if name in chains and name not in wanted:
-                wanted.add(name)
-                needed += [ref.step for ref in chains[name][0].inputs]
-        return [FoldedStep(name, chain) for name, chain in chains.items() if name in wanted]
+            name = needed.pop()
+            name = self._alias.get(name, name)
+            if name in entries and name not in kept:
+                kept.add(name)
+                needed += [ref.step for ref in entries[name][0].inputs]
+        return {name: entry for name, entry in entries.items() if name in kept}
 
-    def _owner(self, name: str) -> str:
-        """The entry that a node was folded into after its first, or the node itself."""
-        return self._alias.get(name, name)
-
-    def _may_begin(self, node: Node) -> bool:
-        return type(node) in _SLOTS and node.name not in self._alias
-
-    def _own(self, ref: Ref) -> bool:
-        return self._graph[ref.step].anonymous and ref.step not in self._alias
-
-    def _chain(self, node: Node) -> tuple[Node, ...]:
-        """The node with the anonymous ones before it that fit into its step, and those folded after it."""
-        chain = [node]
-        while (before := self._before(chain[0])) is not None:
-            chain.insert(0, before)
-        return (*chain, *self._after.get(node.name, ()))
+    def _entry(self, node: Node) -> Entry:
+        """Return the node with the anonymous ones before it that fit into its entry, and those folded after it."""
+        entry = [node]
+        while (before := self._before(entry[0])) is not None:
+            entry.insert(0, before)
+        return (*entry, *self._after.get(node.name, ()))
 
     def _before(self, node: Node) -> Node | None:
-        ref = _reads(node)
-        if ref is None or not self._own(ref) or ref.output != MAIN:
+        ref = input_of(node)
+        if ref is None or ref.output != MAIN or ref.step in self._alias:
             return None
         before = self._graph[ref.step]
-        fits = type(before) in _SLOTS and _SLOTS[type(before)] < _SLOTS[type(node)]
-        return before if fits and not isinstance(before, _MIDDLE) else None
+        slot, own = slot_of(before), slot_of(node)
+        if not before.anonymous or slot is None or own is None or slot == Slot.OPERATION or slot >= own:
+            return None
+        return before
 
-    def _read(self, node: Node) -> bool:
+    def _is_read(self, node: Node) -> bool:
         return any(self._graph.consumers[Ref(node.name, out)] for out in node.outputs)
 
 
-def _reads(node: Node) -> Ref | None:
-    """What `from` of a node's step stands for; None where a step has no `from`."""
+def input_of(node: Node) -> Ref | None:
+    """Return the output that `from` names in the entry of a node; None if it has no `from`."""
     if isinstance(node, Sql):
         return dict(node.tables).get("this")
     if isinstance(node, RowPattern) and node.table != "this":

@@ -1,4 +1,4 @@
-"""Reading a document into a pipeline: the same plan as Python builds."""
+"""Reads a document into a plan: the same plan as Python builds."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any, TypeVar
 
 from ruamel.yaml.nodes import Node as YamlNode
 
+from headrace.plan.graph import Graph
 from headrace.steps.base import NAME
-from headrace.streams.pipeline import Pipeline
-from headrace.yaml import sections, yamltext
-from headrace.yaml.build import Builder
-from headrace.yaml.faults import Faults, at, fault
-from headrace.yaml.reading import fields, only, text
-from headrace.yaml.tree import Fields, Scalar, Value, tree_of
-from headrace.yaml.variables import expanded
+from headrace.yaml.build import PlanBuilder
+from headrace.yaml.entries import read_sink, read_source, read_step
+from headrace.yaml.errors import ErrorCollector, raise_problem
+from headrace.yaml.parsing import build_tree, compose, expand_tree
+from headrace.yaml.positions import Fields, Value, from_plain
+from headrace.yaml.reading import read_mapping, read_text, reject_unknown
 
-SECTIONS = ("name", "sources", "steps", "sinks")
-_MADE_UP = re.compile(rf"{NAME.pattern}:[a-z_]+(:[0-9]+)?")
+GENERATED_NAME = re.compile(rf"{NAME.pattern}:[a-z_]+(:[0-9]+)?")
+"""The name of a step without a name of its own, as `dump` writes it."""
+_SECTIONS = ("sources", "steps", "sinks")
 _EXAMPLE = "begin with `name: my-pipeline`, then sources, steps and sinks"
 Entry = TypeVar("Entry")
 
 
-def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> Pipeline:
-    """Read a pipeline from a YAML file.
+def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> Graph:
+    """Read a plan from a YAML file.
 
-    Variables such as `${KAFKA:-localhost:9092}` are taken from the environment. The plan's own rules are asked by
-    `Pipeline.check`, whose problems then carry the document's lines as well.
+    Variables such as `${KAFKA:-localhost:9092}` are replaced from the environment.
 
     >>> from pathlib import Path
     >>> _ = Path("words.yaml").write_text('''
@@ -39,163 +39,137 @@ def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> P
     ... steps:
     ...   counts: {from: lines, key_by: word, aggregate: {n: count(*)}}
     ... ''')
-    >>> load("words.yaml")
-    <pipeline words>
+    >>> list(load("words.yaml").nodes)
+    ['lines', 'counts']
 
     Raises:
-        DocumentError: the file can't be read, or the document is wrong; every fault is listed with its line and column.
+        DocumentError: the file cannot be read, or the document is wrong; every error has its line and column.
     """
     file = str(path)
     try:
         content = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        fault(
-            file,
-            "there is no such file",
-            f"it is looked for in {Path.cwd()}" if not Path(path).is_absolute() else "",
-        )
+        hint = "" if Path(path).is_absolute() else f"the current directory is {Path.cwd()}"
+        raise_problem(file, "the file does not exist", hint)
     except UnicodeDecodeError as error:
-        fault(
-            file,
-            f"expected UTF-8 text, got the byte {error.object[error.start]:#04x} at {error.start}",
-            "save it as UTF-8",
+        byte = error.object[error.start]
+        raise_problem(
+            file, f"expected UTF-8 text, got the byte {byte:#04x} at {error.start}", "save it as UTF-8"
         )
     except OSError as error:
-        fault(file, f"the file can't be read: {error.strerror}")
+        raise_problem(file, f"the file cannot be read: {error.strerror}")
     return from_text(content, file=file, environment=environment)
 
 
 def from_text(
     content: str, *, file: str = "<text>", name: str = "", environment: Mapping[str, str] | None = None
-) -> Pipeline:
-    """Read a pipeline from YAML text.
+) -> Graph:
+    """Read a plan from YAML text.
 
     Args:
         content: the text of one document.
-        file: what errors call it.
-        name: the pipeline's name where the document has none.
-        environment: where variables are looked up; the process's own environment if None.
+        file: the name of the document in errors.
+        name: the name of the pipeline if the document has none.
+        environment: the variables; default: the environment of the process.
 
-    >>> from_text("sources: {lines: {memory: {}, schema: word string}}", name="words")
-    <pipeline words>
+    >>> from_text("sources: {lines: {memory: {}, schema: word string}}", name="words").name
+    'words'
     """
-    nodes = yamltext.nodes_of(content, file=file)
+    nodes = compose(content, file=file)
     if not nodes:
-        fault(f"{file}:1:1", "the document is empty", _EXAMPLE)
+        raise_problem(f"{file}:1:1", "the document is empty", _EXAMPLE)
     if len(nodes) > 1:
         mark = nodes[1].start_mark
-        fault(
-            f"{file}:{mark.line + 1}:{mark.column + 1}",
+        where = f"{file}:{mark.line + 1}:{mark.column + 1}"
+        what, hint = (
             f"expected one document, got {len(nodes)}",
-            "keep one pipeline a file: remove `---` and what follows",
+            "keep one pipeline per file: remove `---` and the rest",
         )
+        raise_problem(where, what, hint)
     return from_mapping(nodes[0], file=file, name=name, environment=environment)
 
 
 def from_mapping(
-    given: Mapping[str, Any] | YamlNode,
+    content: Mapping[str, Any] | YamlNode,
     *,
     file: str = "<mapping>",
     name: str = "",
     environment: Mapping[str, str] | None = None,
-) -> Pipeline:
-    """Read a pipeline from a mapping, or from a part of a larger YAML file.
+) -> Graph:
+    """Read a plan from a mapping, or from a part of a larger YAML file.
 
     Args:
-        given: a node that ruamel.yaml composed, whose positions are then exact; a mapping of its round-trip loader; or
-            a plain `dict`, whose faults are named by their path.
-        file: what errors call it.
-        name: the pipeline's name where the document has none.
-        environment: where variables are looked up; the process's own environment if None.
+        content: a node that ruamel.yaml composed, whose positions are exact; a mapping of its round-trip loader; or a plain
+            `dict`, whose errors are located by path.
+        file: the name of the document in errors.
+        name: the name of the pipeline if the document has none.
+        environment: the variables; default: the environment of the process.
 
-    >>> from_mapping({"name": "words", "sources": {"lines": {"memory": {}, "schema": "word string"}}})
-    <pipeline words>
+    >>> from_mapping({"name": "words", "sources": {"lines": {"memory": {}, "schema": "word string"}}}).name
+    'words'
     """
-    faults = Faults()
+    errors = ErrorCollector()
     variables = os.environ if environment is None else environment
-    if isinstance(given, YamlNode):
-        tree = yamltext.tree(given, file=file, environment=variables, faults=faults)
+    if isinstance(content, YamlNode):
+        tree = build_tree(content, file=file, environment=variables, errors=errors)
     else:
-        tree = _expanded(tree_of(given, file=file), variables, faults)
-    return _pipeline(tree, name, faults)
+        tree = expand_tree(from_plain(content, file=file), variables, errors)
+    return _read_document(tree, name, errors)
 
 
-def _pipeline(tree: Value, name: str, faults: Faults) -> Pipeline:
-    document = fields(tree, wanted="the keys of a pipeline", hint=_EXAMPLE)
-    only(document, SECTIONS, "the document", faults)
-    pipeline = faults.attempt(_named, document, name) or Pipeline("unnamed")
-    taken: dict[str, str] = {}
-    entries = {
-        section: _entries(document, section, taken, faults) for section in ("sources", "steps", "sinks")
-    }
-    references = {*entries["sources"], *entries["steps"]}
-    builder = Builder(pipeline, references, faults)
-    builder.sources(_read(entries["sources"], sections.source, faults))
-    builder.steps(_read(entries["steps"], sections.step, faults))
-    builder.sinks(_read(entries["sinks"], sections.sink, faults))
-    if not entries["sources"] and not faults.problems:
-        faults.add(document.where, "the document has no sources", "add `sources:` with what is read, by name")
-    faults.raise_any()
-    return pipeline
+def _read_document(tree: Value, name: str, errors: ErrorCollector) -> Graph:
+    document = read_mapping(tree, expected="the keys of a pipeline", hint=_EXAMPLE)
+    reject_unknown(document, ("name", *_SECTIONS), "the document", errors)
+    name = errors.attempt(_read_name, document, name) or "unnamed"
+    names: dict[str, str] = {}
+    sources, steps, sinks = (_read_section(document, section, names, errors) for section in _SECTIONS)
+    builder = PlanBuilder({*sources, *steps}, errors)
+    builder.add_sources(_read_entries(sources, read_source, errors))
+    builder.add_steps(_read_entries(steps, read_step, errors))
+    builder.add_sinks(_read_entries(sinks, read_sink, errors))
+    if not sources and not errors.problems:
+        errors.add(document.where, "the document has no sources", "add `sources:` with at least one source")
+    errors.raise_any()
+    return builder.graph(name)
 
 
-def _named(document: Fields, name: str) -> Pipeline:
-    if "name" not in document:
-        if not name:
-            fault(
-                document.where, "`name` of the pipeline is missing", "add a line such as `name: my-pipeline`"
-            )
-        return Pipeline(name)
-    with at(document["name"]):
-        return Pipeline(text(document["name"], wanted="a name"))
+def _read_name(document: Fields, default: str) -> str:
+    if "name" not in document and not default:
+        raise_problem(
+            document.where, "`name` of the pipeline is missing", "add a line such as `name: my-pipeline`"
+        )
+    name = read_text(document["name"], expected="a name") if "name" in document else default
+    if not NAME.fullmatch(name):
+        where = document["name"].where if "name" in document else document.where
+        raise_problem(
+            where, f"expected a name of letters, digits, _ and -, got `{name}`", "rename the pipeline"
+        )
+    return name
 
 
-def _entries(
-    document: Fields, section: str, taken: dict[str, str], faults: Faults
+def _read_section(
+    document: Fields, section: str, names: dict[str, str], errors: ErrorCollector
 ) -> dict[str, tuple[str, Value]]:
-    """The entries of a section, by name, each with the place of its name; a name is given once in a document."""
+    """Return the entries of a section by name, each with the position of its name, and check their names."""
     if section not in document:
         return {}
     wanted = f"names and their {section}"
-    found = faults.attempt(fields, document[section], wanted=wanted, empty=True) or Fields("")
+    content = errors.attempt(read_mapping, document[section], expected=wanted, empty=True) or Fields("")
     entries = {}
-    for name in found:
-        where = found.key_at(name)
-        if not NAME.fullmatch(name) and not (section == "steps" and _MADE_UP.fullmatch(name)):
-            faults.add(where, f"expected a name of letters, digits, _ and -, got `{name}`", "rename it")
-        if name in taken:
-            faults.add(where, f"the name `{name}` is taken", f"rename one; the first is at {taken[name]}")
+    for name in content:
+        where = content.key_at(name)
+        if not NAME.fullmatch(name) and not (section == "steps" and GENERATED_NAME.fullmatch(name)):
+            errors.add(where, f"expected a name of letters, digits, _ and -, got `{name}`", "rename it")
+        if name in names:
+            errors.add(where, f"duplicate name `{name}`", f"rename one; the first is at {names[name]}")
             continue
-        taken[name] = where
-        entries[name] = (where, found[name])
+        names[name] = where
+        entries[name] = (where, content[name])
     return entries
 
 
-def _read(
-    entries: Mapping[str, tuple[str, Value]], read: Callable[[str, str, Value], Entry], faults: Faults
+def _read_entries(
+    entries: Mapping[str, tuple[str, Value]], read: Callable[[str, str, Value], Entry], errors: ErrorCollector
 ) -> dict[str, Entry]:
-    found = {name: faults.attempt(read, name, where, value) for name, (where, value) in entries.items()}
-    return {name: entry for name, entry in found.items() if entry is not None}
-
-
-def _expanded(tree: Value, variables: Mapping[str, str], faults: Faults) -> Value:
-    from headrace.yaml.tree import Entry as TreeEntry
-    from headrace.yaml.tree import Items
-
-    if isinstance(tree, Fields):
-        inner = {key: TreeEntry(tree.key_at(key), _expanded(tree[key], variables, faults)) for key in tree}
-        return Fields(tree.where, inner)
-    if isinstance(tree, Items):
-        return Items(tree.where, tuple(_expanded(item, variables, faults) for item in tree.items))
-    if not isinstance(tree.value, str):
-        return tree
-    found = faults.attempt(_substituted, tree, variables)
-    if found is None:
-        faults.spoil(tree.where)
-        return tree
-    return Scalar(tree.where, found, found)
-
-
-def _substituted(scalar: Scalar, variables: Mapping[str, str]) -> str:
-    with at(scalar):
-        return expanded(scalar.text, variables)
+    results = {name: errors.attempt(read, name, where, value) for name, (where, value) in entries.items()}
+    return {name: entry for name, entry in results.items() if entry is not None}

@@ -1,8 +1,8 @@
-"""Tables of rules: the step that reads one, and what stands in the table.
+"""Tables of rules.
 
-A file in YAML or JSON maps the id of each rule to what `match` says of a pattern (`steps`, `within`, `skip`, `select`),
-with `version`, `description` and `active` if one likes. In a table, and in a CSV file, a row is a rule: its columns are
-`id`, `pattern` (the same map as JSON or YAML text), and perhaps `version` and `active`. In JSON lines it is a map with an `id`.
+A file in YAML or JSON maps the id of each rule to the keys of a pattern (`steps`, `within`, `skip`, `select`), with the
+optional keys `version`, `description` and `active`. In a table, and in a CSV file, a row is a rule: its columns are `id`,
+`pattern` (the same map as JSON or YAML text), and optionally `version` and `active`. In JSON lines it is a map with an `id`.
 """
 
 from __future__ import annotations
@@ -11,31 +11,39 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import get_args
+from typing import Annotated
+
+from annotated_types import Interval
 
 from headrace.errors import DocumentError, Problem
 from headrace.patterns.building import Pattern
-from headrace.patterns.elements import Order, Skip, Within
-from headrace.steps.base import Ref
+from headrace.patterns.elements import Skip, Within
 from headrace.steps.expressions import Named
-from headrace.steps.patterns.match_rules import MatchRules, rules_node
-from headrace.yaml import options, yamltext
-from headrace.yaml.faults import Faults, at, fault
-from headrace.yaml.matching import FATES, MATCH, length
-from headrace.yaml.reading import Reader, fields, flag, record, text, word
-from headrace.yaml.tree import Fields, Scalar, Value
+from headrace.steps.grammar.patterns import PatternModel
+from headrace.steps.grammar.values import Expected, Flag, Text
+from headrace.yaml.errors import ErrorCollector, raise_problem, validate
+from headrace.yaml.parsing import build_tree, compose
+from headrace.yaml.positions import Entry, Fields, Scalar, Value
+from headrace.yaml.reading import read_mapping, read_text
 
-_HINT = "such as match_rules: {rules: rules.yaml, measures: at timestamp}"
-_RULE_HINT = "such as steps: [{small: amount < 1}, {large: {followed_by: amount > 500}}]"
-_ROW_HINT = "a row has `id` and `pattern`, and perhaps `version` and `active`"
+_ROW_HINT = "the columns of a row are `id` and `pattern`, and optionally `version` and `active`"
 _FALSE = ("false", "f", "0", "no")
+
+
+class RuleModel(PatternModel):
+    """A rule in a file."""
+
+    label = "a rule"
+    version: Annotated[int, Interval(ge=0, lt=2**31), Expected("a version, a whole number")] | None = None
+    description: Text = ""
+    active: Flag = True
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule as it stands in a table."""
+    """A rule of a table."""
 
     id: str
     where: str
@@ -44,157 +52,116 @@ class Rule:
     skip: Skip
     select: Named | None = None
     version: int | None = None
-    """None where the table counts no versions: Headrace does."""
+    """None if the table has no versions; Headrace then numbers them."""
     active: bool = True
 
 
 @dataclass(frozen=True)
 class Rules:
-    """A table of rules: those that can be read, and what is wrong with the others, by id."""
+    """A table of rules: the valid ones, and the problems of the others, by id."""
 
     rules: tuple[Rule, ...] = ()
     faults: tuple[tuple[str, Problem], ...] = ()
 
     @property
     def ids(self) -> set[str]:
-        """All that the table has, good or not."""
+        """The ids of all rules, valid or not."""
         return {rule.id for rule in self.rules} | {name for name, _ in self.faults}
 
 
-def match_rules(value: Value, keys: Named) -> Callable[[str, Ref], MatchRules]:
-    """What makes the node of a `match_rules`, from its name and input."""
-    given = fields(value, wanted="the keys of match_rules", hint=_HINT)
-    read = record(given, _STEP, "match_rules", required=("rules",), hint=_HINT)
-    table = read.pop("rules")
-    return lambda name, ref: rules_node(name, ref, keys, table, **read)
+Reader = tuple[str, Callable[[], Rule]]
+"""The id of a rule, and a function that reads it."""
 
 
 def rules_of_file(content: str, *, file: str) -> Rules:
-    """The rules of a file, whose name tells what it is.
+    """Read the rules of a file; the suffix of its name is the format.
 
     >>> rules_of_file("small: {steps: [{small: amount < 1}]}", file="rules.yaml").rules[0].id
     'small'
 
     Raises:
-        DocumentError: it isn't YAML, JSON or CSV at all, so that nothing is known of any rule.
+        DocumentError: it is not YAML, JSON or CSV, so that no rule can be read.
     """
     suffix = PurePath(file).suffix.lower()
     if suffix == ".csv":
         return rules_of_rows(csv.DictReader(io.StringIO(content)), where=file)
     if suffix == ".jsonl":
         lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
-        return _collected(_of_line(line, f"{file}:{number}") for number, line in lines)
-    return rules_of_tree(_parsed(content, file))
+        return _read_all(_from_line(line, f"{file}:{number}") for number, line in lines)
+    return rules_of_tree(_parse(content, file))
 
 
 def rules_of_tree(value: Value) -> Rules:
-    """The rules of a mapping from id to pattern."""
-    found = fields(value, wanted="rules by their ids", hint=_RULE_HINT, empty=True)
-    return _collected(_of_entry(name, found) for name in found)
+    """Read the rules of a mapping from id to pattern."""
+    table = read_mapping(value, expected="rules by their ids", hint=RuleModel.example, empty=True)
+    return _read_all((name, _reader(name, table.key_at(name), table[name])) for name in table)
 
 
 def rules_of_rows(rows: Iterable[Mapping[str, str | None]], *, where: str) -> Rules:
-    """The rules of a table's rows, their values as text."""
-    return _collected(_of_row(row, where) for row in rows)
+    """Read the rules of the rows of a table, whose values are text."""
+    return _read_all(_from_row(row, where) for row in rows)
 
 
-Read = tuple[str, Callable[[], Rule]]
-
-
-def _collected(several: Iterable[Read]) -> Rules:
+def _read_all(readers: Iterable[Reader]) -> Rules:
     rules, faults = dict[str, Rule](), list[tuple[str, Problem]]()
-    for name, read in several:
+    for name, read in readers:
         try:
             rule = read()
             if name in rules:
-                fault(rule.where, f"there are two rules `{name}`", "give each an id of its own")
+                raise_problem(rule.where, f"duplicate rule `{name}`", "rename one of them")
             rules[name] = rule
         except DocumentError as error:
             faults += [(name, problem) for problem in error.problems]
-    wrong = {name for name, _ in faults}
-    return Rules(tuple(rule for name, rule in rules.items() if name not in wrong), tuple(faults))
+    invalid = {name for name, _ in faults}
+    return Rules(tuple(rule for name, rule in rules.items() if name not in invalid), tuple(faults))
 
 
-def _of_entry(name: str, table: Fields) -> Read:
-    return name, lambda: _rule(name, table.key_at(name), table[name])
+def _reader(name: str, where: str, value: Value) -> Callable[[], Rule]:
+    return lambda: _read_rule(name, where, value)
 
 
-def _of_line(line: str, where: str) -> Read:
-    given = fields(_parsed(line, where), wanted="a rule", hint='such as {"id": "small", "steps": [...]}')
-    name = text(given["id"]) if "id" in given else fault(where, "`id` of the rule is missing")
-    rest = Fields(given.where, {key: entry for key, entry in given.entries.items() if key != "id"})
-    return name, lambda: _rule(name, where, rest)
+def _read_rule(name: str, where: str, value: Value) -> Rule:
+    model = validate(RuleModel, read_mapping(value, expected="a rule", hint=RuleModel.example))
+    return Rule(
+        name, where, model.pattern, model.within, model.skip, model.select, model.version, model.active
+    )
 
 
-def _of_row(row: Mapping[str, str | None], where: str) -> Read:
-    name = row.get("id") or fault(where, f"a row has no id; its columns are {', '.join(row)}", _ROW_HINT)
-    place = f"{where}: rule `{name}`"
-    return name, lambda: _of_columns(name, row, place)
+def _from_line(line: str, where: str) -> Reader:
+    content = read_mapping(
+        _parse(line, where), expected="a rule", hint='such as {"id": "small", "steps": [...]}'
+    )
+    if "id" not in content:
+        raise_problem(where, "`id` of the rule is missing")
+    name = read_text(content["id"])
+    return name, _reader(name, where, content.only(set(content) - {"id"}))
 
 
-def _of_columns(name: str, row: Mapping[str, str | None], place: str) -> Rule:
+def _from_row(row: Mapping[str, str | None], where: str) -> Reader:
+    name = row.get("id")
+    if not name:
+        raise_problem(where, f"a row has no id; its columns are {', '.join(row)}", _ROW_HINT)
+    return name, lambda: _read_row(name, row, f"{where}: rule `{name}`")
+
+
+def _read_row(name: str, row: Mapping[str, str | None], where: str) -> Rule:
     if not (pattern := row.get("pattern")):
-        fault(place, "its pattern is missing", _ROW_HINT)
-    given = fields(_parsed(pattern, place), wanted="a pattern", hint=_RULE_HINT)
-    version = row.get("version")
-    own = _rule(name, place, given)
-    return Rule(
-        name, place, own.pattern, own.within, own.skip, own.select,
-        _version(Scalar(place, version, version)) if version else own.version,
-        own.active and str(row.get("active") or "true").lower() not in _FALSE,
-    )  # fmt: skip
+        raise_problem(where, "the pattern is missing", _ROW_HINT)
+    content = read_mapping(_parse(pattern, where), expected="a pattern", hint=RuleModel.example)
+    if version := row.get("version"):
+        entry = Entry(where, Scalar(where, version, version))
+        content = replace(content, entries={**content.entries, "version": entry})
+    rule = _read_rule(name, where, content)
+    return replace(rule, active=rule.active and str(row.get("active") or "true").lower() not in _FALSE)
 
 
-def _rule(name: str, where: str, value: Value) -> Rule:
-    given = fields(value, wanted="a rule", hint=_RULE_HINT)
-    read = record(given, _RULE, f"the rule `{name}`", required=("steps",), hint=_RULE_HINT)
-    return Rule(
-        name, where, Pattern(read["steps"]), read.get("within", Within()), read.get("skip", Skip()),
-        read.get("select"), read.get("version"), read.get("active", True),
-    )  # fmt: skip
-
-
-def _parsed(content: str, file: str) -> Value:
-    nodes = yamltext.nodes_of(content, file=file)
+def _parse(content: str, file: str) -> Value:
+    nodes = compose(content, file=file)
     if len(nodes) > 1:
-        fault(file, f"expected one document, got {len(nodes)}", "remove the lines with ---")
+        raise_problem(file, f"expected one document, got {len(nodes)}", "remove the lines with ---")
     if not nodes:
         return Fields(file)
-    faults = Faults()
-    tree = yamltext.tree(nodes[0], file=file, environment=os.environ, faults=faults)
-    faults.raise_any()
+    errors = ErrorCollector()
+    tree = build_tree(nodes[0], file=file, environment=os.environ, errors=errors)
+    errors.raise_any()
     return tree
-
-
-def _version(value: Value) -> int:
-    found = text(value, wanted="a version, a whole number")
-    if not found.isdigit() or int(found) > 2**31 - 1:
-        fault(value.where, f"expected a version, a whole number, got {value}")
-    return int(found)
-
-
-def _table(value: Value) -> object:
-    if isinstance(value, Fields):
-        return options.connector(value, (), "rules")
-    return text(value, wanted="a file of rules, or a table such as {postgres: {...}}")
-
-
-def _longest(value: Value) -> str:
-    with at(value):
-        length(value)
-    return text(value)
-
-
-_STEP: dict[str, Reader] = {
-    "rules": _table,
-    "measures": options.schema,
-    "order": lambda value: word(value, get_args(Order)),
-    "longest": _longest,
-    **FATES,
-}
-_RULE: dict[str, Reader] = {
-    **{key: reader for key, reader in MATCH.items() if key not in ("order", *FATES)},
-    "version": _version,
-    "description": text,
-    "active": flag,
-}

@@ -18,8 +18,7 @@ def document(file: PipelineFile, pipeline: PipelineName = None) -> None:
     - `headrace document fraud.py > fraud.yaml`
     """
     from headrace.cli.loading import load_one
-    from headrace.yaml import dump
 
     chosen = load_one(file, pipeline)
     chosen.check()
-    sys.stdout.write(dump(chosen))
+    sys.stdout.write(chosen.to_yaml())

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headrace.connectors.base import Connector, WriteMode
+from pydantic import Field
+
+from headrace.connectors.base import Connector, Role, WriteMode
 from headrace.connectors.roles import check_role
 from headrace.steps.base import Node, Ref
+from headrace.steps.grammar.options import ConnectorModel
+from headrace.steps.grammar.values import Reference
 
 
 @dataclass(frozen=True)
@@ -25,3 +29,17 @@ class Sink(Node):
     @property
     def outputs(self) -> tuple[str, ...]:
         return ()
+
+
+class SinkModel(ConnectorModel):
+    """An entry of `sinks` in a document."""
+
+    label = "a sink"
+    example = "such as {from: totals, console: {}}"
+    role: ClassVar[Role] = "sink"
+    input: Reference = Field(alias="from", description="The step or output that is written")
+    mode: WriteMode | None = Field(None, description="For running aggregates: `update` or `complete`")
+
+    def build(self, name: str, ref: Ref) -> Sink:
+        """Return the node."""
+        return Sink(name, ref, self.connector, self.mode)

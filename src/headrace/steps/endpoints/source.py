@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from headrace.connectors.base import Connector
+from pydantic import Field
+
+from headrace.connectors.base import Connector, Role
 from headrace.connectors.roles import check_override, check_role
 from headrace.errors import OptionError
 from headrace.formats import Format
 from headrace.formats import of as format_of
 from headrace.schemas.fields import Schema
 from headrace.steps.base import MAIN, Node
+from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaValue
 
 OnError = Literal["fail", "skip", "divert"]
 
@@ -84,3 +87,36 @@ def require_connector(given: object, where: str, verb: str) -> None:
     if not isinstance(given, Connector):
         hint = f'{verb} something from `connect`, such as connect.files(path="here/")'
         raise OptionError(f"expected a connector, got {given!r}", where=where, hint=hint)
+
+
+class SourceModel(ConnectorModel):
+    """An entry of `sources` in a document, without the keys of its time."""
+
+    label = "a source"
+    example = "such as {memory: {}, schema: id string}"
+    role: ClassVar[Role] = "source"
+    format: FormatValue | None = Field(None, description="The format of the records")
+    schema_: SchemaValue | None = Field(None, alias="schema", description="The columns, as Spark's DDL text")
+    on_error: OnError = Field(
+        "divert", description="`divert`, `skip` or `fail` for a record that cannot be decoded"
+    )
+
+    def build(self, name: str) -> Source:
+        """Return the node."""
+        return source_node(
+            name, self.connector, format=self.format, schema=self.schema_, on_error=self.on_error
+        )
+
+    @classmethod
+    def from_values(cls, source: Source) -> Self:
+        """Return the model of a node; a format and schema that the connector implies are omitted."""
+        keys: dict[str, Any] = {"connector": source.connector}
+        implied = source_node(source.name, source.connector)
+        if source.format is not None and source.format != implied.format:
+            keys["format"] = source.format
+        implied = source_node(source.name, source.connector, format=source.format)
+        if source.schema is not None and source.schema != implied.schema:
+            keys["schema"] = source.schema
+        if source.on_error != "divert":
+            keys["on_error"] = source.on_error
+        return cls.model_validate(keys)

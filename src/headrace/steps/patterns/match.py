@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, get_args
 
+from pydantic import Field
+
 from headrace.durations import Duration
 from headrace.errors import OptionError, did_you_mean
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.expressions import Named
+from headrace.steps.grammar.patterns import LATE_ROWS, ORDER, TIMEOUTS, PatternModel
+from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.values import KeyColumns
 from headrace.triggers import LateRows
 
 
@@ -102,3 +107,20 @@ def require_words(where: str, order: str, late_rows: str, timeouts: str) -> None
                 where=where,
                 hint=did_you_mean(str(got), words),
             )
+
+
+class MatchOptions(PatternModel):
+    """The value of `match` in a document."""
+
+    order: Order = Field("event_time", description=ORDER)
+    late_rows: LateRows = Field("divert", description=LATE_ROWS)
+    timeouts: LateRows = Field("divert", description=TIMEOUTS)
+
+
+class MatchModel(StepModel):
+    """`match` in a document."""
+
+    node = Match
+    key = "match"
+    keys: KeyColumns = Field((), alias="key_by")
+    options: MatchOptions = Field(alias="match", description="Finds a pattern in the rows of each key")

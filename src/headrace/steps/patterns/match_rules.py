@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from pydantic import Field
+
 from headrace.connectors.base import Connector
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError
@@ -13,6 +15,11 @@ from headrace.patterns.elements import Order
 from headrace.schemas.fields import Schema
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.expressions import Named
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.options import RulesTable, SchemaValue
+from headrace.steps.grammar.patterns import LATE_ROWS, ORDER, TIMEOUTS
+from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.values import KeyColumns, Length
 from headrace.steps.patterns.match import diverted_outputs, require_words
 from headrace.triggers import LateRows
 
@@ -72,3 +79,28 @@ def rules_node(
     columns = None if measures is None else Schema.of(measures)
     most = None if longest is None else microseconds(longest, where=f"{where}: longest")
     return MatchRules(name, ref, keys, table, columns, order, most, late_rows, timeouts)
+
+
+class MatchRulesOptions(DocumentModel):
+    """The value of `match_rules` in a document."""
+
+    label = "match_rules"
+    example = "such as match_rules: {rules: rules.yaml, measures: at timestamp}"
+    table: RulesTable = Field(alias="rules", description="A file of rules, or a table of a database")
+    measures: SchemaValue | None = Field(None, description="The columns that matches of all rules have")
+    order: Order = Field("event_time", description=ORDER)
+    longest: Length | None = Field(None, description="The longest `within` that a rule may have")
+    late_rows: LateRows = Field("divert", description=LATE_ROWS)
+    timeouts: LateRows = Field("divert", description=TIMEOUTS)
+
+
+class MatchRulesModel(StepModel):
+    """`match_rules` in a document."""
+
+    node = MatchRules
+    key = "match_rules"
+    keys: KeyColumns = Field((), alias="key_by")
+    options: MatchRulesOptions = Field(
+        alias="match_rules",
+        description="Finds the patterns of a table of rules, which may change while the job runs",
+    )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from headrace.steps.base import Node, Ref
 from headrace.steps.expressions import Expression, Named
+from headrace.steps.grammar.step import Slot, StepModel
+from headrace.steps.grammar.values import Condition, Expected, NamedExpressions, Names, SelectColumns
 
 
 @dataclass(frozen=True)
@@ -43,3 +47,41 @@ class Drop(Node):
     input: Ref
     columns: tuple[str, ...]
     verb: ClassVar[str] = "drop"
+
+
+class WhereModel(StepModel):
+    """`where` in a document."""
+
+    node = Where
+    key = "where"
+    slot = Slot.WHERE
+    condition: Condition = Field(alias="where", description="Keeps rows that satisfy a condition")
+
+
+class WithColumnsModel(StepModel):
+    """`with_columns` in a document."""
+
+    node = WithColumns
+    key = "with_columns"
+    slot = Slot.WITH_COLUMNS
+    columns: Annotated[
+        NamedExpressions, Expected("names and expressions", "such as {double: amount * 2}")
+    ] = Field(alias="with_columns", description="Adds or replaces columns")
+
+
+class SelectModel(StepModel):
+    """`select` in a document."""
+
+    node = Select
+    key = "select"
+    slot = Slot.SELECT
+    columns: SelectColumns = Field(alias="select", description="Keeps and computes columns")
+
+
+class DropModel(StepModel):
+    """`drop` in a document."""
+
+    node = Drop
+    key = "drop"
+    slot = Slot.DROP
+    columns: Names = Field(alias="drop", description="Removes columns")

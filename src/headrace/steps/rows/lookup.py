@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field
+
+from headrace.connectors.base import Role
+from headrace.errors import OptionError
+from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaValue
+from headrace.steps.grammar.step import Inputs, StepModel
+from headrace.steps.grammar.values import Names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,3 +60,53 @@ def lookup_node(
     check_role(table, "table", f"`{name}`")
     decoded, columns = decoding_of(table, format, schema, where=f"`{name}`")
     return Lookup(name, ref, keys, table.with_format(decoded), decoded, columns, how)
+
+
+class LookupOptions(ConnectorModel):
+    """The value of `lookup` in a document."""
+
+    label = "lookup"
+    example = "such as {files: {path: homes.csv, format: csv}, on: card}"
+    role: ClassVar[Role] = "table"
+    on: Names = Field(description="The columns that both sides have")
+    format: FormatValue | None = Field(None, description="The format of the table's records")
+    schema_: SchemaValue | None = Field(None, alias="schema", description="The columns of the table")
+    how: LookupHow = Field("left", description="`left`: a row without a match passes; `inner`: it is dropped")
+
+    @classmethod
+    def from_values(cls, source: Any) -> Self:
+        """Return the model of a node; a format and schema that the table implies are omitted."""
+        if isinstance(source.table, Opaque):
+            raise OptionError("a DataFrame cannot be written in a document", hint="look up in a connector")
+        keys: dict[str, Any] = {"connector": source.table, "on": source.on}
+        implied = lookup_node(source.name, source.input, source.table, on=source.on)
+        if source.format is not None and source.format != implied.format:
+            keys["format"] = source.format
+        if source.schema is not None and source.schema != implied.schema:
+            keys["schema"] = source.schema
+        if source.how != "left":
+            keys["how"] = source.how
+        return cls.model_validate(keys)
+
+
+class LookupModel(StepModel):
+    """`lookup` in a document."""
+
+    node = Lookup
+    key = "lookup"
+    options: LookupOptions = Field(
+        alias="lookup", description="Adds the columns of a table row with the same key"
+    )
+
+    def build(self, name: str, inputs: Inputs) -> Lookup:
+        """Return the node of the step."""
+        given = self.options
+        return lookup_node(
+            name,
+            inputs.refs[0],
+            given.connector,
+            on=given.on,
+            format=given.format,
+            schema=given.schema_,
+            how=given.how,
+        )

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from headrace.errors import OptionError, did_you_mean
+from pydantic import Field
+
+from headrace.errors import HeadraceError, OptionError, did_you_mean
 from headrace.sql import facts as sql_facts
 from headrace.steps.base import Node, Ref
+from headrace.steps.grammar.model import raise_at, translate_error
+from headrace.steps.grammar.step import Inputs, StepModel
+from headrace.steps.grammar.values import Expected, SqlText
 from headrace.steps.patterns.match_recognize import RowPattern
 
 
@@ -52,3 +57,29 @@ def sql_node(
         ref = (timed or {}).get(found.table, known[found.table])
         return RowPattern(name, ref, found.table, query, found.rest, found.clause, found.input_query)
     return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups)
+
+
+class SqlModel(StepModel):
+    """`sql` in a document: a query over its streams, with or without `MATCH_RECOGNIZE`."""
+
+    node = (Sql, RowPattern)
+    key = "sql"
+    query: Annotated[SqlText, Expected("a query in Spark SQL")] = Field(
+        alias="sql",
+        description="A query in Spark SQL over the streams of the document, or over `this`, the stream of `from`",
+    )
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that the query reads."""
+        return sql_facts.read(self.query, where="").tables
+
+    def check(self) -> None:
+        try:
+            sql_facts.read(self.query, where="")
+        except HeadraceError as error:
+            raise_at(("sql",), translate_error(error))
+
+    def build(self, name: str, inputs: Inputs) -> Sql | RowPattern:
+        """Return the node of the step."""
+        return sql_node(name, self.query, inputs.tables)

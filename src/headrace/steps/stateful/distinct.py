@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.values import Length, Names
 
 
 @dataclass(frozen=True)
@@ -24,3 +30,25 @@ class Distinct(Node):
     @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, "late") if self.within is not None else (MAIN,)
+
+
+class DistinctOptions(DocumentModel):
+    """The value of `distinct` in a document."""
+
+    label = "distinct"
+    example = "such as {on: [id], within: 10 minutes}"
+    on: Names = Field(description="The columns that identify a row")
+    within: Length | None = Field(None, description="How far apart in event time duplicates can be")
+
+    @classmethod
+    def prepare(cls, value: Any) -> dict[str, Any]:
+        """Take a column or a list of columns for `on`."""
+        return dict(value) if isinstance(value, Mapping) else {"on": value}
+
+
+class DistinctModel(StepModel):
+    """`distinct` in a document."""
+
+    node = Distinct
+    key = "distinct"
+    options: DistinctOptions = Field(alias="distinct", description="Drops duplicate rows")

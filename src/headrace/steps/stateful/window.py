@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.expressions import Named
+from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.triggers import EmitValue
+from headrace.steps.grammar.values import Aggregates, KeyColumns
+from headrace.steps.grammar.windows import WindowValue
 from headrace.triggers import Emission
 from headrace.windows import Window
 
@@ -31,3 +38,21 @@ class WindowAggregate(Node):
     @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, "late") if self.emission.late_rows == "divert" else (MAIN,)
+
+
+class WindowAggregateModel(StepModel):
+    """`window`, `emit` and `aggregate` in a document."""
+
+    node = WindowAggregate
+    key = "aggregate"
+    keys: KeyColumns = Field((), alias="key_by")
+    window: WindowValue = Field(description="Groups by time or by order")
+    emission: EmitValue = Field(
+        Emission(), alias="emit", description="When windows emit results, and how these refine each other"
+    )
+    aggregates: Aggregates = Field(alias="aggregate")
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """True with a window."""
+        return "aggregate" in keys and "window" in keys

@@ -19,10 +19,10 @@ from headrace.plan.graph import Graph
 from headrace.streams.pipeline import Pipeline, collecting
 from headrace.testing.transcripts import script
 from headrace.testing.transcripts.script import Expect, Line, Restart, Rows, Rules, Watermark
-from headrace.yaml import yamltext
-from headrace.yaml.faults import Faults, fault
-from headrace.yaml.reading import fields, only, text, word
-from headrace.yaml.tree import Fields, Scalar, Value, tree_of
+from headrace.yaml.errors import ErrorCollector, raise_problem
+from headrace.yaml.parsing import build_tree, compose
+from headrace.yaml.positions import Fields, Scalar, Value, from_plain
+from headrace.yaml.reading import read_mapping, read_text as read_value, read_word, reject_unknown
 
 KEYS = ("name", "pipeline", "script", "through", "description")
 Through = Literal["any", "spark", "kernel"]
@@ -100,15 +100,15 @@ def read_file(path: str | Path) -> list[Case | Unread]:
     try:
         content = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        fault(file, f"the file can't be read: {error}")
+        raise_problem(file, f"the file can't be read: {error}")
     return read_text(content, file=file)
 
 
 def read_text(content: str, *, file: str = "<text>") -> list[Case | Unread]:
     """The cases of a text; a fault in one leaves the others readable."""
-    nodes = yamltext.nodes_of(content, file=file)
+    nodes = compose(content, file=file)
     if not nodes:
-        fault(f"{file}:1:1", "there is no case in it", _HINT)
+        raise_problem(f"{file}:1:1", "there is no case in it", _HINT)
     return [_attempt(node, file) for node in nodes]
 
 
@@ -131,52 +131,53 @@ def read_case(given: str | Mapping[str, Any]) -> Case:
     ('amounts add up', ('totals',))
     """
     if not isinstance(given, str):
-        return _case(tree_of(given, file="<case>"), given.get("pipeline"), "<case>")
+        return _case(from_plain(given, file="<case>"), given.get("pipeline"), "<case>")
     [case, *more] = read_text(given)
     if more:
-        fault("<text>", f"expected one case, got {len(more) + 1}", "use run_files for a file of cases")
+        raise_problem("<text>", f"expected one case, got {len(more) + 1}", "use run_files for a file of cases")
     if isinstance(case, Unread):
         raise case.error
     return case
 
 
 def _attempt(node: Node, file: str) -> Case | Unread:
-    faults = Faults()
-    tree = yamltext.tree(node, file=file, environment=os.environ, faults=faults)
+    errors = ErrorCollector()
+    tree = build_tree(node, file=file, environment=os.environ, errors=errors)
     try:
-        faults.raise_any()
+        errors.raise_any()
         return _case(tree, _child(node, "pipeline"), file)
     except Exception as error:  # whatever a pipeline in Python raises is that case's failure
         return Unread(_name(tree), tree.where, error)
 
 
 def _case(tree: Value, pipeline: Any, file: str) -> Case:
-    case = fields(tree, wanted="a case", hint=_HINT)
-    faults = Faults()
-    only(case, KEYS, "a case", faults)
+    case = read_mapping(tree, expected="a case", hint=_HINT)
+    errors = ErrorCollector()
+    reject_unknown(case, KEYS, "a case", errors)
     for key in ("name", "pipeline", "script"):
         if key not in case:
-            faults.add(case.where, f"`{key}` of the case is missing", _HINT)
-    faults.raise_any()
-    name = text(case["name"], wanted="a name")
+            errors.add(case.where, f"`{key}` of the case is missing", _HINT)
+    errors.raise_any()
+    name = read_value(case["name"], expected="a name")
     graph = _pipeline(case["pipeline"], pipeline, file, name).check()
     lines = script.read(case["script"], graph)
-    through = word(case["through"], ("any", "spark")) if "through" in case else "any"
+    through = read_word(case["through"], ("any", "spark")) if "through" in case else "any"
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
 
 
 def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
     if isinstance(value, Fields):
         slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "case"
-        return yaml.from_mapping(node, file=file, name=slug if slug[0].isalpha() else f"case-{slug}")
-    path = Path(file).parent / text(value, wanted="a pipeline or the path of one")
+        name = slug if slug[0].isalpha() else f"case-{slug}"
+        return Pipeline.from_graph(yaml.from_mapping(node, file=file, name=name))
+    path = Path(file).parent / read_value(value, expected="a pipeline or the path of one")
     if path.suffix == ".py":
         return _from_python(path, value)
     if not path.exists():
-        fault(
+        raise_problem(
             value.where, f"there is no pipeline at {path}", "the path is taken from where the case's file is"
         )
-    return yaml.load(path)
+    return Pipeline.from_yaml(path)
 
 
 def _from_python(path: Path, value: Value) -> Pipeline:
@@ -185,7 +186,7 @@ def _from_python(path: Path, value: Value) -> Pipeline:
     with collecting() as found:
         runpy.run_path(str(path), run_name="__main__")
     if len(found) != 1:
-        fault(value.where, f"expected one pipeline in {path}, found {len(found)}")
+        raise_problem(value.where, f"expected one pipeline in {path}, found {len(found)}")
     return found[0]
 
 

@@ -25,9 +25,9 @@ from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.transcripts.values import micros_of, record_of, row_of
-from headrace.yaml.faults import Faults, at, fault
-from headrace.yaml.reading import fields, flag, one_entry, word
-from headrace.yaml.tree import Fields, Items, Scalar, Value, plain
+from headrace.yaml.errors import ErrorCollector, located, raise_problem
+from headrace.yaml.reading import read_flag, read_mapping, read_one_entry, read_word
+from headrace.yaml.positions import Fields, Items, Scalar, Value, plain
 
 Moment = Literal["between_epochs", "before_commit"]
 _LINE_HINT = "such as `- rows: {tx: [{k: a, v: 1}]}`"
@@ -96,16 +96,16 @@ def read(value: Value, graph: Graph) -> tuple[Line, ...]:
     """The lines of a script, checked against the plan.
 
     Raises:
-        DocumentError: some are wrong; all faults are listed.
+        DocumentError: some are wrong; all errors are listed.
     """
     if not isinstance(value, Items):
-        fault(value.where, f"expected a list of lines, got {value}", _LINE_HINT)
-    faults = Faults()
-    lines = [faults.attempt(_line, item, graph, faults) for item in value.items]
-    if not faults.problems and not any(isinstance(line, Expect) for line in lines):
-        faults.add(value.where, "the script expects nothing", "add `- expect: {output: [...]}`")
-    _check_order([line for line in lines if line is not None], faults)
-    faults.raise_any()
+        raise_problem(value.where, f"expected a list of lines, got {value}", _LINE_HINT)
+    errors = ErrorCollector()
+    lines = [errors.attempt(_line, item, graph, errors) for item in value.items]
+    if not errors.problems and not any(isinstance(line, Expect) for line in lines):
+        errors.add(value.where, "the script expects nothing", "add `- expect: {output: [...]}`")
+    _check_order([line for line in lines if line is not None], errors)
+    errors.raise_any()
     return tuple(line for line in lines if line is not None)
 
 
@@ -145,30 +145,30 @@ def only(graph: Graph, kind: type[Any]) -> Any:
     return node
 
 
-def _line(value: Value, graph: Graph, faults: Faults) -> Line:
-    kind, content = one_entry(value, wanted="one line of a script", hint=_LINE_HINT)
+def _line(value: Value, graph: Graph, errors: ErrorCollector) -> Line:
+    kind, content = read_one_entry(value, expected="one line of a script", hint=_LINE_HINT)
     if kind not in LINES:
         where = value.key_at(kind) if isinstance(value, Fields) else value.where
-        fault(where, f"`{kind}` is no line of a script", did_you_mean(kind, LINES))
-    return LINES[kind](value.where, content, graph, faults)
+        raise_problem(where, f"`{kind}` is no line of a script", did_you_mean(kind, LINES))
+    return LINES[kind](value.where, content, graph, errors)
 
 
-def _rows(where: str, value: Value, graph: Graph, faults: Faults) -> Rows:
-    given = fields(value, wanted="sources and their rows", hint=_LINE_HINT)
-    return Rows(where, {name: _source_rows(given, name, graph, faults) for name in given})
+def _rows(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Rows:
+    given = read_mapping(value, expected="sources and their rows", hint=_LINE_HINT)
+    return Rows(where, {name: _source_rows(given, name, graph, errors) for name in given})
 
 
 def _source_rows(
-    given: Fields, name: str, graph: Graph, faults: Faults
+    given: Fields, name: str, graph: Graph, errors: ErrorCollector
 ) -> tuple[Mapping[str, Any] | bytes, ...]:
     source = _source(given, name, graph)
     value, schema = given[name], schema_of(source)
     if not isinstance(value, Items):
-        fault(value.where, f"expected a list of rows, got {value}", "such as [{k: a, v: 1}]")
+        raise_problem(value.where, f"expected a list of rows, got {value}", "such as [{k: a, v: 1}]")
     if decodes(source) and source.format is not None:
-        records = [faults.attempt(record_of, item, source.format, schema, faults) for item in value.items]
+        records = [errors.attempt(record_of, item, source.format, schema, errors) for item in value.items]
         return tuple(record for record in records if record is not None)
-    rows = [faults.attempt(row_of, item, schema, faults) for item in value.items]
+    rows = [errors.attempt(row_of, item, schema, errors) for item in value.items]
     return tuple(row for row in rows if row is not None)
 
 
@@ -177,12 +177,12 @@ def decodes(source: Source) -> bool:
     return source.connector.carries == "bytes" and source.format is not None
 
 
-def _watermark(where: str, value: Value, graph: Graph, faults: Faults) -> Watermark:
-    given = fields(value, wanted="sources and their watermarks", hint="such as {tx: 25}")
+def _watermark(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Watermark:
+    given = read_mapping(value, expected="sources and their watermarks", hint="such as {tx: 25}")
     for name in given:
         _source(given, name, graph)
         if not any(isinstance(node, EventTime) for node in times_of(graph, name)):
-            fault(
+            raise_problem(
                 given.key_at(name),
                 f"`{name}` has no event time, so it has no watermark",
                 "give the source event_time, or move the clock with `advance`",
@@ -194,77 +194,77 @@ def _source(given: Fields, name: str, graph: Graph) -> Source:
     node = graph.nodes.get(name)
     if not isinstance(node, Source):
         known = [source.name for source in graph.of(Source)]
-        fault(given.key_at(name), f"there is no source `{name}`", did_you_mean(name, known))
+        raise_problem(given.key_at(name), f"there is no source `{name}`", did_you_mean(name, known))
     return node
 
 
-def _expect(where: str, value: Value, graph: Graph, faults: Faults) -> Expect:
-    given = fields(value, wanted="outputs and their rows", hint="such as {totals: [{n: 1}]}")
-    outputs = {name: faults.attempt(_expected, given, name, graph) or () for name in given}
+def _expect(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Expect:
+    given = read_mapping(value, expected="outputs and their rows", hint="such as {totals: [{n: 1}]}")
+    outputs = {name: errors.attempt(_expected, given, name, graph) or () for name in given}
     return Expect(where, outputs, {name: given.key_at(name) for name in given})
 
 
 def _expected(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
     if output_of(graph, name) is None:
-        fault(given.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph)))
+        raise_problem(given.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph)))
     value = given[name]
     if not isinstance(value, Items):
-        fault(value.where, f"expected a list of rows, got {value}", "write [] if nothing may come")
+        raise_problem(value.where, f"expected a list of rows, got {value}", "write [] if nothing may come")
     for item in value.items:
         if not isinstance(item, Fields):
-            fault(item.where, f"expected a row of columns, got {item}", "such as {k: a, n: 1}")
+            raise_problem(item.where, f"expected a row of columns, got {item}", "such as {k: a, n: 1}")
     return tuple(plain(item) for item in value.items)
 
 
-def _rules(where: str, value: Value, graph: Graph, faults: Faults) -> Rules:
-    given = fields(value, wanted="steps and their rules", hint="such as {alerts: {small: {steps: [...]}}}")
+def _rules(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Rules:
+    given = read_mapping(value, expected="steps and their rules", hint="such as {alerts: {small: {steps: [...]}}}")
     known = [node.name for node in graph.of(MatchRules)]
     for name in given:
         if name not in known:
-            fault(given.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known))
-        fields(given[name], wanted="rules by their ids", empty=True)
+            raise_problem(given.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known))
+        read_mapping(given[name], expected="rules by their ids", empty=True)
     return Rules(where, {name: given[name] for name in given})
 
 
-def _advance(where: str, value: Value, graph: Graph, faults: Faults) -> Advance:
-    with at(value):
+def _advance(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Advance:
+    with located(value.where):
         length = microseconds(value.text if isinstance(value, Scalar) else str(value))
     if length % 1000 or not length:
-        fault(value.where, f"expected at least a millisecond, and whole ones, got {value}")
+        raise_problem(value.where, f"expected at least a millisecond, and whole ones, got {value}")
     return Advance(where, length)
 
 
-def _restart(where: str, value: Value, graph: Graph, faults: Faults) -> Restart:
-    kind, moment = one_entry(value, wanted="kill", hint="write `kill` or {kill: before_commit}")
+def _restart(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Restart:
+    kind, moment = read_one_entry(value, expected="kill", hint="write `kill` or {kill: before_commit}")
     if kind != "kill":
-        fault(value.where, f"expected kill, got `{kind}`", "write `kill` or {kill: before_commit}")
+        raise_problem(value.where, f"expected kill, got `{kind}`", "write `kill` or {kill: before_commit}")
     if isinstance(moment, Scalar) and moment.value is None:
         return Restart(where, "between_epochs")
-    word(moment, ("before_commit",))
+    read_word(moment, ("before_commit",))
     return Restart(where, "before_commit")
 
 
-def _end(where: str, value: Value, graph: Graph, faults: Faults) -> End:
-    if not flag(value):
-        fault(value.where, "expected `end: true`", "leave the line out if the input doesn't end")
+def _end(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> End:
+    if not read_flag(value):
+        raise_problem(value.where, "expected `end: true`", "leave the line out if the input doesn't end")
     return End(where)
 
 
-def _check_order(lines: list[Line], faults: Faults) -> None:
+def _check_order(lines: list[Line], errors: ErrorCollector) -> None:
     ended = False
     for before, line in zip([None, *lines], lines, strict=False):
         if isinstance(line, Restart) and line.moment == "before_commit" and not isinstance(before, Rows):
-            faults.add(
+            errors.add(
                 line.where,
                 "`kill: before_commit` kills the epoch of a `rows` line, and none stands just before it",
                 "put it after `rows`, or write `restart: kill`",
             )
         if ended and not isinstance(line, Expect):
-            faults.add(line.where, "the input has ended: after `end` only `expect` makes sense")
+            errors.add(line.where, "the input has ended: after `end` only `expect` makes sense")
         ended = ended or isinstance(line, End)
 
 
-LINES: dict[str, Callable[[str, Value, Graph, Faults], Line]] = {
+LINES: dict[str, Callable[[str, Value, Graph, ErrorCollector], Line]] = {
     "rows": _rows,
     "rules": _rules,
     "watermark": _watermark,

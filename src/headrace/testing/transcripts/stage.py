@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.queries import Query
     from headrace.rules.tables import RuleTable
-    from headrace.yaml.tree import Value
+    from headrace.yaml.positions import Value
 
 
 class Killed(Exception):  # noqa: N818 - not an error: what a script asked for

@@ -20,8 +20,8 @@ from headrace.formats import Format
 from headrace.formats.csv import Csv
 from headrace.schemas.datatypes import Array, DataType, Decimal, Map, Struct
 from headrace.schemas.fields import Schema
-from headrace.yaml.faults import Faults, fault
-from headrace.yaml.tree import Fields, Items, Scalar, Value
+from headrace.yaml.errors import ErrorCollector, raise_problem
+from headrace.yaml.positions import Fields, Items, Scalar, Value
 
 Json = Any
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,27 +29,27 @@ _RANGES = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 _TIME_HINT = "write seconds since 1970, such as 12.5, or ISO text, such as 2026-11-15T10:00:00Z"
 
 
-def row_of(value: Value, schema: Schema, faults: Faults) -> dict[str, Json]:
+def row_of(value: Value, schema: Schema, errors: ErrorCollector) -> dict[str, Json]:
     """A row of a script as a JSON object that the schema fits; columns that it leaves out are null."""
     if not isinstance(value, Fields):
-        fault(value.where, f"expected a row of columns, got {value}", "such as {k: a, v: 1}")
+        raise_problem(value.where, f"expected a row of columns, got {value}", "such as {k: a, v: 1}")
     row = {}
     for name in value:
         if name not in schema.names:
             hint = did_you_mean(name, schema.names)
-            faults.add(value.key_at(name), f"the source has no column `{name}`", hint)
+            errors.add(value.key_at(name), f"the source has no column `{name}`", hint)
         else:
-            row[name] = faults.attempt(value_of, value[name], schema[name].type)
+            row[name] = errors.attempt(value_of, value[name], schema[name].type)
     return row
 
 
-def record_of(value: Value, format_: Format, schema: Schema, faults: Faults) -> bytes:
+def record_of(value: Value, format_: Format, schema: Schema, errors: ErrorCollector) -> bytes:
     """A record of a source that is decoded: text as it stands, or a row, written in the source's format."""
     if isinstance(value, Scalar):
         if value.value is None:
-            fault(value.where, "expected a record, got nothing", 'write its text, such as "1,a"')
+            raise_problem(value.where, "expected a record, got nothing", 'write its text, such as "1,a"')
         return value.text.encode()
-    row = row_of(value, schema, faults)
+    row = row_of(value, schema, errors)
     if isinstance(format_, Csv):
         return _csv_line(row, schema, format_).encode()
     if format_.name in ("text", "raw"):
@@ -70,7 +70,7 @@ def value_of(value: Value, kind: DataType) -> Json:
     if isinstance(kind, Struct):
         return _struct(_fields(value, kind), kind)
     if not isinstance(value, Scalar):
-        fault(value.where, f"expected {kind}, got {value}")
+        raise_problem(value.where, f"expected {kind}, got {value}")
     if isinstance(kind, Decimal):
         return _decimal(value, kind)
     return _SCALARS.get(kind.name, _as_text)(value, kind)
@@ -79,10 +79,10 @@ def value_of(value: Value, kind: DataType) -> Json:
 def micros_of(value: Value) -> int:
     """A time as microseconds since 1970: from seconds or ISO text, whose zone is UTC if it names none."""
     if not isinstance(value, Scalar):
-        fault(value.where, f"expected a time, got {value}", _TIME_HINT)
+        raise_problem(value.where, f"expected a time, got {value}", _TIME_HINT)
     found = micros_of_plain(value.value)
     if found is None:
-        fault(value.where, f"expected a time, got {value}", _TIME_HINT)
+        raise_problem(value.where, f"expected a time, got {value}", _TIME_HINT)
     return found
 
 
@@ -115,7 +115,7 @@ def _timestamp(value: Scalar, kind: DataType) -> Json:
     try:
         text = (EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%dT%H:%M:%S.%f").zfill(26)
     except OverflowError:
-        fault(value.where, f"expected a time in the years 1 to 9999, got {value}", _TIME_HINT)
+        raise_problem(value.where, f"expected a time in the years 1 to 9999, got {value}", _TIME_HINT)
     return text if str(kind) == "timestamp_ntz" else f"{text}Z"
 
 
@@ -123,28 +123,28 @@ def _date(value: Scalar, kind: DataType) -> Json:
     try:
         return date.fromisoformat(value.text).isoformat()
     except ValueError:
-        fault(value.where, f"expected a date, got {value}", "such as 2026-11-15")
+        raise_problem(value.where, f"expected a date, got {value}", "such as 2026-11-15")
 
 
 def _whole(value: Scalar, kind: DataType) -> Json:
     limit = 2 ** _RANGES[str(kind)]
     if isinstance(value.value, bool) or not isinstance(value.value, int):
-        fault(value.where, f"expected {kind}, got {value}")
+        raise_problem(value.where, f"expected {kind}, got {value}")
     if not -limit <= value.value < limit:
-        fault(value.where, f"expected {kind}, got {value}, which is out of range")
+        raise_problem(value.where, f"expected {kind}, got {value}, which is out of range")
     return value.value
 
 
 def _floating(value: Scalar, kind: DataType) -> Json:
     if isinstance(value.value, bool) or not isinstance(value.value, int | float):
-        fault(value.where, f"expected {kind}, got {value}")
+        raise_problem(value.where, f"expected {kind}, got {value}")
     finite = value.value - value.value == 0
     return value.value if finite else {"inf": "Infinity", "-inf": "-Infinity"}.get(str(value.value), "NaN")
 
 
 def _boolean(value: Scalar, kind: DataType) -> Json:
     if not isinstance(value.value, bool):
-        fault(value.where, f"expected true or false, got {value}")
+        raise_problem(value.where, f"expected true or false, got {value}")
     return value.value
 
 
@@ -160,22 +160,22 @@ def _decimal(value: Scalar, kind: Decimal) -> Json:
     try:
         found = Number(value.text)
     except InvalidOperation:
-        fault(value.where, f"expected {kind}, got {value}")
+        raise_problem(value.where, f"expected {kind}, got {value}")
     whole = kind.precision - kind.scale
     if not found.is_finite() or found != round(found, kind.scale) or abs(found) >= 10**whole:
-        fault(value.where, f"expected {kind}, got {value}, which has too many digits")
+        raise_problem(value.where, f"expected {kind}, got {value}, which has too many digits")
     return str(found)
 
 
 def _items(value: Value, kind: DataType) -> tuple[Value, ...]:
     if not isinstance(value, Items):
-        fault(value.where, f"expected {kind}, got {value}", "write a list: [1, 2]")
+        raise_problem(value.where, f"expected {kind}, got {value}", "write a list: [1, 2]")
     return value.items
 
 
 def _fields(value: Value, kind: DataType) -> Fields:
     if not isinstance(value, Fields):
-        fault(value.where, f"expected {kind}, got {value}", "write a mapping: {a: 1}")
+        raise_problem(value.where, f"expected {kind}, got {value}", "write a mapping: {a: 1}")
     return value
 
 
@@ -183,7 +183,7 @@ def _struct(value: Fields, kind: Struct) -> Json:
     inside = {field.name: field.type for field in kind.fields}
     for name in value:
         if name not in inside:
-            fault(value.key_at(name), f"there is no field `{name}` in {kind}", did_you_mean(name, inside))
+            raise_problem(value.key_at(name), f"there is no field `{name}` in {kind}", did_you_mean(name, inside))
     return {name: value_of(value[name], inside[name]) for name in value}
 
 

@@ -1,4 +1,4 @@
-"""From YAML text to the tree: syntax, duplicate keys, merges, and variables of the environment."""
+"""Parses YAML text into values with positions: syntax, duplicate keys, merges and variables of the environment."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from headrace.errors import Problem
-from headrace.yaml.faults import Faults, at, fault
-from headrace.yaml.tree import Entry, Fields, Items, PlainScalar, Scalar, Value
-from headrace.yaml.variables import expanded
+from headrace.yaml.errors import ErrorCollector, located, raise_problem
+from headrace.yaml.positions import Entry, Fields, Items, PlainScalar, Scalar, Value
+from headrace.yaml.variables import expand
 
 _TAG = "tag:yaml.org,2002:"
 _QUOTE = "put the whole text in double quotes"
 
 
-def nodes_of(text: str, *, file: str) -> list[Node]:
-    """The documents in a text, as ruamel.yaml composes them.
+def compose(text: str, *, file: str) -> list[Node]:
+    """Return the documents in a text, as ruamel.yaml composes them.
 
     Raises:
         DocumentError: the text isn't YAML.
@@ -31,30 +31,30 @@ def nodes_of(text: str, *, file: str) -> list[Node]:
         mark = error.problem_mark or error.context_mark
         line = text.splitlines()[mark.line] if mark.line < len(text.splitlines()) else ""
         problem = _syntax(error, line)
-        fault(f"{file}:{mark.line + 1}:{mark.column + 1}", problem.what, problem.hint)
+        raise_problem(f"{file}:{mark.line + 1}:{mark.column + 1}", problem.what, problem.hint)
     except ReaderError as error:
         before = text[: error.position]
         line, column = before.count("\n") + 1, error.position - before.rfind("\n")
-        fault(
+        raise_problem(
             f"{file}:{line}:{column}",
             f"the character {chr(error.character) if isinstance(error.character, int) else error.character!r}"
-            " can't stand in YAML",
+            " is not allowed in YAML",
             "save the file as UTF-8 text without control characters",
         )
-    except YAMLError as error:  # what has no position, such as a directive that YAML 1.2 lacks
-        fault(f"{file}:1:1", f"this is not YAML: {error}")
+    except YAMLError as error:  # errors without a position, such as a directive that YAML 1.2 lacks
+        raise_problem(f"{file}:1:1", f"this is not YAML: {error}")
 
 
-def tree(node: Node, *, file: str, environment: Mapping[str, str], faults: Faults) -> Value:
-    """A composed node as a tree; faults of keys and variables are noted and left out."""
-    return _Reader(file, environment, faults).value(node)
+def build_tree(node: Node, *, file: str, environment: Mapping[str, str], errors: ErrorCollector) -> Value:
+    """Build the tree of a composed node; errors in keys and variables are added to the collector."""
+    return _Reader(file, environment, errors).value(node)
 
 
 class _Reader:
-    def __init__(self, file: str, environment: Mapping[str, str], faults: Faults) -> None:
+    def __init__(self, file: str, environment: Mapping[str, str], errors: ErrorCollector) -> None:
         self._file = file
         self._environment = environment
-        self._faults = faults
+        self._errors = errors
         self._resolver = YAML(typ="rt", pure=True).resolver
 
     def value(self, node: Node) -> Value:
@@ -68,21 +68,15 @@ class _Reader:
     def _scalar(self, node: ScalarNode) -> Scalar:
         where, tag = self._where(node), str(node.tag)
         if not tag.startswith(_TAG):
-            self._faults.add(
-                where, f"unknown YAML tag `{tag}`", "leave it out; quote a text that starts with !"
-            )
+            self._errors.add(where, f"unknown YAML tag `{tag}`", "remove it; quote a text that starts with !")
             return Scalar(where, node.value, node.value)
-        text = self._faults.attempt(self._expanded, node)
+        text = self._errors.attempt(_expand, node.value, where, self._environment)
         if text is None:
-            self._faults.spoil(where)
+            self._errors.ignore(where)
             return Scalar(where, node.value, node.value)
         if text != node.value and node.style is None:  # `port: ${PORT}` is a number if the variable is
             tag = str(self._resolver.resolve(ScalarNode, text, (True, False)))
         return Scalar(where, text, _plain_value(text, tag.removeprefix(_TAG)))
-
-    def _expanded(self, node: ScalarNode) -> str:
-        with at(Scalar(self._where(node), node.value, node.value)):
-            return expanded(node.value, self._environment)
 
     def _entries(self, node: MappingNode) -> dict[str, Entry]:
         own: dict[str, Entry] = {}
@@ -90,36 +84,56 @@ class _Reader:
         for key, item in node.value:
             where = self._where(key)
             if not isinstance(key, ScalarNode):
-                self._faults.add(where, "expected a word before the colon, got a list or a mapping", _QUOTE)
+                self._errors.add(where, "expected a word before the colon, got a list or a mapping", _QUOTE)
             elif str(key.tag) == f"{_TAG}merge":
-                merged |= {k: v for k, v in self._merged(item).items() if k not in merged}
+                merged |= {k: v for k, v in self._merge(item).items() if k not in merged}
             elif key.value in own:
                 first = own[key.value].key_at.removeprefix(f"{self._file}:")
-                self._faults.add(
-                    where, f"the key `{key.value}` stands twice", f"the first is at {first}; remove one"
+                self._errors.add(
+                    where, f"duplicate key `{key.value}`", f"the first is at {first}; remove one"
                 )
             else:
                 own[key.value] = Entry(where, self.value(item))
         return {**{k: v for k, v in merged.items() if k not in own}, **own}
 
-    def _merged(self, node: Node) -> dict[str, Entry]:
+    def _merge(self, node: Node) -> dict[str, Entry]:
         nodes = node.value if isinstance(node, SequenceNode) else [node]
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for other in nodes:
             if isinstance(other, MappingNode):
-                found |= {k: v for k, v in self._entries(other).items() if k not in found}
+                entries |= {k: v for k, v in self._entries(other).items() if k not in entries}
             else:
-                self._faults.add(self._where(other), "expected a mapping after `<<`", "write `<<: *name`")
-        return found
+                self._errors.add(self._where(other), "expected a mapping after `<<`", "write `<<: *name`")
+        return entries
 
     def _where(self, node: Node) -> str:
         return f"{self._file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
 
 
+def expand_tree(value: Value, environment: Mapping[str, str], errors: ErrorCollector) -> Value:
+    """Replace the variables in the texts of a tree."""
+    if isinstance(value, Fields):
+        entries = {k: Entry(value.key_at(k), expand_tree(value[k], environment, errors)) for k in value}
+        return Fields(value.where, entries)
+    if isinstance(value, Items):
+        return Items(value.where, tuple(expand_tree(item, environment, errors) for item in value.items))
+    if not isinstance(value.value, str):
+        return value
+    text = errors.attempt(_expand, value.text, value.where, environment)
+    if text is None:
+        errors.ignore(value.where)
+    return value if text is None else Scalar(value.where, text, text)
+
+
+def _expand(text: str, where: str, environment: Mapping[str, str]) -> str:
+    with located(where):
+        return expand(text, environment)
+
+
 def _plain_value(text: str, kind: str) -> PlainScalar:
     try:
         if kind == "int":
-            return _whole(text.replace("_", ""))
+            return _parse_int(text.replace("_", ""))
         if kind == "float":
             return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan").lower())
     except ValueError:
@@ -129,21 +143,21 @@ def _plain_value(text: str, kind: str) -> PlainScalar:
     return None if kind == "null" else text
 
 
-def _whole(text: str) -> int:
+def _parse_int(text: str) -> int:
     return int(text, 0) if text.lstrip("+-")[:2].lower() in ("0x", "0o", "0b") else int(text)
 
 
 def _syntax(error: Any, line: str) -> Problem:
-    """ruamel.yaml's finding in our words, with what usually mends it."""
+    """Return the problem that ruamel.yaml reports, with the usual fix as its hint."""
     what = " ".join(part for part in (error.problem, error.context and f"({error.context})") if part)
     if "\\t" in what:
-        return Problem("", "a tab stands where YAML wants spaces", "indent with spaces")
+        return Problem("", "a tab instead of spaces", "indent with spaces")
     if "${" in line and "flow" in what:
         return Problem("", what, 'inside { } and [ ] put a variable in quotes: "${NAME}"')
     if "undefined alias" in what or "cannot start any token" in what:
-        return Problem("", what, f"{_QUOTE}: YAML gives this character a meaning of its own")
+        return Problem("", what, f"{_QUOTE}: this character is an indicator in YAML")
     if "not allowed here" in what:
         return Problem("", what, f"indent keys of one mapping alike; if `: ` is part of a text, {_QUOTE}")
     if "stream end" in what or "end of stream" in what:
-        return Problem("", what, "something that was opened on an earlier line is never closed")
+        return Problem("", what, "a bracket or quote of an earlier line is not closed")
     return Problem("", what, f"check brackets, commas and indentation; if it is a text, {_QUOTE}")

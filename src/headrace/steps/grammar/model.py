@@ -1,0 +1,271 @@
+"""The bases of all document models, and the errors that their validation raises.
+
+An error carries the path of the value; the reader of documents adds file, line and column.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from headrace.errors import HeadraceError, did_you_mean
+
+T = TypeVar("T")
+UNKNOWN_KEY, MISSING_KEY = "unknown_key", "missing_key"
+EXPECTED, EXPECTED_TEXT, INVALID = "expected", "expected_text", "invalid"
+"""Types of errors. Those with `expected` are completed with the actual value: "expected a number, got `many`"."""
+
+
+def invalid(what: str, hint: str = "", *, where: str = "", kind: str = INVALID) -> PydanticCustomError:
+    """Build an error for a validator to raise.
+
+    Args:
+        what: the problem; for the `EXPECTED` kinds only the expectation, such as "a number".
+        hint: how to fix it.
+        where: a location inside the value that has no line of its own, such as "schema column 4".
+        kind: one of the types above.
+    """
+    return PydanticCustomError(kind, "{what}", {"what": what, "hint": hint, "where": where})
+
+
+def expected(what: str, hint: str = "") -> PydanticCustomError:
+    """Build an error that names what is expected; the reader adds the actual value."""
+    return invalid(what, hint, kind=EXPECTED)
+
+
+def translate_error(error: HeadraceError) -> PydanticCustomError:
+    """Convert an error of a declaration into one that pydantic collects."""
+    return invalid(error.what, error.hint, where=error.where)
+
+
+def problem_at(path: tuple[str | int, ...], error: PydanticCustomError) -> InitErrorDetails:
+    """Return an error with its path below the value that is being validated."""
+    return InitErrorDetails(type=error, loc=path, input=None)
+
+
+def raise_at(path: tuple[str | int, ...], error: PydanticCustomError) -> NoReturn:
+    """Raise an error at a path below the value that is being validated."""
+    raise validation_error([problem_at(path, error)])
+
+
+def validation_error(details: Iterable[InitErrorDetails]) -> ValidationError:
+    """Build the error that carries several."""
+    return ValidationError.from_exception_data("document", list(details))
+
+
+def details_of(error: Any) -> InitErrorDetails:
+    """Return an item of `ValidationError.errors()` in the form in which it can be raised again."""
+    context = error.get("ctx", {})
+    kind: Any = error["type"]
+    if "what" in context:
+        kind = PydanticCustomError(kind, "{what}", context)
+    return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
+
+
+class DocumentModel(BaseModel):
+    """A mapping of a document with known keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    label: ClassVar[str] = ""
+    """The name of the mapping in errors."""
+    example: ClassVar[str] = ""
+    """The hint of errors about its keys."""
+    short: ClassVar[str] = ""
+    """The key that a value without a mapping stands for: `{session: 30 seconds}`."""
+    nullable: ClassVar[frozenset[str]] = frozenset()
+    """The keys that may have no value."""
+    moved: ClassVar[Mapping[str, str]] = {}
+    """Hints for keys of earlier versions."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _validate(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(value, cls):
+            return value
+        data = cls.prepare(value)
+        empty = [key for key, item in data.items() if item is None and key not in cls.nullable]
+        details = [problem_at((key,), expected(f"a value for `{key}`", cls.example)) for key in empty]
+        try:
+            model = handler({key: item for key, item in data.items() if key not in empty})
+            if not details:
+                model.check()
+                return model
+        except HeadraceError as error:
+            option = error.where.rpartition(": ")[2]
+            details = [problem_at((option,) if option in data else (), translate_error(error))]
+        except ValidationError as error:
+            errors = [item for item in error.errors() if item["loc"][:1] not in [(key,) for key in empty]]
+            details += [problem for item in errors if (problem := cls.explain(item, data)) is not None]
+        raise validation_error(details)
+
+    @classmethod
+    def prepare(cls, value: Any) -> dict[str, Any]:
+        """Return the keys and values of a mapping or of its short form."""
+        if isinstance(value, Mapping):
+            return dict(value)
+        if cls.short and not isinstance(value, list | tuple | None):
+            return {cls.short: value}
+        raise expected(f"the keys of {cls.label}", cls.example)
+
+    def check(self) -> None:
+        """Check the values together."""
+
+    @classmethod
+    def field_names(cls) -> dict[str, str]:
+        """Return the fields of the model by their keys in a document."""
+        return {field.alias or name: name for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
+        """Word an error about the keys of this mapping; pass others on. None if it follows from another error."""
+        key = str(error["loc"][0]) if len(error["loc"]) == 1 else ""
+        if error["type"] == "extra_forbidden" and key:
+            hint = cls.moved.get(key) or did_you_mean(key, cls.field_names())
+            return problem_at(
+                error["loc"], invalid(f"unknown key `{key}` in {cls.label}", hint, kind=UNKNOWN_KEY)
+            )
+        if error["type"] == "missing" and key:
+            what = f"`{key}` of {cls.label} is missing"
+            return problem_at(error["loc"], invalid(what, cls.example, kind=MISSING_KEY))
+        return details_of(error)
+
+    @model_serializer(mode="wrap")
+    def _serialize(self, handler: SerializerFunctionWrapHandler) -> Any:
+        data = handler(self)
+        return data[self.short] if list(data) == [self.short] else data
+
+    def document(self) -> Any:
+        """Return the plain value that a document holds for this model, in its shortest form."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of the fields; those of nested models are merged."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        nested = [value.values() for value in fields.values() if isinstance(value, DocumentModel)]
+        own = {name: value for name, value in fields.items() if not isinstance(value, DocumentModel)}
+        return {key: value for values in (own, *nested) for key, value in values.items()}
+
+    @classmethod
+    def from_values(cls, source: Any) -> Self:
+        """Return the model whose values are the attributes of an object; defaults count as not set."""
+        values: dict[str, Any] = {}
+        for name, field in cls.model_fields.items():
+            model: Any = field.annotation
+            nested = isinstance(model, type) and issubclass(model, DocumentModel)
+            value = model.from_values(source) if nested else getattr(source, name)
+            if nested or field.is_required() or value != field.default:
+                values[name] = value
+        return cast("Self", cls.model_construct(set(values), **values))
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler.resolve_ref_schema(handler(core))
+        for key, item in schema.get("properties", {}).items():
+            if key not in cls.nullable:
+                _drop_null(item)
+        if cls.short:
+            long = {key: schema.pop(key) for key in list(schema) if key != "description"}
+            schema["anyOf"] = [long["properties"][cls.short], long]
+        return schema
+
+
+def _drop_null(schema: JsonSchemaValue) -> None:
+    schema.pop("default", None)
+    rest = [item for item in schema.get("anyOf", ()) if item != {"type": "null"}]
+    if len(rest) == 1 and "anyOf" in schema:
+        del schema["anyOf"]
+        schema |= rest[0]
+    elif rest:
+        schema["anyOf"] = rest
+
+
+class DeclarationModel(DocumentModel, Generic[T]):
+    """A mapping that describes a declaration such as a window."""
+
+    def check(self) -> None:
+        self.build()
+
+    @abstractmethod
+    def build(self) -> T:
+        """Return the declaration."""
+
+    @classmethod
+    @abstractmethod
+    def describe(cls, declaration: T) -> Self:
+        """Return the model of a declaration."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Annotates a type with its form in documents, and with the functions that convert from and to it."""
+
+    form: Any
+    read: Callable[[Any], Any]
+    write: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(
+            self.read,
+            handler.generate_schema(self.form),
+            serialization=core_schema.plain_serializer_function_ser_schema(self.write),
+        )
+
+
+def declared(model: type[DeclarationModel[T]]) -> Written:
+    """Annotate the type of a declaration with the model that describes it in documents."""
+    return Written(model, model.build, lambda declaration: model.describe(declaration).document())
+
+
+class OneKey(DeclarationModel[T]):
+    """A mapping with exactly one of its keys, such as `{tumbling: 10 minutes}`; a bare word is a key without a value."""
+
+    bare: ClassVar[frozenset[str]] = frozenset()
+    """The keys that need no value."""
+
+    @property
+    def choice(self) -> tuple[str, Any]:
+        """The one field that is set, and its value."""
+        [name] = self.model_fields_set
+        return name, getattr(self, name)
+
+    @classmethod
+    def prepare(cls, value: Any) -> dict[str, Any]:
+        """Return the one key and its value."""
+        data = {value: None} if isinstance(value, str) else value
+        if not isinstance(data, Mapping) or not data:
+            raise expected(f"one {cls.label}", cls.example)
+        if len(data) > 1:
+            raise invalid(f"expected one {cls.label}, got the keys {', '.join(data)}", cls.example)
+        [(key, item)] = data.items()
+        if key not in cls.field_names():
+            error = invalid(
+                f"unknown {cls.label} `{key}`", did_you_mean(key, cls.field_names()), kind=UNKNOWN_KEY
+            )
+            raise_at((key,), error)
+        return {key: {} if item is None else item}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        schema.update(minProperties=1, maxProperties=1)
+        if cls.bare:
+            mapping = {key: schema.pop(key) for key in list(schema) if key != "description"}
+            schema["anyOf"] = [mapping, {"enum": sorted(cls.bare)}]
+        return schema

@@ -1,0 +1,267 @@
+"""Schemas, formats and connectors as the values of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    BaseModel,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    WithJsonSchema,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails
+
+from headrace import formats
+from headrace.connectors import registry
+from headrace.connectors.base import Connector, Role
+from headrace.errors import HeadraceError, OptionError, did_you_mean
+from headrace.formats import Format
+from headrace.formats.options import option_problems
+from headrace.schemas.fields import Schema
+from headrace.steps.grammar.model import (
+    INVALID,
+    MISSING_KEY,
+    UNKNOWN_KEY,
+    DocumentModel,
+    expected,
+    invalid,
+    problem_at,
+    raise_at,
+    translate_error,
+    validation_error,
+)
+
+OPTION_TEXT = "option_text"
+"""The type of the error that an option wants text."""
+
+
+def _schema(value: Any) -> Schema:
+    if isinstance(value, Schema):
+        return value
+    if isinstance(value, Mapping) and value:
+        return Schema(tuple(field for name, kind in value.items() for field in _field(name, kind).fields))
+    if not isinstance(value, str) or not value.strip():
+        raise expected("a schema such as `card string, amount double`")
+    try:
+        return Schema.of(value)
+    except HeadraceError as error:
+        raise translate_error(error) from None
+
+
+def _field(name: str, kind: Any) -> Schema:
+    if not isinstance(kind, str):
+        raise_at((name,), expected("a type"))
+    try:
+        return Schema.of({name: kind})
+    except HeadraceError as error:
+        raise_at((name,), translate_error(error))
+        raise
+
+
+_MAPPING_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+    "minProperties": 1,
+}
+SchemaValue = Annotated[
+    Schema,
+    PlainValidator(_schema),
+    PlainSerializer(lambda schema: schema.ddl),
+    WithJsonSchema({"anyOf": [{"type": "string"}, _MAPPING_SCHEMA]}),
+]
+"""Columns as DDL text, or as a mapping from name to type."""
+
+
+def validate_options(model: type[BaseModel], options: Any, *, name: str) -> Any:
+    """Validate the options of a connector or format, and raise all errors together.
+
+    Raises:
+        ValidationError: an option is unknown, missing or wrong; paths begin with the name.
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise_at((name,), expected(f"the options of `{name}`", f"write {name}: {{...}}"))
+    instance = model.__new__(model)
+    try:
+        # The model's own __init__ reports only the first of pydantic's errors.
+        BaseModel.__init__(instance, **(options or {}))
+    except ValidationError as error:
+        problems = option_problems(model, error, where=name)
+        raise validation_error(
+            InitErrorDetails(
+                type=invalid(problem.what, problem.hint, where=problem.where, kind=_kind(item["type"])),
+                loc=(name, *path),
+                input=None,
+            )
+            for (path, problem), item in zip(problems, error.errors(), strict=True)
+        ) from None
+    return instance
+
+
+def _kind(pydantic_type: str) -> str:
+    kinds = {"missing": MISSING_KEY, "extra_forbidden": UNKNOWN_KEY, "string_type": OPTION_TEXT}
+    return kinds.get(pydantic_type, INVALID)
+
+
+def _format(value: Any) -> Format:
+    if isinstance(value, Format):
+        return value
+    given = {value: None} if isinstance(value, str) and value.strip() else value
+    hint = 'such as json or {csv: {delimiter: ";"}}'
+    if not isinstance(given, Mapping) or not given:
+        raise expected("a format", hint)
+    if len(given) > 1:
+        raise invalid(f"expected a format, got the keys {', '.join(given)}", hint)
+    [(name, options)] = given.items()
+    if name not in formats.names():
+        raise invalid(f"unknown format `{name}`", did_you_mean(name, formats.names()))
+    return validate_options(formats.get(name), options, name=name)  # type: ignore[no-any-return]
+
+
+class _FormatSchema:
+    """Annotates formats with their JSON Schema; the definitions are those of the formats' option models."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        models = {
+            name: {"anyOf": [{"$ref": f"#/$defs/{formats.get(name).__name__}"}, {"type": "null"}]}
+            for name in formats.names()
+        }
+        options = {"type": "object", "properties": models, "additionalProperties": False}
+        return {
+            "anyOf": [{"enum": list(formats.names())}, options | {"minProperties": 1, "maxProperties": 1}]
+        }
+
+
+def _format_document(chosen: Format) -> Any:
+    options = options_document(chosen, chosen.name)
+    return {chosen.name: options} if options else chosen.name
+
+
+FormatValue = Annotated[Format, PlainValidator(_format), PlainSerializer(_format_document), _FormatSchema()]
+"""A format by its name, or by name with options: `{csv: {delimiter: ";"}}`."""
+
+
+def _connector(value: Any) -> Connector:
+    if isinstance(value, Connector):
+        return value
+    [(kind, options)] = value.items()
+    return validate_options(registry.connector(kind), options, name=kind)  # type: ignore[no-any-return]
+
+
+def _connector_document(connector: Connector) -> dict[str, Any]:
+    return {connector.kind: options_document(connector, connector.kind)}
+
+
+def options_document(model: BaseModel, name: str) -> dict[str, Any]:
+    """Return options as plain values.
+
+    Raises:
+        OptionError: a value would not be the same when read back, such as a `datetime` in the rows of `memory`.
+    """
+    options: dict[str, Any] = _plain(model.model_dump(by_alias=True, exclude_defaults=True))
+    if type(model)(**options) != model:
+        raise OptionError(
+            f"the options of `{name}` hold values that YAML cannot represent",
+            hint="use text, numbers, true and false, lists and mappings",
+        )
+    return options
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+class ConnectorModel(DocumentModel):
+    """A mapping with the keys of the model and one connector: `{files: {path: homes.csv}, on: card}`."""
+
+    role: ClassVar[Role]
+    connector: Annotated[Connector, PlainValidator(_connector), PlainSerializer(_connector_document)]
+
+    @classmethod
+    def prepare(cls, value: Any) -> dict[str, Any]:
+        """Move the first connector and its options to the field `connector`."""
+        data = super().prepare(value)
+        kind = next((key for key in data if key in registry.kinds()), None)
+        if kind is None:
+            return data
+        return {"connector": {kind: data[kind]}, **{key: item for key, item in data.items() if key != kind}}
+
+    @classmethod
+    def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
+        """Word the errors about the connector; those about other keys are worded by the base."""
+        key, kinds = str(error["loc"][0]) if error["loc"] else "", registry.kinds()
+        words = [word for word in cls.field_names() if word != "connector"]
+        if error["type"] == "missing" and key == "connector":
+            hint = f"one of {', '.join(kinds)}: {{...}}"
+            problem = invalid(f"{cls.label} has no connector", hint, kind=MISSING_KEY)
+            return None if set(data) - set(words) else problem_at(error["loc"], problem)
+        if error["type"] != "extra_forbidden" or len(error["loc"]) > 1:
+            return super().explain(error, data)
+        if key in kinds:
+            first = next(iter(data["connector"]))
+            what, hint = f"expected one connector, got `{first}` and `{key}`", "remove one"
+        elif "connector" in data:
+            what, hint = f"unknown key `{key}` in {cls.label}", did_you_mean(key, (*words, *kinds))
+        else:
+            what, hint = f"unknown connector `{key}`", did_you_mean(key, (*words, *kinds))
+        return problem_at(error["loc"], invalid(what, hint, kind=UNKNOWN_KEY))
+
+    @model_serializer(mode="wrap")
+    def _serialize(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = handler(self)
+        return (
+            data.pop("connector") | data
+            if "from" not in data
+            else {"from": data.pop("from"), **data.pop("connector"), **data}
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        schema["x-connectors"] = cls.role
+        return schema
+
+
+def _rules_table(value: Any) -> Connector | str:
+    if isinstance(value, Connector):
+        return value
+    if isinstance(value, Mapping):
+        return _RulesConnector.model_validate(value).connector
+    if not isinstance(value, str) or not value.strip():
+        raise expected("a file of rules, or a table such as {postgres: {...}}")
+    return value
+
+
+class _RulesConnector(ConnectorModel):
+    label = "rules"
+    role: ClassVar[Role] = "table"
+
+
+class _RulesSchema:
+    """Annotates a table of rules with its JSON Schema."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, {"type": "object", "properties": {}, "x-connectors": "rules"}]}
+
+
+RulesTable = Annotated[
+    Connector | str,
+    PlainValidator(_rules_table),
+    PlainSerializer(lambda table: _connector_document(table) if isinstance(table, Connector) else table),
+    _RulesSchema(),
+]
+"""A file of rules, or a table of a connector."""

@@ -1,0 +1,347 @@
+"""Patterns in documents: the steps of `match` and of rules, `within` and `skip`.
+
+`steps` is a list of one-key maps from a step's name to its condition, or to a map that states how the step follows and how
+often it occurs. The value of the verb is a condition, a list of steps (a group) or `{either: [...]}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
+
+from annotated_types import Ge, MinLen
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    Tag,
+    TypeAdapter,
+    WithJsonSchema,
+)
+
+from headrace.durations import text as duration_text
+from headrace.errors import HeadraceError, did_you_mean
+from headrace.patterns.building import Pattern
+from headrace.patterns.elements import (
+    Contiguity,
+    Either,
+    Element,
+    Group,
+    Skip,
+    SkipKind,
+    Times,
+    Where,
+    Within,
+    skip_of,
+)
+from headrace.steps.expressions import sql_text
+from headrace.steps.grammar.model import (
+    DeclarationModel,
+    DocumentModel,
+    Written,
+    declared,
+    expected,
+    invalid,
+    problem_at,
+    raise_at,
+    translate_error,
+    validation_error,
+)
+from headrace.steps.grammar.values import Condition, Expected, Flag, Length, NamedExpressions, Text
+
+VERBS = tuple(word for word in get_args(Contiguity) if word != "first")
+_TIMES = "such as times: 3, times: {from: 2, to: 4} or, without an upper bound, times: {from: 2}"
+_STEPS = "such as steps: [{small: amount < 1}, {large: {followed_by: amount > 500}}]"
+ORDER = "The order in which rows are taken: `event_time` or `arrival`"
+LATE_ROWS = "`divert`: late rows are a side output; `count`: they are counted"
+TIMEOUTS = "`divert`: timeouts are a side output; `count`: they are counted"
+Occurrences = Annotated[int, Ge(0), Expected("a number of rows", _TIMES)]
+
+
+class TimesValue(DocumentModel):
+    """How often a step occurs."""
+
+    label = "times"
+    example = _TIMES
+    least: Occurrences = Field(alias="from")
+    most: Occurrences | None = Field(None, alias="to")
+
+    @classmethod
+    def prepare(cls, value: Any) -> dict[str, Any]:
+        """Take a number for both bounds."""
+        if isinstance(value, Mapping):
+            return dict(value)
+        if str(value) == "0":
+            raise invalid("expected 1 row or more, got 0", _TIMES)
+        return {"from": value, "to": value}
+
+    def check(self) -> None:
+        if self.most is not None and (self.most < self.least or self.most == 0):
+            what = f"expected `to` of {max(self.least, 1)} or more, got {self.most}"
+            raise_at((), invalid(what, "omit `to` for no upper bound"))
+
+
+class StepDetails(DocumentModel):
+    """How a step of a pattern follows the one before it, its condition, and how often it occurs."""
+
+    label = "a step of the pattern"
+    example = _STEPS
+    short = "where"
+    where: Body | None = Field(None, description="The condition of the first step")
+    next: Body | None = None
+    followed_by: Body | None = None
+    followed_by_any: Body | None = None
+    not_next: Body | None = None
+    not_followed_by: Body | None = None
+    times: TimesValue | None = None
+    one_or_more: Flag = False
+    optional: Flag = False
+    greedy: Flag = False
+    consecutive: Flag = False
+    combinations: Flag = False
+    until: Condition | None = None
+    gap: Length | None = None
+
+    @classmethod
+    def prepare(cls, value: Any) -> dict[str, Any]:
+        """Take a condition or a list of steps for `where`."""
+        if isinstance(value, list):
+            return {"where": value}
+        return super().prepare(value)
+
+    @property
+    def verbs(self) -> list[str]:
+        """The keys that hold a condition."""
+        return [word for word in ("where", *VERBS) if word in self.model_fields_set]
+
+    def check(self) -> None:
+        for verb in self.verbs[1:]:
+            raise_at((verb,), invalid(f"expected one verb, got `{self.verbs[0]}` and `{verb}`", "remove one"))
+        if self.one_or_more and self.times is not None:
+            raise_at(
+                ("times",), invalid("`times` conflicts with `one_or_more`", "one_or_more is times: {from: 1}")
+            )
+        if self.consecutive and self.combinations:
+            raise_at(("combinations",), invalid("`combinations` conflicts with `consecutive`", "remove one"))
+
+    def build(self, name: str) -> Element:
+        """Return the element of the pattern."""
+        [verb] = self.verbs or ["where"]
+        times = Times(self.times.least, self.times.most) if self.times is not None else None
+        repeats = "consecutive" if self.consecutive else "combinations" if self.combinations else "relaxed"
+        return Element(
+            name,
+            "first" if verb == "where" else verb,  # type: ignore[arg-type]
+            _body(getattr(self, verb)),
+            Times(1, None) if self.one_or_more else times,
+            self.optional,
+            self.greedy,
+            repeats,  # type: ignore[arg-type]
+            self.until,
+            self.gap,
+        )
+
+
+def _require_one_step(step: dict[str, StepDetails]) -> dict[str, StepDetails]:
+    if len(step) != 1:
+        raise invalid(f"expected one step, got the keys {', '.join(step)}", _STEPS)
+    return step
+
+
+def _require_verbs(steps: tuple[dict[str, StepDetails], ...]) -> tuple[dict[str, StepDetails], ...]:
+    """Require a verb of every step except the first."""
+    errors = []
+    for place, step in enumerate(steps):
+        [(name, details)] = step.items()
+        verb = next(iter(details.verbs), "where")
+        if place == 0 and verb != "where":
+            problem = invalid(f"`{verb}` cannot begin a pattern", "the first step has `where`")
+            errors.append(problem_at((place, name, verb), problem))
+        if place > 0 and verb == "where":
+            hint = f"such as {{{name}: {{followed_by: ...}}}}; verbs: {', '.join(VERBS)}"
+            problem = invalid(f"`{name}` does not state how it follows the step before it", hint)
+            errors.append(problem_at((place, name, verb), problem))
+    if errors:
+        raise validation_error(errors)
+    return steps
+
+
+def _kind_of_body(value: Any) -> str:
+    if value is True:
+        return "any_row"
+    return (
+        "steps"
+        if isinstance(value, list | tuple)
+        else "either"
+        if isinstance(value, Mapping)
+        else "condition"
+    )
+
+
+PatternStep = Annotated[
+    dict[Text, StepDetails],
+    AfterValidator(_require_one_step),
+    Expected("a step's name and its condition", _STEPS),
+    Field(json_schema_extra={"minProperties": 1, "maxProperties": 1}),
+]
+PatternSteps = Annotated[
+    tuple[PatternStep, ...],
+    MinLen(1),
+    AfterValidator(_require_verbs),
+    Expected("a list of steps", _STEPS),
+]
+Alternative = Annotated[
+    PatternSteps, BeforeValidator(lambda value: [value] if isinstance(value, Mapping) else value)
+]
+
+
+class EitherValue(DocumentModel):
+    """Alternatives, of which one occurs."""
+
+    label = "the alternatives"
+    example = "such as {either: [{a: x = 1}, {b: x = 2}]}"
+    either: Annotated[tuple[Alternative, ...], MinLen(2), Expected("two or more alternatives", example)]
+
+
+Body = Annotated[
+    Annotated[Condition, Tag("condition")]
+    | Annotated[Literal[True], Tag("any_row")]
+    | Annotated[PatternSteps, Tag("steps")]
+    | Annotated[EitherValue, Tag("either")],
+    Discriminator(_kind_of_body),
+]
+StepDetails.model_rebuild()
+
+
+def _body(value: Any) -> Where | Group | Either:
+    if isinstance(value, EitherValue):
+        return Either(tuple(_build(part) for part in value.either))
+    if isinstance(value, tuple):
+        return Group(_build(value))
+    return Where(None if value is True else value)
+
+
+def _build(steps: tuple[dict[str, StepDetails], ...]) -> tuple[Element, ...]:
+    return tuple(details.build(name) for step in steps for name, details in step.items())
+
+
+class WithinModel(DeclarationModel[Within]):
+    """How long a match may take."""
+
+    label = "within"
+    example = "such as 10 minutes or {whole: 10 minutes, between: 1 minute}"
+    short = "whole"
+    whole: Length | None = Field(None, description="From the first row of a match to the last")
+    between: Length | None = Field(None, description="From one row of a match to the next")
+
+    def check(self) -> None:
+        for name, limit in self.values().items():
+            if limit == 0:
+                raise_at((name,), expected("a length longer than 0"))
+
+    def build(self) -> Within:
+        return Within(**self.values())
+
+    @classmethod
+    def describe(cls, declaration: Within) -> Self:
+        return cls.from_values(declaration)
+
+
+def _skip(value: Any) -> Skip:
+    if isinstance(value, Mapping) and (len(value) != 1 or not set(value) <= {"to_first", "to_last"}):
+        got = ", ".join(value)
+        what = f"expected to_first or to_last with a step, got {got}"
+        raise invalid(what, did_you_mean(got, ("to_first", "to_last")))
+    if not isinstance(value, str | Mapping | Skip):
+        raise expected(f"one of {', '.join(get_args(SkipKind))}")
+    try:
+        return skip_of(value)
+    except HeadraceError as error:
+        raise translate_error(error) from None
+
+
+SkipValue = Annotated[
+    Skip,
+    PlainValidator(_skip),
+    PlainSerializer(lambda skip: {skip.kind: skip.step} if skip.step else skip.kind),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["none", "past_last", "to_next"]},
+                *(
+                    {
+                        "type": "object",
+                        "properties": {key: {"type": "string"}},
+                        "required": [key],
+                        "additionalProperties": False,
+                    }
+                    for key in ("to_first", "to_last")
+                ),
+            ]
+        }
+    ),
+]
+
+
+_STEPS_ADAPTER = TypeAdapter[Any](PatternSteps)
+
+
+def _steps_document(pattern: Pattern) -> Any:
+    steps = _STEPS_ADAPTER.validate_python(_steps(pattern.elements))
+    return _STEPS_ADAPTER.dump_python(steps, by_alias=True, exclude_unset=True)
+
+
+class PatternModel(DocumentModel):
+    """A pattern: the keys that `match` and a rule have in common."""
+
+    label = "match"
+    example = _STEPS
+    pattern: Annotated[
+        Pattern, Written(PatternSteps, lambda steps: Pattern(_build(steps)), _steps_document)
+    ] = Field(alias="steps", description="The steps of the pattern, in order")
+    within: Annotated[Within, declared(WithinModel)] = Field(
+        Within(), description="The longest time from the first row to the last, or between rows"
+    )
+    skip: SkipValue = Field(Skip(), description="Where the search continues after a match")
+    select: Annotated[NamedExpressions, Expected("names and measures", "such as {at: large.ts}")] | None = (
+        Field(None, description="The columns of a match, by name")
+    )
+
+
+def _steps(elements: tuple[Element, ...]) -> list[dict[str, Any]]:
+    return [{element.name: _details(element)} for element in elements]
+
+
+def _details(element: Element) -> dict[str, Any]:
+    verb = "where" if element.contiguity == "first" else element.contiguity
+    return {verb: _plain_body(element.body), **_quantifiers(element)}
+
+
+def _plain_body(body: Where | Group | Either) -> Any:
+    match body:
+        case Group(elements):
+            return _steps(elements)
+        case Either(alternatives):
+            return {"either": [_steps(part) for part in alternatives]}
+        case Where(condition):
+            return True if condition is None else sql_text(condition)
+
+
+def _quantifiers(element: Element) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    times = element.times
+    if times is not None and (times.least, times.most) == (1, None):
+        plain["one_or_more"] = True
+    elif times is not None:
+        plain["times"] = {"from": times.least, **({} if times.most is None else {"to": times.most})}
+    plain |= {word: True for word in ("optional", "greedy") if getattr(element, word)}
+    if element.repeats != "relaxed":
+        plain[element.repeats] = True
+    if element.until is not None:
+        plain["until"] = sql_text(element.until)
+    if element.gap is not None:
+        plain["gap"] = duration_text(element.gap)
+    return plain

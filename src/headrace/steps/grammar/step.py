@@ -1,0 +1,56 @@
+"""The base of step models: the keys that one kind of step adds to an entry of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, ClassVar
+
+from headrace.steps.base import Node, Ref
+from headrace.steps.grammar.model import DocumentModel
+
+
+class Slot(IntEnum):
+    """The place of a step in its entry: the keys of an entry apply in this order."""
+
+    UNION = 0
+    WHERE = 1
+    WITH_COLUMNS = 2
+    TIME = 3
+    OPERATION = 4
+    SELECT = 5
+    DROP = 6
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The outputs that an entry reads."""
+
+    refs: tuple[Ref, ...] = ()
+    tables: Mapping[str, Ref] = field(default_factory=dict)
+    """The streams that a query can read, by table name."""
+
+
+class StepModel(DocumentModel):
+    """One kind of step in a document."""
+
+    node: ClassVar[type[Node] | tuple[type[Node], ...]]
+    key: ClassVar[str]
+    """The key that selects this kind of step."""
+    slot: ClassVar[Slot] = Slot.OPERATION
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """True if an entry with these keys contains this kind of step."""
+        return cls.key in keys
+
+    def build(self, name: str, inputs: Inputs) -> Node:
+        """Return the node of the step; the fields of the model are the attributes of the node."""
+        assert isinstance(self.node, type)
+        return self.node(name, inputs.refs[0], **self.values())  # type: ignore[call-arg]
+
+    @classmethod
+    def represents(cls, node: Node) -> bool:
+        """True if this model represents the node."""
+        return isinstance(node, cls.node)

@@ -1,0 +1,152 @@
+"""`emit` and triggers in documents."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+from annotated_types import Len, MinLen
+from pydantic import Field
+
+from headrace import triggers
+from headrace.durations import text as duration_text
+from headrace.steps.grammar.model import DeclarationModel, DocumentModel, OneKey, declared
+from headrace.steps.grammar.values import Expected, Flag, LengthText, Rows
+from headrace.triggers import Emission, LateRows, Mode, Trigger
+
+_EXAMPLE = "such as {every: 30 seconds} or {after_count: 100}"
+Several = Annotated[
+    tuple["TriggerModel", ...],
+    MinLen(1),
+    Expected("a list of triggers", "such as {any_of: [{every: 1 minute}, {after_count: 100}]}"),
+]
+Pair = Annotated[
+    tuple["TriggerModel", ...],
+    Len(2, 2),
+    Expected("a list of two triggers", "such as {or_finally: [trigger, until]}"),
+]
+_LISTS: dict[str, Callable[..., Trigger]] = {
+    "any_of": triggers.any_of,
+    "all_of": triggers.all_of,
+    "each_of": triggers.each_of,
+    "or_finally": triggers.or_finally,
+}
+_KEYS: dict[type[Trigger], str] = {
+    triggers.Every: "every",
+    triggers.AfterCount: "after_count",
+    triggers.AfterWatermark: "after_watermark",
+    triggers.AnyOf: "any_of",
+    triggers.AllOf: "all_of",
+    triggers.EachOf: "each_of",
+    triggers.Repeatedly: "repeatedly",
+    triggers.OrFinally: "or_finally",
+}
+
+
+class AfterWatermarkParts(DocumentModel):
+    """The triggers before and after the watermark passes the end of the window."""
+
+    label = "after_watermark"
+    example = "such as {after_watermark: {early: {every: 30 seconds}}}"
+    early: TriggerModel | None = None
+    late: TriggerModel | None = None
+
+    def build(self) -> dict[str, Trigger]:
+        """Return the triggers by name."""
+        parts = {"early": self.early, "late": self.late}
+        return {name: part.build() for name, part in parts.items() if part is not None}
+
+
+class TriggerModel(OneKey[Trigger]):
+    """A trigger."""
+
+    label = "trigger"
+    example = _EXAMPLE
+    bare = frozenset({"after_watermark"})
+    every: LengthText | None = None
+    after_count: Rows | None = None
+    after_watermark: AfterWatermarkParts | None = None
+    any_of: Several | None = None
+    all_of: Several | None = None
+    each_of: Several | None = None
+    repeatedly: TriggerModel | None = None
+    or_finally: Pair | None = None
+
+    def build(self) -> Trigger:
+        name, value = self.choice
+        if name in _LISTS:
+            return _LISTS[name](*(item.build() for item in value))
+        if isinstance(value, AfterWatermarkParts):
+            return triggers.after_watermark(**value.build())
+        if isinstance(value, TriggerModel):
+            return triggers.repeatedly(value.build())
+        return triggers.every(value) if name == "every" else triggers.after_count(value)
+
+    @classmethod
+    def describe(cls, declaration: Trigger) -> Self:
+        return cls.model_validate(_plain(declaration))
+
+
+def _plain(trigger: Trigger) -> dict[str, Any]:
+    """Return a trigger as a document holds it; the fields of a trigger are its arguments."""
+    key = _KEYS[type(trigger)]
+    arguments = [getattr(trigger, field.name) for field in dataclasses.fields(trigger)]
+    match trigger:
+        case triggers.Every(period):
+            return {key: duration_text(period)}
+        case triggers.AfterWatermark(early, late):
+            parts = {"early": early, "late": late}
+            return {key: {name: _plain(part) for name, part in parts.items() if part}}
+        case triggers.OrFinally():
+            return {key: [_plain(part) for part in arguments]}
+    [value] = arguments
+    if isinstance(value, tuple):
+        return {key: [_plain(part) for part in value]}
+    return {key: _plain(value) if isinstance(value, Trigger) else value}
+
+
+class EmitModel(DeclarationModel[Emission]):
+    """The value of `emit`: when windows emit results, and how these refine each other."""
+
+    label = "emit"
+    example = "such as {lateness: 5 minutes, mode: retracting}"
+    moved: ClassVar[Mapping[str, str]] = {"ttl": "`ttl` is now a key of the step, beside `window`"}
+    early: TriggerModel | None = Field(
+        None, description="Fires before the watermark passes the window's end, repeatedly"
+    )
+    late: TriggerModel | None = Field(None, description="Fires after it, repeatedly")
+    trigger: TriggerModel | None = Field(None, description="The long form, instead of early and late")
+    lateness: LengthText = Field("0 seconds", description="How long after its end a window accepts rows")
+    mode: Mode = Field("accumulating", description="How results refine each other")
+    allow_loss: Flag = Field(False, description="Accept a trigger that may leave rows unemitted")
+    late_rows: LateRows = Field(
+        "divert", description="`divert`: late rows are a side output; `count`: they are counted"
+    )
+
+    def build(self) -> Emission:
+        given: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        parts = {name: part.build() for name, part in given.items() if isinstance(part, TriggerModel)}
+        return triggers.emission(**given | parts)
+
+    @classmethod
+    def describe(cls, declaration: Emission) -> Self:
+        plain = _when(declaration)
+        if declaration.lateness:
+            plain["lateness"] = duration_text(declaration.lateness)
+        for name in ("mode", "allow_loss", "late_rows"):
+            if getattr(declaration, name) != cls.model_fields[name].default:
+                plain[name] = getattr(declaration, name)
+        return cls.model_validate(plain)
+
+
+def _when(emission: Emission) -> dict[str, Any]:
+    trigger, implied = emission.trigger, triggers.AfterCount(1) if emission.lateness else None
+    if not isinstance(trigger, triggers.AfterWatermark) or (trigger.late is None and implied is not None):
+        return {"trigger": _plain(trigger)}
+    late = None if trigger.late == implied else trigger.late
+    parts = {"early": trigger.early, "late": late}
+    return {key: _plain(part) for key, part in parts.items() if part is not None}
+
+
+EmitValue = Annotated[Emission, declared(EmitModel)]

@@ -1,0 +1,199 @@
+"""The types of values in documents: text, durations, columns, schemas, formats and connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from annotated_types import MinLen
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    StrictBool,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from headrace.durations import microseconds
+from headrace.durations import text as duration_text
+from headrace.errors import HeadraceError
+from headrace.steps.expressions import Named, sql_text, sql_texts
+from headrace.steps.grammar.model import (
+    EXPECTED,
+    EXPECTED_TEXT,
+    INVALID,
+    Written,
+    invalid,
+    translate_error,
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Annotates a type with the words for it in errors: "expected a condition in Spark SQL, got a list"."""
+
+    what: str
+    hint: str = ""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._validate, handler(source))
+
+    def _validate(self, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            own = [item for item in error.errors() if not item["loc"]]
+            if not own or own[0]["type"] == INVALID:
+                raise
+            text = own[0]["type"] in ("string_type", EXPECTED_TEXT)
+            raise invalid(self.what, self.hint, kind=EXPECTED_TEXT if text else EXPECTED) from None
+
+
+def _require_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("expected text")
+    return text
+
+
+def _require_one(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        raise invalid("expected one stream, got a list", "combine streams with union: [a, b]")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_require_text), Expected("text")]
+SqlText = Annotated[str, AfterValidator(_require_text), Expected("Spark SQL text")]
+Condition = Annotated[str, AfterValidator(_require_text), Expected("a condition in Spark SQL")]
+Reference = Annotated[
+    str,
+    BeforeValidator(_require_one),
+    AfterValidator(_require_text),
+    PlainSerializer(str),
+    Expected("the name of a source or step, or an output such as `totals.late`"),
+]
+Flag = Annotated[StrictBool, Expected("true or false")]
+Rows = Annotated[int, Expected("a whole number of rows")]
+Number = Annotated[float | int, Field(union_mode="left_to_right"), Expected("a number")]
+
+
+def _parse_duration(value: Any) -> int:
+    if not isinstance(value, str) or not value.strip():
+        raise invalid("a length of time", kind=EXPECTED_TEXT)
+    try:
+        return microseconds(value)
+    except HeadraceError as error:
+        raise translate_error(error) from None
+
+
+def _check_duration(value: Any) -> str:
+    _parse_duration(value)
+    return str(value)
+
+
+_DURATION = WithJsonSchema(
+    {"type": "string", "pattern": r"[0-9]\s*[a-zA-Z]+|\$\{", "examples": ["30 seconds", "1 hour"]}
+)
+Length = Annotated[int, PlainValidator(_parse_duration), PlainSerializer(duration_text), _DURATION]
+"""A duration; the value is in microseconds."""
+LengthText = Annotated[str, PlainValidator(_check_duration), _DURATION]
+"""A duration as text."""
+
+
+@dataclass(frozen=True)
+class OneOrMore:
+    """Annotates a tuple: a single item can be written without the list."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(
+            _as_list,
+            handler(source),
+            serialization=core_schema.plain_serializer_function_ser_schema(_one_or_list),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core)
+        return {"anyOf": [schema["items"], schema]}
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _one_or_list(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else list(values)
+
+
+Names = Annotated[tuple[Text, ...], MinLen(1), OneOrMore(), Expected("columns")]
+
+
+NamedExpressions = Annotated[
+    Named,
+    Written(Annotated[dict[str, SqlText], MinLen(1)], lambda named: tuple(named.items()), sql_texts),
+]
+"""Names and expressions; every use states their meaning with `Expected`."""
+
+
+def _column(value: Any) -> Any:
+    return value if isinstance(value, Mapping) else {"": value}
+
+
+def _pairs(items: tuple[dict[str, str], ...]) -> Named:
+    return tuple(pair for item in items for pair in item.items())
+
+
+def _key_pairs(items: tuple[dict[str, str], ...]) -> Named:
+    return tuple((name or text, text) for item in items for name, text in item.items())
+
+
+def _plain_columns(columns: Named) -> Any:
+    names = [name for name, _ in columns]
+    if all(names) and len(set(names)) == len(names):
+        return sql_texts(columns)
+    return [{name: sql_text(item)} if name else sql_text(item) for name, item in columns]
+
+
+def _plain_keys(columns: Named) -> Any:
+    plain = _plain_columns(tuple(("" if name == item else name, item) for name, item in columns))
+    return plain[0] if isinstance(plain, list) and len(plain) == 1 else plain
+
+
+_NAMED: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}
+_COLUMN: dict[str, Any] = {"anyOf": [{"type": "string"}, _NAMED]}
+_Columns = Annotated[
+    tuple[Annotated[dict[str, SqlText], BeforeValidator(_column), MinLen(1)], ...],
+    MinLen(1),
+    BeforeValidator(_as_list),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string"}, _NAMED, {"type": "array", "items": _COLUMN, "minItems": 1}]}
+    ),
+]
+"""Text, names with expressions, or a list of both."""
+SelectColumns = Annotated[
+    Named,
+    Written(_Columns, _pairs, _plain_columns),
+    Expected("columns", "such as [card, amount * 2 as double] or {double: amount * 2}"),
+]
+"""The columns of `select`; the name of an unnamed one is empty."""
+KeyColumns = Annotated[
+    Named,
+    Written(_Columns, _key_pairs, _plain_keys),
+    Expected("columns", "such as card, [card, country] or {day: to_date(ts)}"),
+    Field(description="Groups by columns or expressions"),
+]
+"""The columns of `key_by`; an unnamed one is named by its expression."""
+Aggregates = Annotated[
+    NamedExpressions,
+    Expected("names and aggregates", "such as {n: count(*)}"),
+    Field(description="Names and aggregates in Spark SQL"),
+]

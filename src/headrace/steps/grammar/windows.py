@@ -1,0 +1,166 @@
+"""`window` in documents: one model for each function in `headrace.windows`, with the same arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Self, get_args, get_type_hints
+
+from pydantic import Field
+
+from headrace import windows
+from headrace.durations import text as duration_text
+from headrace.steps.grammar.model import DeclarationModel, OneKey, declared
+from headrace.steps.grammar.values import LengthText, Number, Rows, SqlText
+from headrace.windows import Order, Window
+
+
+class WindowArguments(DeclarationModel[Window]):
+    """The arguments of one kind of window."""
+
+    make: ClassVar[Callable[..., Window]]
+
+    def build(self) -> Window:
+        return type(self).make(**{name: getattr(self, name) for name in self.model_fields_set})
+
+    @classmethod
+    def describe(cls, declaration: Window) -> Self:
+        defaults = {field.name: field.default for field in dataclasses.fields(declaration)}
+        if isinstance(declaration, windows.Count):
+            defaults["every"] = declaration.size
+        values = {name: getattr(declaration, name) for name in cls.model_fields}
+        given = {name: value for name, value in values.items() if value != defaults[name]}
+        return cls.model_validate({name: cls._plain(name, value) for name, value in given.items()})
+
+    @classmethod
+    def _plain(cls, name: str, value: Any) -> Any:
+        is_duration = cls.model_fields[name].annotation is str and isinstance(value, int)
+        return duration_text(value) if is_duration else value
+
+
+class Tumbling(WindowArguments):
+    """Windows of one size, side by side."""
+
+    label = "the window `tumbling`"
+    example = "such as {tumbling: 10 minutes}"
+    short = "size"
+    make = windows.tumbling
+    size: LengthText
+    offset: LengthText = "0 seconds"
+
+
+class Sliding(WindowArguments):
+    """Windows of one size that overlap."""
+
+    label = "the window `sliding`"
+    example = "such as {sliding: {size: 1 hour, every: 10 minutes}}"
+    make = windows.sliding
+    size: LengthText
+    every: LengthText
+
+
+class Session(WindowArguments):
+    """Windows that end after a gap without rows."""
+
+    label = "the window `session`"
+    example = "such as {session: 30 seconds}"
+    short = "gap"
+    make = windows.session
+    gap: LengthText
+
+
+class Global(WindowArguments):
+    """One window for all time."""
+
+    label = "the window `global`"
+    example = "it has no arguments"
+    make = windows.everything
+
+
+class Count(WindowArguments):
+    """Windows of a number of rows."""
+
+    label = "the window `count`"
+    example = "such as {count: 100}"
+    short = "size"
+    make = windows.count
+    size: Rows
+    every: Rows = 1
+    order: Order = "event_time"
+
+
+class Delta(WindowArguments):
+    """Windows that end when a value has moved away from that of the first row."""
+
+    label = "the window `delta`"
+    example = "such as {delta: {of: temperature, by: 5}}"
+    make = windows.delta
+    of: SqlText
+    by: Number
+    order: Order = "event_time"
+
+
+class Punctuation(WindowArguments):
+    """Windows that end with a row that satisfies a condition."""
+
+    label = "the window `punctuation`"
+    example = "such as {punctuation: kind = 'end'}"
+    short = "when"
+    make = windows.punctuation
+    when: SqlText
+    order: Order = "event_time"
+
+
+class Landmark(WindowArguments):
+    """Windows that grow from a landmark: a row that satisfies `when`, or every `reset` of event time."""
+
+    label = "the window `landmark`"
+    example = "such as {landmark: {when: kind = 'open'}} or {landmark: {reset: 1 day, step: 1 hour}}"
+    make = windows.landmark
+    when: SqlText = ""
+    reset: LengthText = ""
+    step: LengthText = ""
+    order: Order = "event_time"
+
+
+class Trailing(WindowArguments):
+    """For each row, the rows of the time before it."""
+
+    label = "the window `trailing`"
+    example = "such as {trailing: 1 hour}"
+    short = "size"
+    make = windows.trailing
+    size: LengthText
+
+
+class WindowModel(OneKey[Window]):
+    """The value of `window`."""
+
+    label = "window"
+    example = "such as {tumbling: 10 minutes} or {sliding: {size: 1 hour, every: 10 minutes}}"
+    bare = frozenset({"global"})
+    tumbling: Tumbling | None = None
+    sliding: Sliding | None = None
+    session: Session | None = None
+    global_: Global | None = Field(None, alias="global")
+    count: Count | None = None
+    delta: Delta | None = None
+    punctuation: Punctuation | None = None
+    landmark: Landmark | None = None
+    trailing: Trailing | None = None
+
+    def build(self) -> Window:
+        _, arguments = self.choice
+        window: Window = arguments.build()
+        return window
+
+    @classmethod
+    def describe(cls, declaration: Window) -> Self:
+        for key, name in cls.field_names().items():
+            model, _ = get_args(cls.model_fields[name].annotation)
+            if get_type_hints(model.make)["return"] is type(declaration):
+                return cls.model_validate({key: model.describe(declaration)})
+        raise TypeError(f"documents cannot describe {declaration!r}")
+
+
+WindowValue = Annotated[Window, declared(WindowModel)]

@@ -1,0 +1,155 @@
+"""Errors of documents: collected, so that one reading reports all of them, and located."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from pydantic import ValidationError
+
+from headrace.errors import DocumentError, HeadraceError, Problem, did_you_mean
+from headrace.steps.grammar.model import (
+    EXPECTED,
+    EXPECTED_TEXT,
+    MISSING_KEY,
+    UNKNOWN_KEY,
+    DocumentModel,
+)
+from headrace.steps.grammar.options import OPTION_TEXT
+from headrace.yaml.positions import Scalar, Value, find, plain, replace_at
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Model = TypeVar("Model", bound=DocumentModel)
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping",
+}
+
+
+class ErrorCollector:
+    """The problems of a document so far."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self._ignored: set[str] = set()
+
+    def add(self, where: str, what: str, hint: str = "") -> None:
+        """Add a problem and continue."""
+        problem = Problem(where, what, hint)
+        if problem not in self.problems and not self._is_ignored(where):
+            self.problems.append(problem)
+
+    def attempt(self, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
+        """Return the result of `read`, or None after adding the problems that it raised."""
+        try:
+            return read(*args, **options)
+        except DocumentError as error:
+            for problem in error.problems:
+                self.add(problem.where, problem.what, problem.hint)
+            return None
+
+    def ignore(self, where: str) -> None:
+        """Ignore later problems of a value: they follow from one that was added."""
+        self._ignored.add(where)
+
+    def raise_any(self) -> None:
+        """Raise all problems, in the order of the document.
+
+        Raises:
+            DocumentError: there is at least one.
+        """
+        if self.problems:
+            raise DocumentError(sorted(self.problems, key=_position))
+
+    def _is_ignored(self, where: str) -> bool:
+        return any(where == ignored or where.startswith(f"{ignored}: ") for ignored in self._ignored)
+
+
+def raise_problem(where: str, what: str, hint: str = "") -> NoReturn:
+    """Raise one problem.
+
+    Raises:
+        DocumentError: always.
+    """
+    raise DocumentError([Problem(where, what, hint)])
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Add a position to errors that have none."""
+    try:
+        yield
+    except DocumentError:
+        raise
+    except HeadraceError as error:
+        raise_problem(f"{where}: {error.where}" if error.where else where, error.what, error.hint)
+
+
+def validate(model: type[Model], value: Value) -> Model:
+    """Read a value as a model of the grammar.
+
+    A number or `true` is accepted as text: the written form is the text.
+
+    Raises:
+        DocumentError: the value does not fit; every problem has its line and column.
+    """
+    while True:
+        try:
+            return model.model_validate(plain(value))
+        except ValidationError as error:
+            changed = _with_text(value, error)
+            if changed == value:
+                problems = [_problem(value, item) for item in error.errors()]
+                raise DocumentError(sorted(problems, key=_position)) from None
+            value = changed
+
+
+def _with_text(value: Value, error: ValidationError) -> Value:
+    for item in error.errors():
+        scalar, _ = find(value, item["loc"])
+        wants_text = item["type"] in (EXPECTED_TEXT, OPTION_TEXT, "string_type")
+        if wants_text and isinstance(scalar, Scalar) and isinstance(scalar.value, int | float):
+            value = replace_at(value, item["loc"], Scalar(scalar.where, scalar.text, scalar.text))
+    return value
+
+
+def _problem(value: Value, error: Any) -> Problem:
+    kind, path, context = error["type"], error["loc"], error.get("ctx", {})
+    actual, key_at = find(value, path[:-1] if kind == MISSING_KEY else path)
+    place = key_at if kind == UNKNOWN_KEY else actual.where
+    if "what" not in context:
+        return _builtin_problem(place, error, actual)
+    what = context["what"]
+    if kind in (EXPECTED, EXPECTED_TEXT):
+        what = f"expected {what}, got {actual}"
+    where = f"{place}: {context['where']}" if context["where"] else place
+    return Problem(where, what, context["hint"])
+
+
+def _builtin_problem(place: str, error: Any, actual: Value) -> Problem:
+    """Word an error of pydantic's own types."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "literal_error":
+        words = re.findall(r"'([^']*)'", context["expected"])
+        hint = did_you_mean(actual.text, words) if isinstance(actual, Scalar) else ""
+        return Problem(place, f"expected one of {', '.join(words)}, got {actual}", hint)
+    expected = _EXPECTED.get(kind.split("_")[0])
+    if expected is not None:
+        return Problem(place, f"expected {expected}, got {actual}")
+    message = error["msg"]
+    return Problem(place, f"{message[:1].lower()}{message[1:]}, got {actual}")
+
+
+def _position(problem: Problem) -> tuple[str, int, int]:
+    file, *numbers = problem.where.split(": ")[0].rsplit(":", 2)
+    if len(numbers) == 2 and all(number.isdigit() for number in numbers):
+        return file, int(numbers[0]), int(numbers[1])
+    return problem.where, 0, 0
