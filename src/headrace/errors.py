@@ -162,6 +162,7 @@ RENAMED = {
     "patience": ("retry_timeout",),
     "everything": ("global", "global_window"),
     "each_of": ("in_sequence",),
+    "rejects": ("dead_letters",),
 }
 """Names of version 0.1 and their replacements: connectors, options, steps, keys of documents and flags alike."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from doc_blocks import DOCS, Reader, blocks_of
 
-from headrace import yaml
+from headrace import Pipeline
 from headrace.streams.pipeline import collecting
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_ten_lines_of_the_readme_are_ten_and_the_plan_of_its_document() -> None:
     with collecting() as found:
         exec(compile(blocks["python"], "README.md", "exec"), {})
     [pipeline] = found
-    assert pipeline.check() == yaml.from_text(blocks["yaml"]).check()
+    assert pipeline.check() == Pipeline.from_yaml_text(blocks["yaml"]).check()
     code = [line for line in blocks["python"].splitlines() if line.strip() not in ("", "(", ")")]
     assert len(code) <= 10
     assert blocks["python"] in (DOCS / "index.md").read_text()

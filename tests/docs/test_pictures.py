@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace import yaml
+from headrace import Pipeline
 from headrace.explain.pattern_diagram import diagram_of
 from headrace.explain.pattern_svg import svg_of
 from headrace.steps.patterns.match import Match
@@ -36,7 +36,7 @@ def quick(transcript: Path) -> bool:
 
 
 def test_the_picture_of_a_pattern_is_what_would_be_drawn_now() -> None:
-    graph = yaml.load(DOCS.parent / "examples" / "base_stations" / "pipeline.yaml").check()
+    graph = Pipeline.from_yaml(DOCS.parent / "examples" / "base_stations" / "pipeline.yaml").check()
     drawn = svg_of([diagram_of(node) for node in graph.of(Match)])
     assert (DOCS / "images" / "patterns" / "base_stations.svg").read_text() == drawn
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace import yaml
+from headrace import Pipeline
 from headrace.errors import TranscriptError
 from headrace.testing import Case, read_case, read_file, run_case, run_cases, stream_equals_batch
 from headrace.testing.transcripts.case import read_text
@@ -132,7 +132,7 @@ sinks:
 
 @pytest.mark.parametrize("given", [PIPELINE], ids=["windows and running totals"])
 def test_a_whole_pipeline_as_stream_and_as_batch(spark: SparkSession, given: str) -> None:
-    assert stream_equals_batch(yaml.from_text(given).check(), spark=spark) == []
+    assert stream_equals_batch(Pipeline.from_yaml_text(given).check(), spark=spark) == []
 
 
 BEAM = Path(__file__).parents[1] / "transcripts" / "beam" / "trigger_transcripts.yaml"

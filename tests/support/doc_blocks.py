@@ -76,10 +76,10 @@ class Reader:
             exec(code, self._names)
 
     def _load(self, block: Block) -> None:
-        from headrace import yaml
+        from headrace import Pipeline
 
         if "script:" not in block.text:  # a transcript is run by `headrace test`
-            yaml.from_text(block.text, file=f"{self.page}:{block.line}", name=self.page.stem).check()
+            Pipeline.from_yaml_text(block.text, file=f"{self.page}:{block.line}", name=self.page.stem).check()
 
     def _type(self, block: Block) -> None:
         from headrace.cli.app import app

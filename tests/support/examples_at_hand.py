@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace import Pipeline, yaml
+from headrace import Pipeline
 from headrace.streams.pipeline import collecting
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Example:
     def pipeline(self, language: str) -> Pipeline:
         """The pipeline, freshly built from one of the twins."""
         if language == "yaml":
-            return yaml.load("pipeline.yaml")
+            return Pipeline.from_yaml("pipeline.yaml")
         with collecting() as found:
             runpy.run_path("pipeline.py")
         [pipeline] = found

@@ -11,7 +11,6 @@ from headrace import Aggregate, Pipeline, connect, windows
 from headrace.errors import HeadraceError
 from headrace.explain.explanation import explain
 from headrace.explain.text import drawing, text_of
-from headrace.yaml import dump
 
 
 class Sum(Aggregate):
@@ -78,8 +77,8 @@ def running() -> None:
             "`total` is an aggregate in Python, which keeps the values of all its rows, and a running aggregate never ends",
         ),
         (
-            lambda: dump(summed(total=Sum("v"))),
-            "an aggregate in Python, Sum(v), can't be written in a document",
+            lambda: summed(total=Sum("v")).to_yaml(),
+            "an aggregate in Python, Sum(v), cannot be written in a document",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from tests.support.matrix.streams import STREAMS
 from tests.support.matrix.writing import case_of, content_of, document_of, texts
 from tests.support.public_names import public
 
-from headrace import triggers, windows, yaml
+from headrace import Pipeline, triggers, windows, yaml
 from headrace.errors import HeadraceError
 from headrace.testing import read_case
 
@@ -41,7 +41,7 @@ def plain(line: Any) -> dict[str, Any]:
 
 def message(document: Mapping[str, Any]) -> str:
     with pytest.raises(HeadraceError) as refused:
-        yaml.from_mapping(document, file="cell.yaml", name="cell").check()
+        Pipeline.from_graph(yaml.from_mapping(document, file="cell.yaml", name="cell")).check()
     return str(refused.value)
 
 

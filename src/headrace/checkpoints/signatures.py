@@ -18,7 +18,9 @@ from headrace.durations import text as length
 from headrace.errors import Problem
 from headrace.steps.base import Node
 from headrace.steps.expressions import Expression, Named, Opaque, PythonFold
-from headrace.steps.patterns.match import Match
+from headrace.steps.grammar.triggers import TriggerModel
+from headrace.steps.grammar.windows import WindowModel
+from headrace.steps.patterns.match import Match, MatchOptions
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.sql import Sql
@@ -26,8 +28,6 @@ from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.windows import Trailing
-from headrace.yaml.written import trigger_of, window_of
-from headrace.yaml.written_patterns import match_of
 
 NAME = "step.json"
 STATELESS: dict[str, str] = {"step": "stateless"}
@@ -108,10 +108,10 @@ def changed(where: str, was: Record | None, now: Record) -> Problem | None:
 def _window(node: WindowAggregate, by_clock: bool) -> Record:
     emission = node.emission
     return {
-        "window": _plain(window_of(node.window)),
+        "window": _plain(WindowModel.describe(node.window).document()),
         "keys": _named(node.keys),
         "aggregates": _listed(node.aggregates),
-        "trigger": _plain(trigger_of(emission.trigger)),
+        "trigger": _plain(TriggerModel.describe(emission.trigger).document()),
         "lateness": length(emission.lateness),
         "mode": emission.mode,
         "late_rows": emission.late_rows,
@@ -123,7 +123,11 @@ def _window(node: WindowAggregate, by_clock: bool) -> Record:
 def _match(node: Match, by_clock: bool) -> Record:
     """What a match gives is computed from its rows when it is found: it is not in the state, unless it says what is kept."""
     free = ("late_rows", "timeouts", *(() if node.narrow else ("select",)))
-    said = {name: _plain(value) for name, value in match_of(node, _text).items() if name not in free}
+    said = {
+        name: _plain(value)
+        for name, value in MatchOptions.from_values(node).document().items()
+        if name not in free
+    }
     return {"keys": _named(node.keys), **said, "time": "clock" if by_clock else "event", **_IN_ORDER}
 
 

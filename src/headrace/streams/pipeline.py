@@ -70,7 +70,13 @@ class Pipeline:
 
     @classmethod
     def from_yaml_text(
-        cls, text: str, /, *, file: str = "<text>", name: str = "", environment: Mapping[str, str] | None = None
+        cls,
+        text: str,
+        /,
+        *,
+        file: str = "<text>",
+        name: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> Pipeline:
         """Read a pipeline from the text of a YAML document.
 

@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from pydantic_core import PydanticSerializationError
-
 from headrace.errors import DocumentError, HeadraceError, OptionError, Problem
 from headrace.plan.graph import Graph
 from headrace.steps.base import Node, Ref
@@ -68,11 +66,6 @@ def _convert(
         return convert(entry, plan)
     except HeadraceError as error:
         raise DocumentError([Problem(graph.where(node), error.what, error.hint)]) from None
-    except PydanticSerializationError as error:
-        cause = error.__cause__
-        if not isinstance(cause, HeadraceError):
-            raise
-        raise DocumentError([Problem(graph.where(node), cause.what, cause.hint)]) from None
 
 
 def _source(entry: Entry, plan: FoldedPlan) -> Keys:

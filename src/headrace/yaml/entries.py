@@ -50,12 +50,13 @@ _CONFLICTS = {
     Slot.TIME: ("expected one kind of time", "remove one"),
     Slot.OPERATION: ("a step has one operation", "split it into two steps"),
 }
+_HINTS = {"aggregate": "such as aggregate: {n: count(*)}", "window": "such as window: {tumbling: 10 minutes}"}
 
 
 class InputModel(DocumentModel):
     """The key of a step that names its input."""
 
-    label = "a step"
+    label = "the step"
     example = _EXAMPLE
     input: Reference = Field(
         alias="from", description="The source, step or output that is read: tx, totals, totals.late"
@@ -181,26 +182,16 @@ def _check_dependencies(entry: Fields, errors: ErrorCollector) -> None:
     for key in entry:
         users = [model for model in STEPS if key in model.field_names() and model.key != key]
         if users and not any(model.applies(plain(entry)) for model in users):
-            required = [
-                [k for k, name in model.field_names().items() if model.model_fields[name].is_required()]
-                for model in users
-            ]
-            missing = list(dict.fromkeys(k for keys in required for k in keys if k not in entry))
-            errors.add(
-                entry.key_at(key), f"`{key}` needs {_join(missing)} in the same step", _needs_hint(missing)
-            )
+            missing = dict.fromkeys(k for model in users for k in _missing_keys(model, entry))
+            what = f"`{key}` needs {' or '.join(f'`{k}`' for k in missing)} in the same step"
+            errors.add(entry.key_at(key), what, _HINTS.get(next(iter(missing)), ""))
 
 
-def _join(keys: list[str]) -> str:
-    return " or ".join(f"`{key}`" for key in keys)
-
-
-def _needs_hint(missing: list[str]) -> str:
-    return (
-        "such as window: {tumbling: 10 minutes}"
-        if missing == ["window"]
-        else "such as aggregate: {n: count(*)}"
-    )
+def _missing_keys(model: type[StepModel], entry: Fields) -> list[str]:
+    if model.key not in entry:
+        return [model.key]
+    fields = model.field_names().items()
+    return [key for key, name in fields if key not in entry and model.model_fields[name].is_required()]
 
 
 def _check_together(entry: Fields, steps: list[StepModel], errors: ErrorCollector) -> None:

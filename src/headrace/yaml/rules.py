@@ -35,7 +35,7 @@ _FALSE = ("false", "f", "0", "no")
 class RuleModel(PatternModel):
     """A rule in a file."""
 
-    label = "a rule"
+    label = "the rule"
     version: Annotated[int, Interval(ge=0, lt=2**31), Expected("a version, a whole number")] | None = None
     description: Text = ""
     active: Flag = True

@@ -113,7 +113,7 @@ def _complete(schema: Any, connectors: Mapping[str, type[Connector]]) -> Any:
         return schema
     kept = ("default", "examples", "enum", "const")
     inner = {
-        key: item if key in kept else _complete(item, connectors)
+        "anyOf" if key == "oneOf" else key: item if key in kept else _complete(item, connectors)
         for key, item in schema.items()
         if not (key == "title" and isinstance(item, str) and "$schema" not in schema)
     }
@@ -131,7 +131,7 @@ def _with_connectors(schema: Schema, role: str, connectors: Mapping[str, type[Co
     usable = {
         kind: model
         for kind, model in connectors.items()
-        if (model.lists if role == "rules" else role in model.roles)
+        if (model.listable if role == "rules" else role in model.roles)
     }
     properties = {
         kind: {
@@ -146,6 +146,6 @@ def _with_connectors(schema: Schema, role: str, connectors: Mapping[str, type[Co
         **schema,
         "properties": {**properties, **rest},
         "additionalProperties": False,
-        **({"required": required} if required else {"required": []}),
-        "oneOf": [{"required": [kind]} for kind in usable],
+        "required": required,
+        **({"oneOf": [{"required": [kind]} for kind in usable]} if usable else {}),
     }

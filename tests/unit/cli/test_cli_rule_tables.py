@@ -50,7 +50,7 @@ def test_explain_lists_the_rules_of_a_table(call: Call) -> None:
         "                                               any: amount > 5",
     ]
     assert rules[12:14] == [f"           {ENDLESS}", "             hint: make `within` shorter"]
-    assert "unknown key `witin` in the rule `typo`" in rules[15]
+    assert "unknown key `witin` in the rule" in rules[15]
 
 
 def test_the_same_as_data(call: Call) -> None:
@@ -104,7 +104,7 @@ def test_one_rule_is_drawn(call: Call) -> None:
         (("draw", "fraud.yaml", "--rule", "endless"), f"error: {ENDLESS}\n  hint: make `within` shorter"),
         (
             ("draw", "fraud.yaml", "--rule", "typo"),
-            "rule `typo`: unknown key `witin` in the rule `typo`\n  hint: did you mean",
+            "rule `typo`: unknown key `witin` in the rule\n  hint: did you mean",
         ),
         (
             ("draw", "fraud.yaml", "--step", "alert", "--rule", "rise"),

@@ -7,12 +7,13 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace.yaml import load
+from headrace import Pipeline
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[[str, str], Path]
 
 FILES = """
+from headrace import Pipeline
 from headrace import Pipeline, connect
 
 words = Pipeline("words")
@@ -26,7 +27,7 @@ def test_a_python_pipeline_printed_as_a_document_gives_the_same_plan(call: Call,
     done = call("document", "words.py")
     assert done.returncode == 0, done.stderr
     path = write("words.yaml", done.stdout)
-    assert load(path).graph.of(type(load(path).graph["counts"]))
+    assert Pipeline.from_yaml(path).graph.of(type(Pipeline.from_yaml(path).graph["counts"]))
     assert call("document", "words.yaml").stdout == done.stdout
     assert "counts: {from: lines, key_by: value, aggregate: {n: count(*)}}" in done.stdout
 

@@ -17,7 +17,6 @@ from headrace.connectors.sql.poller import Poller
 from headrace.connectors.sql.polling import Marks, Piece, Polled, Polling
 from headrace.errors import DocumentError, OptionError, PlanError
 from headrace.explain.explanation import explain
-from headrace.yaml import load
 
 URL = "postgresql://ada:secret@db/shop"
 CHANGES = connect.postgres_cdc(url=URL, table="orders")
@@ -119,7 +118,7 @@ sinks:
 def test_documents_name_the_same_sources(tmp_path: Path) -> None:
     def loaded(text: str) -> Pipeline:
         (tmp_path / "copies.yaml").write_text(text)
-        return load(tmp_path / "copies.yaml")
+        return Pipeline.from_yaml(tmp_path / "copies.yaml")
 
     graph = loaded(DOCUMENT).check()
     assert graph["visits"].connector == connect.mysql(  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace import yaml
+from headrace import Pipeline
 from headrace.errors import PlanError
 from headrace.plan.warnings import warnings_of
 
@@ -39,14 +39,16 @@ def document(steps: str, more: str = "", key: str = "k") -> str:
 @pytest.mark.parametrize("steps", WRONG, ids=lambda steps: WRONG[steps].partition("\n")[0])
 def test_a_wrong_pattern_is_told(steps: str) -> None:
     with pytest.raises(PlanError) as told:
-        yaml.from_text(document(steps)).check()
+        Pipeline.from_yaml_text(document(steps)).check()
     assert WRONG[steps] in str(told.value)
 
 
 def test_all_that_is_wrong_is_told_at_once_and_where() -> None:
     steps = "[{a: {where: v = 'a', greedy: true}}, {b: {not_followed_by: v = 'b'}}]"
     with pytest.raises(PlanError) as told:
-        yaml.from_text(document(steps, ", skip: {to_first: c}, select: {k: c.v}"), file="p.yaml").check()
+        Pipeline.from_yaml_text(
+            document(steps, ", skip: {to_first: c}, select: {k: c.v}"), file="p.yaml"
+        ).check()
     said = [problem.what for problem in told.value.problems]
     assert len(said) == 5
     assert "skip goes to `c`, and no such step takes rows" in said
@@ -59,18 +61,20 @@ def test_between_can_not_be_longer_than_the_whole() -> None:
     with pytest.raises(
         PlanError, match="between two rows may be 2 minutes, and the whole match takes less than 1 minute"
     ):
-        yaml.from_text(document("[{a: v = 'a'}]", ", within: {whole: 1 minute, between: 2 minutes}")).check()
+        Pipeline.from_yaml_text(
+            document("[{a: v = 'a'}]", ", within: {whole: 1 minute, between: 2 minutes}")
+        ).check()
 
 
 def test_fields_texts_and_arguments_of_lambdas_are_no_steps() -> None:
     steps = "[{a: \"n.x > 1 and v = 'b.c'\"}, {b: {next: 'exists(a, r -> r.v = v)'}}]"
-    yaml.from_text(document(steps)).check()
+    Pipeline.from_yaml_text(document(steps)).check()
 
 
 def test_rows_without_time_can_not_be_matched() -> None:
     text = document("[{a: v = 'a'}]").replace(", event_time: ts", "")
     with pytest.raises(PlanError, match="match needs rows with time"):
-        yaml.from_text(text).check()
+        Pipeline.from_yaml_text(text).check()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_rows_without_time_can_not_be_matched() -> None:
     ],
 )
 def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: str) -> None:
-    said = [warning.what for warning in warnings_of(yaml.from_text(document(steps, more)).check())]
+    said = [warning.what for warning in warnings_of(Pipeline.from_yaml_text(document(steps, more)).check())]
     assert (told in said[0]) if told else said == []
 
 
@@ -111,5 +115,5 @@ def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: st
     ],
 )
 def test_a_step_that_can_have_no_row_yet_is_told(steps: str, told: str) -> None:
-    warnings = warnings_of(yaml.from_text(document(steps, ", within: 1 minute")).check())
+    warnings = warnings_of(Pipeline.from_yaml_text(document(steps, ", within: 1 minute")).check())
     assert [warning.what for warning in warnings] == ([told] if told else [])

@@ -11,7 +11,6 @@ from headrace.plan.state_bounds import bound_of
 from headrace.plan.warnings import warnings_of
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.yaml import dump, from_text
 
 SCHEMA = "symbol string, price double, ts timestamp"
 FALLS = """select m.symbol, m.low from ticks match_recognize (
@@ -182,14 +181,14 @@ def test_explain_says_what_is_kept() -> None:
 
 def test_a_document_has_the_same_plan() -> None:
     pipeline = stocks(FALLS)
-    text = dump(pipeline)
+    text = pipeline.to_yaml()
     assert "match_recognize" in text
-    assert from_text(text).graph == pipeline.graph
+    assert Pipeline.from_yaml_text(text).graph == pipeline.graph
 
 
 def test_a_document_tells_the_place_in_the_query() -> None:
-    text = dump(stocks(FALLS)).replace("pattern (down", "patern (down")
+    text = stocks(FALLS).to_yaml().replace("pattern (down", "patern (down")
     with pytest.raises(
         Exception, match=r"line 3, column 3: expected a part of MATCH_RECOGNIZE, got `patern`"
     ):
-        from_text(text)
+        Pipeline.from_yaml_text(text)

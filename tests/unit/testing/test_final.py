@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace import yaml
+from headrace import Pipeline
 from headrace.plan.graph import Graph
 from headrace.steps.base import Ref
 from headrace.testing.transcripts.final import final_rows, obstacle, split_sessions
@@ -14,7 +14,7 @@ from headrace.testing.transcripts.outputs import Instant
 
 
 def graph(step: str, *, time: str = "event_time: {column: ts}", more: str = "") -> Graph:
-    return yaml.from_text(
+    return Pipeline.from_yaml_text(
         f"name: x\nsources: {{tx: {{memory: {{}}, schema: 'k string, v int, ts timestamp', {time}}}}}\n"
         f"steps:\n  out: {{from: tx, {step}}}\n{more}"
     ).graph

@@ -126,7 +126,7 @@ def test_all_faults_are_told_at_once() -> None:
     ("text", "told"),
     [
         ("name: x", "1:1: `pipeline` of the case is missing"),
-        ("[]", "1:1: expected a case, got a list"),
+        ("[]", "1:1: expected a case, got an empty list"),
         (
             "nam: x\npipeline: {}\nscript: []",
             "1:1: unknown key `nam` in a case\n  hint: did you mean `name`?",

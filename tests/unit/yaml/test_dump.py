@@ -19,7 +19,6 @@ from headrace.steps.rows.columns import Where
 from headrace.steps.rows.sql import Sql
 from headrace.triggers import Emission
 from headrace.windows import Window
-from headrace.yaml import dump, from_text
 
 SCHEMA = "id string, card string, country string, amount double, ts timestamp"
 
@@ -64,7 +63,7 @@ def test_the_contract_example_is_printed_as_it_is_written() -> None:
           totals_table: {from: totals, postgres: {url: there, table: totals, key: [card, window]}}
           late_rows: {from: totals.late, files: {path: late/, format: json}, mode: append}
     """)
-    assert dump(from_text(written)) == written
+    assert Pipeline.from_yaml_text(written).to_yaml() == written
 
 
 def test_unnamed_steps_are_folded_into_the_step_that_reads_them() -> None:
@@ -74,7 +73,7 @@ def test_unnamed_steps_are_folded_into_the_step_that_reads_them() -> None:
     counts = cleaned.key_by("card").window(windows.count(10)).aggregate("counts", n="count(*)")
     counts.select("card", "n").write("out", feed())
     counts.late.write("late", feed())
-    assert dump(pipeline) == text_of("""\
+    assert pipeline.to_yaml() == text_of("""\
         name: p
         sources:
           tx:
@@ -100,7 +99,7 @@ def test_what_does_not_fit_into_a_step_keeps_its_made_up_name() -> None:
     pipeline = Pipeline("p")
     read = pipeline.read("tx", feed(), schema="a int")
     read.select("a").where("a > 1").where("a > 2").write("out", feed())
-    assert dump(pipeline) == text_of("""\
+    assert pipeline.to_yaml() == text_of("""\
         name: p
         sources:
           tx: {feed: {}, schema: a int}
@@ -111,16 +110,16 @@ def test_what_does_not_fit_into_a_step_keeps_its_made_up_name() -> None:
         sinks:
           out: {from: tx:where:2, feed: {}}
     """)
-    assert from_text(dump(pipeline)).graph == pipeline.graph
+    assert Pipeline.from_yaml_text(pipeline.to_yaml()).graph == pipeline.graph
 
 
 def test_an_unnamed_step_keeps_the_select_that_follows_it() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", feed(), schema="a int").distinct(on="a").select("a").where("a > 1")
-    assert dump(pipeline).endswith(
+    assert pipeline.to_yaml().endswith(
         "  tx:distinct: {from: tx, distinct: {on: a}, select: [a]}\n  tx:where: {from: tx:distinct, where: a > 1}\n"
     )
-    assert from_text(dump(pipeline)).graph == pipeline.graph
+    assert Pipeline.from_yaml_text(pipeline.to_yaml()).graph == pipeline.graph
 
 
 def test_event_time_stays_in_the_steps_where_someone_reads_the_source_without() -> None:
@@ -128,7 +127,7 @@ def test_event_time_stays_in_the_steps_where_someone_reads_the_source_without() 
     read = pipeline.read("tx", feed(), schema="ts timestamp")
     read.write("raw", feed())
     read.event_time("ts").window(windows.tumbling("1 hour")).aggregate("hourly", n="count(*)")
-    assert dump(pipeline) == text_of("""\
+    assert pipeline.to_yaml() == text_of("""\
         name: p
         sources:
           tx: {feed: {}, schema: ts timestamp}
@@ -143,9 +142,9 @@ def test_long_sql_is_a_block_and_dollars_are_escaped() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", feed(), schema="a int")
     pipeline.sql("report", "select '${a}' as a\nfrom tx\n")
-    printed = dump(pipeline)
+    printed = pipeline.to_yaml()
     assert printed.endswith("  report:\n    sql: |\n      select '$${a}' as a\n      from tx\n")
-    assert from_text(printed).graph == pipeline.graph
+    assert Pipeline.from_yaml_text(printed).graph == pipeline.graph
 
 
 def test_a_column_of_pyspark_cannot_be_printed() -> None:
@@ -153,9 +152,9 @@ def test_a_column_of_pyspark_cannot_be_printed() -> None:
     pipeline.read("tx", feed(), schema="a int")
     pipeline.add(Where("big", Ref("tx"), Opaque(object())), place="fraud.py:7")
     with pytest.raises(DocumentError) as raised:
-        dump(pipeline)
+        pipeline.to_yaml()
     assert str(raised.value) == (
-        "fraud.py:7: `big`: a pyspark Column can't be written in a document\n  hint: write it as Spark SQL text"
+        "fraud.py:7: `big`: a pyspark Column cannot be written in a document\n  hint: write it as Spark SQL text"
     )
 
 
@@ -167,10 +166,10 @@ def test_options_that_yaml_has_no_word_for_cannot_be_printed() -> None:
         "out", connect.memory()
     )
     with pytest.raises(DocumentError) as raised:
-        dump(pipeline)
+        pipeline.to_yaml()
     assert [(problem.what, problem.hint) for problem in raised.value.problems] == [
         (
-            "the options of `memory` hold values that YAML has no word for",
+            "the options of `memory` hold values that YAML cannot represent",
             "use text, numbers, true and false, lists and mappings",
         )
     ] * 2
@@ -187,7 +186,7 @@ def test_options_of_every_kind_are_printed_and_read_back_the_same() -> None:
     held = pipeline.read("heard", connect.socket(port=9999), format="text")
     held.write("shown", connect.console())
     held.write("kept", connect.sqlite(path="a.db", table="t", key=["value"]))
-    assert from_text(dump(pipeline)).graph == pipeline.graph
+    assert Pipeline.from_yaml_text(pipeline.to_yaml()).graph == pipeline.graph
 
 
 def test_a_dataframe_cannot_be_printed() -> None:
@@ -196,9 +195,9 @@ def test_a_dataframe_cannot_be_printed() -> None:
     read = pipeline.read("tx", feed(), schema="a int")
     read.lookup("home", object(), on="a")  # type: ignore[arg-type]
     with pytest.raises(DocumentError) as raised:
-        dump(pipeline)
+        pipeline.to_yaml()
     assert [problem.what for problem in raised.value.problems] == [
-        "a DataFrame can't be written in a document"
+        "a DataFrame cannot be written in a document"
     ] * 2
     assert [problem.hint for problem in raised.value.problems] == [
         "read it from a connector",
@@ -365,11 +364,11 @@ def _more(
 @given(plans())
 def test_every_plan_is_printed_and_read_back_the_same(pipeline: Pipeline) -> None:
     note(repr(pipeline.graph.nodes))
-    printed = dump(pipeline)
+    printed = pipeline.to_yaml()
     note(printed)
-    loaded = from_text(printed)
+    loaded = Pipeline.from_yaml_text(printed)
     assert loaded.graph == pipeline.graph
-    assert dump(loaded) == printed
+    assert loaded.to_yaml() == printed
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -381,7 +380,7 @@ def test_every_window_and_emission_is_printed_and_read_back_the_same(
     windowed = tx(pipeline).event_time("ts").window(window)
     windowed._emission = emission
     windowed.aggregate("totals", n="count(*)")
-    assert from_text(dump(pipeline)).graph == pipeline.graph
+    assert Pipeline.from_yaml_text(pipeline.to_yaml()).graph == pipeline.graph
 
 
 def test_tables_formats_and_columns_are_printed_in_their_shortest_form() -> None:
@@ -405,14 +404,14 @@ def test_tables_formats_and_columns_are_printed_in_their_shortest_form() -> None
           keyed: {from: tx, key_by: [id, day: to_date(ts)], aggregate: {n: count(*)}}
           named: {from: tx, key_by: {day: to_date(ts), hour: hour(ts)}, aggregate: {n: count(*)}, drop: [n, day]}
     """)
-    assert dump(from_text(written)) == written
+    assert Pipeline.from_yaml_text(written).to_yaml() == written
 
 
 def test_long_lists_are_printed_one_item_a_line() -> None:
     pipeline = Pipeline("p")
     items = [f"a_rather_long_expression_{number} + 1 as column_{number}" for number in range(3)]
     pipeline.read("tx", feed(), schema="a int").select(*items, step_name="wide")
-    assert dump(pipeline).endswith("    select:\n" + "".join(f"      - {item}\n" for item in items))
+    assert pipeline.to_yaml().endswith("    select:\n" + "".join(f"      - {item}\n" for item in items))
 
 
 def test_a_query_that_calls_a_stream_by_another_name_cannot_be_printed() -> None:
@@ -420,7 +419,7 @@ def test_a_query_that_calls_a_stream_by_another_name_cannot_be_printed() -> None
     pipeline.read("tx", feed(), schema="a int")
     pipeline.add(Sql("report", "select a from payments", (("payments", Ref("tx")),)), place="fraud.py:7")
     with pytest.raises(DocumentError) as raised:
-        dump(pipeline)
+        pipeline.to_yaml()
     assert str(raised.value) == (
-        "fraud.py:7: `report`: its query calls `tx` by the name `payments`\n  hint: name the stream so"
+        "fraud.py:7: `report`: the query refers to `tx` as `payments`\n  hint: use the name of the stream"
     )

@@ -11,9 +11,10 @@ from document_words import CONTRACT, TRIGGERS, WINDOWS
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+from headrace import Pipeline
 from headrace.errors import DocumentError
-from headrace.yaml import document_schema, from_text
-from headrace.yaml.json_schema import SHIPPED, shipped_text
+from headrace.yaml import document_schema
+from headrace.yaml.schema import SHIPPED, shipped_text
 
 KINDS = ("feed", "files", "kafka", "memory", "postgres", "shelf")
 SOURCE = "name: p\nsources: {tx: {feed: {}, schema: ts timestamp, event_time: ts}}\n"
@@ -32,7 +33,7 @@ def faults(validator: Draft202012Validator, text: str) -> list[str]:
 
 def test_the_contract_example_fits_the_schema(validator: Draft202012Validator) -> None:
     assert faults(validator, CONTRACT) == []
-    assert from_text(CONTRACT, environment={"PG": "there"}).check()
+    assert Pipeline.from_yaml_text(CONTRACT, environment={"PG": "there"}).check()
 
 
 @pytest.mark.parametrize("window", [written for written, _ in WINDOWS])
@@ -59,7 +60,7 @@ def test_triggers_fit_the_schema(validator: Draft202012Validator, trigger: str) 
 )  # fmt: skip
 def test_good_documents_fit_and_load(validator: Draft202012Validator, good: str) -> None:
     assert faults(validator, "name: p\n" + good) == []
-    assert from_text("name: p\n" + good)
+    assert Pipeline.from_yaml_text("name: p\n" + good)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_good_documents_fit_and_load(validator: Draft202012Validator, good: str)
 def test_what_does_not_load_does_not_fit(validator: Draft202012Validator, bad: str) -> None:
     assert faults(validator, "name: p\n" + bad) != []
     with pytest.raises(DocumentError):
-        from_text("name: p\n" + bad)
+        Pipeline.from_yaml_text("name: p\n" + bad)
 
 
 def test_every_reference_inside_the_schema_leads_somewhere() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from headrace import Pipeline, connect, patterns, yaml
+from headrace import Pipeline, connect, patterns
 from headrace.errors import DocumentError
 from headrace.steps.patterns.match import Match
-from headrace.yaml.json_schema import document_schema
+from headrace.yaml.schema import document_schema
 
 PATTERN = (
     patterns.step("s1", "v = 's'")
@@ -56,32 +56,32 @@ def pipeline(**options: object) -> Pipeline:
 )
 def test_a_pattern_goes_to_a_document_and_back(options: dict[str, object]) -> None:
     given = pipeline(**options)
-    again = yaml.from_text(yaml.dump(given))
+    again = Pipeline.from_yaml_text(given.to_yaml())
     assert again.graph.of(Match) == given.graph.of(Match)
     jsonschema = pytest.importorskip("jsonschema")
     from ruamel.yaml import YAML
 
-    jsonschema.validate(YAML(typ="safe").load(yaml.dump(given)), document_schema(["memory"]))
+    jsonschema.validate(YAML(typ="safe").load(given.to_yaml()), document_schema(["memory"]))
 
 
 WRONG = {
     "{}": "4:34: `steps` of match is missing",
     "{steps: []}": "4:42: expected a list of steps, got an empty list",
     "{steps: [{a: x, b: y}]}": "4:43: expected one step, got the keys a, b",
-    "{steps: [{a: x}, {b: y}]}": "4:55: nothing says how `b` follows the step before it",
-    "{steps: [{a: x}, {b: {times: 2}}]}": "nothing says how `b` follows",
-    "{steps: [{a: {next: x}}]}": "`next` can't stand here in `a`\n  hint: the first step has `where`",
-    "{steps: [{a: x}, {b: {where: y}}]}": "`where` can't stand here in `b`",
-    "{steps: [{a: x}, {b: {next: y, followed_by: z}}]}": "`b` follows in one way, got `next` and `followed_by`",
-    "{steps: [{a: {where: x, tims: 2}}]}": "unknown key `tims` in the step `a`\n  hint: did you mean `times`?",
+    "{steps: [{a: x}, {b: y}]}": "4:55: `b` does not state how it follows the step before it",
+    "{steps: [{a: x}, {b: {times: 2}}]}": "4:55: `b` does not state how it follows the step before it",
+    "{steps: [{a: {next: x}}]}": "4:54: `next` cannot begin a pattern\n  hint: the first step has `where`",
+    "{steps: [{a: x}, {b: {where: y}}]}": "4:63: `b` does not state how it follows the step before it",
+    "{steps: [{a: x}, {b: {next: y, followed_by: z}}]}": "4:78: expected one verb, got `next` and `followed_by`",
+    "{steps: [{a: {where: x, tims: 2}}]}": "unknown key `tims` in a step of the pattern\n  hint: did you mean `times`?",
     "{steps: [{a: {where: x, times: many}}]}": "expected a number of rows, got `many`\n  hint: such as times: 3, times: {from: 2, to: 4}",
     "{steps: [{a: {where: x, times: 0}}]}": "expected 1 row or more, got 0\n  hint: such as times: 3",
     "{steps: [{a: {where: x, times: {from: 3, to: 2}}}]}": "expected `to` of 3 or more, got 2",
-    "{steps: [{a: {where: x, times: 2, one_or_more: true}}]}": "`a` has times and one_or_more",
-    "{steps: [{a: {where: x, one_or_more: true, consecutive: true, combinations: true}}]}": "`a` is consecutive and takes combinations",
-    "{steps: [{a: {where: {either: [{b: x}]}}}]}": "expected two or more alternatives, got a list",
+    "{steps: [{a: {where: x, times: 2, one_or_more: true}}]}": "`times` conflicts with `one_or_more`",
+    "{steps: [{a: {where: x, one_or_more: true, consecutive: true, combinations: true}}]}": "`combinations` conflicts with `consecutive`",
+    "{steps: [{a: {where: {either: [{b: x}]}}}]}": "expected two or more alternatives, got 1",
     "{steps: [{a: x}], within: 0 seconds}": "expected a length longer than 0, got `0 seconds`",
-    "{steps: [{a: x}], skip: past_lst}": "expected one of none, past_last, to_next, to_first, to_last, got `past_lst`",
+    "{steps: [{a: x}], skip: past_lst}": "expected one of none, past_last, to_next, to_first, to_last, got 'past_lst'",
     "{steps: [{a: x}], skip: {past_last: a}}": "expected to_first or to_last with a step, got past_last",
     "{steps: [{a: x}], skip: to_last}": "skip: to_last needs the name of a step",
     "{steps: [{a: x}], order: time}": "expected one of event_time, arrival, got `time`",
@@ -93,7 +93,7 @@ def test_a_fault_is_told_with_its_place(match: str) -> None:
     source = '{memory: {}, schema: "k string, x boolean, ts timestamp", event_time: ts}'
     text = f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, key_by: k, match: {match}}}\n"
     with pytest.raises(DocumentError) as told:
-        yaml.from_text(text)
+        Pipeline.from_yaml_text(text)
     assert WRONG[match] in str(told.value)
 
 
@@ -101,7 +101,9 @@ def test_a_misspelt_verb_is_one_fault() -> None:
     source = '{memory: {}, schema: "k string, x boolean, ts timestamp", event_time: ts}'
     steps = "{steps: [{a: x}, {b: {folowed_by: x}}]}"
     with pytest.raises(DocumentError) as told:
-        yaml.from_text(f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, match: {steps}}}\n")
+        Pipeline.from_yaml_text(
+            f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, match: {steps}}}\n"
+        )
     [problem] = told.value.problems
-    assert problem.what == "unknown key `folowed_by` in the step `b`"
+    assert problem.what == "unknown key `folowed_by` in a step of the pattern"
     assert problem.hint.startswith("did you mean `followed_by`?")

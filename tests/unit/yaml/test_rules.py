@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from headrace import Pipeline, connect, yaml
+from headrace import Pipeline, connect
 from headrace.connectors.sqlite.listing import SQLiteListing
 from headrace.errors import DocumentError, OptionError, PlanError, SourceError
 from headrace.explain.explanation import explain
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
 from headrace.steps.patterns.match_rules import MatchRules
-from headrace.yaml.json_schema import document_schema
 from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
+from headrace.yaml.schema import document_schema
 
 PATTERN = {
     "steps": [{"small": "n < 1"}, {"large": {"followed_by": "n > 100 * small.n"}}],
@@ -53,7 +53,7 @@ def test_yaml_json_lines_csv_and_rows_say_the_same() -> None:
 WRONG_RULES = {
     "a: {steps: []}": "rules.yaml:1:12: expected a list of steps, got an empty list",
     "a: {steps: [{x: y}], version: new}": "rules.yaml:1:31: expected a version, a whole number, got `new`",
-    "a: {steps: [{x: y}], order: arrival}": "unknown key `order` in the rule `a`",
+    "a: {steps: [{x: y}], order: arrival}": "unknown key `order` in the rule",
     "a: 5": "expected a rule, got `5`",
 }
 
@@ -86,9 +86,9 @@ def test_two_rules_of_one_id_and_a_row_without_a_pattern_are_faults() -> None:
     row = {"id": "a", "pattern": "{steps: [{x: y}]}"}
     twice = rules_of_rows([row, row, {"id": "b", "pattern": None}], where="postgres table rules")
     assert [str(problem) for _, problem in twice.faults] == [
-        "postgres table rules: rule `a`: there are two rules `a`\n  hint: give each an id of its own",
-        "postgres table rules: rule `b`: its pattern is missing\n"
-        "  hint: a row has `id` and `pattern`, and perhaps `version` and `active`",
+        "postgres table rules: rule `a`: duplicate rule `a`\n  hint: rename one of them",
+        "postgres table rules: rule `b`: the pattern is missing\n"
+        "  hint: the columns of a row are `id` and `pattern`, and optionally `version` and `active`",
     ]
 
 
@@ -112,13 +112,13 @@ def pipeline(**options: object) -> Pipeline:
 )  # fmt: skip
 def test_a_step_with_rules_goes_to_a_document_and_back(options: dict[str, object]) -> None:
     given = pipeline(**options)
-    again = yaml.from_text(yaml.dump(given))
+    again = Pipeline.from_yaml_text(given.to_yaml())
     assert again.graph.of(MatchRules) == given.graph.of(MatchRules)
     jsonschema = pytest.importorskip("jsonschema")
     from ruamel.yaml import YAML
 
     schema = document_schema(["memory", "sqlite"])
-    jsonschema.validate(YAML(typ="safe").load(yaml.dump(given)), schema)
+    jsonschema.validate(YAML(typ="safe").load(given.to_yaml()), schema)
 
 
 def test_explain_says_where_rules_come_from() -> None:
@@ -153,7 +153,7 @@ def test_a_wrong_step_is_told_with_its_place(said: str) -> None:
         f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {step}\nsinks: {{o: {{from: m, memory: {{}}}}}}\n"
     )
     with pytest.raises((DocumentError, PlanError)) as caught:
-        yaml.from_text(text).check()
+        Pipeline.from_yaml_text(text).check()
     assert WRONG_STEPS[said] in str(caught.value)
     assert ":4:" in str(caught.value)
 

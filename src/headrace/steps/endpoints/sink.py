@@ -34,11 +34,11 @@ class Sink(Node):
 class SinkModel(ConnectorModel):
     """An entry of `sinks` in a document."""
 
-    label = "a sink"
+    label = "the sink"
     example = "such as {from: totals, console: {}}"
     role: ClassVar[Role] = "sink"
     input: Reference = Field(alias="from", description="The step or output that is written")
-    mode: WriteMode | None = Field(None, description="For running aggregates: `update` or `complete`")
+    mode: WriteMode | None = Field(default=None, description="For running aggregates: `update` or `complete`")
 
     def build(self, name: str, ref: Ref) -> Sink:
         """Return the node."""

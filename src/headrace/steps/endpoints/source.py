@@ -92,13 +92,16 @@ def require_connector(given: object, where: str, verb: str) -> None:
 class SourceModel(ConnectorModel):
     """An entry of `sources` in a document, without the keys of its time."""
 
-    label = "a source"
+    label = "the source"
     example = "such as {memory: {}, schema: id string}"
     role: ClassVar[Role] = "source"
-    format: FormatValue | None = Field(None, description="The format of the records")
-    schema_: SchemaValue | None = Field(None, alias="schema", description="The columns, as Spark's DDL text")
+    siblings = ("event_time", "ingestion_time", "processing_time")
+    format: FormatValue | None = Field(default=None, description="The format of the records")
+    schema_: SchemaValue | None = Field(
+        default=None, alias="schema", description="The columns, as Spark's DDL text"
+    )
     on_error: OnError = Field(
-        "divert", description="`divert`, `skip` or `fail` for a record that cannot be decoded"
+        default="divert", description="`divert`, `skip` or `fail` for a record that cannot be decoded"
     )
 
     def build(self, name: str) -> Source:

@@ -6,9 +6,10 @@ An error carries the path of the value; the reader of documents adds file, line 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast, get_args
 
 from pydantic import (
     BaseModel,
@@ -22,7 +23,13 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic_core import (
+    CoreSchema,
+    InitErrorDetails,
+    PydanticCustomError,
+    PydanticSerializationError,
+    core_schema,
+)
 
 from headrace.errors import HeadraceError, did_you_mean
 
@@ -78,6 +85,15 @@ def details_of(error: Any) -> InitErrorDetails:
     return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
 
 
+@contextmanager
+def unwrapped_errors() -> Iterator[None]:
+    """Raise errors of serializers as they are: pydantic wraps them at every level of a model."""
+    try:
+        yield
+    except PydanticSerializationError as error:
+        raise error.__cause__ or error from None
+
+
 class DocumentModel(BaseModel):
     """A mapping of a document with known keys."""
 
@@ -89,8 +105,6 @@ class DocumentModel(BaseModel):
     """The hint of errors about its keys."""
     short: ClassVar[str] = ""
     """The key that a value without a mapping stands for: `{session: 30 seconds}`."""
-    nullable: ClassVar[frozenset[str]] = frozenset()
-    """The keys that may have no value."""
     moved: ClassVar[Mapping[str, str]] = {}
     """Hints for keys of earlier versions."""
 
@@ -100,7 +114,7 @@ class DocumentModel(BaseModel):
         if isinstance(value, cls):
             return value
         data = cls.prepare(value)
-        empty = [key for key, item in data.items() if item is None and key not in cls.nullable]
+        empty = [key for key, item in data.items() if item is None and cls._is_optional(key)]
         details = [problem_at((key,), expected(f"a value for `{key}`", cls.example)) for key in empty]
         try:
             model = handler({key: item for key, item in data.items() if key not in empty})
@@ -128,6 +142,12 @@ class DocumentModel(BaseModel):
         """Check the values together."""
 
     @classmethod
+    def _is_optional(cls, key: str) -> bool:
+        """True if None stands for a key that is not set; in a document such a key has no value."""
+        name = cls.field_names().get(key)
+        return name is not None and type(None) in get_args(cls.model_fields[name].annotation)
+
+    @classmethod
     def field_names(cls) -> dict[str, str]:
         """Return the fields of the model by their keys in a document."""
         return {field.alias or name: name for name, field in cls.model_fields.items()}
@@ -148,12 +168,21 @@ class DocumentModel(BaseModel):
 
     @model_serializer(mode="wrap")
     def _serialize(self, handler: SerializerFunctionWrapHandler) -> Any:
-        data = handler(self)
+        with unwrapped_errors():
+            return self.shorten(handler(self))
+
+    def shorten(self, data: dict[str, Any]) -> Any:
+        """Return the shortest form of the serialized fields."""
         return data[self.short] if list(data) == [self.short] else data
 
     def document(self) -> Any:
-        """Return the plain value that a document holds for this model, in its shortest form."""
-        return self.model_dump(by_alias=True, exclude_unset=True)
+        """Return the plain value that a document holds for this model, in its shortest form.
+
+        Raises:
+            OptionError: a document cannot represent one of the values.
+        """
+        with unwrapped_errors():
+            return self.model_dump(by_alias=True, exclude_unset=True)
 
     def values(self) -> dict[str, Any]:
         """Return the values of the fields; those of nested models are merged."""
@@ -177,9 +206,8 @@ class DocumentModel(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler.resolve_ref_schema(handler(core))
-        for key, item in schema.get("properties", {}).items():
-            if key not in cls.nullable:
-                _drop_null(item)
+        for item in schema.get("properties", {}).values():
+            _drop_null(item)
         if cls.short:
             long = {key: schema.pop(key) for key in list(schema) if key != "description"}
             schema["anyOf"] = [long["properties"][cls.short], long]

@@ -10,10 +10,8 @@ from pydantic import (
     GetJsonSchemaHandler,
     PlainSerializer,
     PlainValidator,
-    SerializerFunctionWrapHandler,
     ValidationError,
     WithJsonSchema,
-    model_serializer,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails
@@ -187,6 +185,8 @@ class ConnectorModel(DocumentModel):
     """A mapping with the keys of the model and one connector: `{files: {path: homes.csv}, on: card}`."""
 
     role: ClassVar[Role]
+    siblings: ClassVar[tuple[str, ...]] = ()
+    """Keys of the same mapping that other models read."""
     connector: Annotated[Connector, PlainValidator(_connector), PlainSerializer(_connector_document)]
 
     @classmethod
@@ -202,7 +202,7 @@ class ConnectorModel(DocumentModel):
     def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
         """Word the errors about the connector; those about other keys are worded by the base."""
         key, kinds = str(error["loc"][0]) if error["loc"] else "", registry.kinds()
-        words = [word for word in cls.field_names() if word != "connector"]
+        words = [*(word for word in cls.field_names() if word != "connector"), *cls.siblings]
         if error["type"] == "missing" and key == "connector":
             hint = f"one of {', '.join(kinds)}: {{...}}"
             problem = invalid(f"{cls.label} has no connector", hint, kind=MISSING_KEY)
@@ -218,14 +218,10 @@ class ConnectorModel(DocumentModel):
             what, hint = f"unknown connector `{key}`", did_you_mean(key, (*words, *kinds))
         return problem_at(error["loc"], invalid(what, hint, kind=UNKNOWN_KEY))
 
-    @model_serializer(mode="wrap")
-    def _serialize(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        data = handler(self)
-        return (
-            data.pop("connector") | data
-            if "from" not in data
-            else {"from": data.pop("from"), **data.pop("connector"), **data}
-        )
+    def shorten(self, data: dict[str, Any]) -> Any:
+        """Put the connector beside the other keys, after `from`."""
+        reference = {"from": data.pop("from")} if "from" in data else {}
+        return {**reference, **data.pop("connector"), **data}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -67,7 +67,7 @@ class TimesValue(DocumentModel):
     label = "times"
     example = _TIMES
     least: Occurrences = Field(alias="from")
-    most: Occurrences | None = Field(None, alias="to")
+    most: Occurrences | None = Field(default=None, alias="to")
 
     @classmethod
     def prepare(cls, value: Any) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class StepDetails(DocumentModel):
     label = "a step of the pattern"
     example = _STEPS
     short = "where"
-    where: Body | None = Field(None, description="The condition of the first step")
+    where: Body | None = Field(default=None, description="The condition of the first step")
     next: Body | None = None
     followed_by: Body | None = None
     followed_by_any: Body | None = None
@@ -172,13 +172,9 @@ def _require_verbs(steps: tuple[dict[str, StepDetails], ...]) -> tuple[dict[str,
 def _kind_of_body(value: Any) -> str:
     if value is True:
         return "any_row"
-    return (
-        "steps"
-        if isinstance(value, list | tuple)
-        else "either"
-        if isinstance(value, Mapping)
-        else "condition"
-    )
+    if isinstance(value, list | tuple):
+        return "steps"
+    return "either" if isinstance(value, Mapping | EitherValue) else "condition"
 
 
 PatternStep = Annotated[
@@ -234,8 +230,8 @@ class WithinModel(DeclarationModel[Within]):
     label = "within"
     example = "such as 10 minutes or {whole: 10 minutes, between: 1 minute}"
     short = "whole"
-    whole: Length | None = Field(None, description="From the first row of a match to the last")
-    between: Length | None = Field(None, description="From one row of a match to the next")
+    whole: Length | None = Field(default=None, description="From the first row of a match to the last")
+    between: Length | None = Field(default=None, description="From one row of a match to the next")
 
     def check(self) -> None:
         for name, limit in self.values().items():
@@ -303,11 +299,11 @@ class PatternModel(DocumentModel):
         Pattern, Written(PatternSteps, lambda steps: Pattern(_build(steps)), _steps_document)
     ] = Field(alias="steps", description="The steps of the pattern, in order")
     within: Annotated[Within, declared(WithinModel)] = Field(
-        Within(), description="The longest time from the first row to the last, or between rows"
+        default=Within(), description="The longest time from the first row to the last, or between rows"
     )
-    skip: SkipValue = Field(Skip(), description="Where the search continues after a match")
+    skip: SkipValue = Field(default=Skip(), description="Where the search continues after a match")
     select: Annotated[NamedExpressions, Expected("names and measures", "such as {at: large.ts}")] | None = (
-        Field(None, description="The columns of a match, by name")
+        Field(default=None, description="The columns of a match, by name")
     )
 
 

@@ -29,7 +29,7 @@ Pair = Annotated[
 _LISTS: dict[str, Callable[..., Trigger]] = {
     "any_of": triggers.any_of,
     "all_of": triggers.all_of,
-    "each_of": triggers.each_of,
+    "in_sequence": triggers.in_sequence,
     "or_finally": triggers.or_finally,
 }
 _KEYS: dict[type[Trigger], str] = {
@@ -38,7 +38,7 @@ _KEYS: dict[type[Trigger], str] = {
     triggers.AfterWatermark: "after_watermark",
     triggers.AnyOf: "any_of",
     triggers.AllOf: "all_of",
-    triggers.EachOf: "each_of",
+    triggers.InSequence: "in_sequence",
     triggers.Repeatedly: "repeatedly",
     triggers.OrFinally: "or_finally",
 }
@@ -69,7 +69,7 @@ class TriggerModel(OneKey[Trigger]):
     after_watermark: AfterWatermarkParts | None = None
     any_of: Several | None = None
     all_of: Several | None = None
-    each_of: Several | None = None
+    in_sequence: Several | None = None
     repeatedly: TriggerModel | None = None
     or_finally: Pair | None = None
 
@@ -113,15 +113,17 @@ class EmitModel(DeclarationModel[Emission]):
     example = "such as {lateness: 5 minutes, mode: retracting}"
     moved: ClassVar[Mapping[str, str]] = {"ttl": "`ttl` is now a key of the step, beside `window`"}
     early: TriggerModel | None = Field(
-        None, description="Fires before the watermark passes the window's end, repeatedly"
+        default=None, description="Fires before the watermark passes the window's end, repeatedly"
     )
-    late: TriggerModel | None = Field(None, description="Fires after it, repeatedly")
-    trigger: TriggerModel | None = Field(None, description="The long form, instead of early and late")
-    lateness: LengthText = Field("0 seconds", description="How long after its end a window accepts rows")
-    mode: Mode = Field("accumulating", description="How results refine each other")
-    allow_loss: Flag = Field(False, description="Accept a trigger that may leave rows unemitted")
+    late: TriggerModel | None = Field(default=None, description="Fires after it, repeatedly")
+    trigger: TriggerModel | None = Field(default=None, description="The long form, instead of early and late")
+    lateness: LengthText = Field(
+        default="0 seconds", description="How long after its end a window accepts rows"
+    )
+    mode: Mode = Field(default="accumulating", description="How results refine each other")
+    allow_loss: Flag = Field(default=False, description="Accept a trigger that may leave rows unemitted")
     late_rows: LateRows = Field(
-        "divert", description="`divert`: late rows are a side output; `count`: they are counted"
+        default="divert", description="`divert`: late rows are a side output; `count`: they are counted"
     )
 
     def build(self) -> Emission:

@@ -32,8 +32,11 @@ from headrace.steps.grammar.model import (
     EXPECTED_TEXT,
     INVALID,
     Written,
+    details_of,
+    expected,
     invalid,
     translate_error,
+    validation_error,
 )
 
 
@@ -52,8 +55,13 @@ class Expected:
             return handler(value)
         except ValidationError as error:
             own = [item for item in error.errors() if not item["loc"]]
-            if not own or own[0]["type"] == INVALID:
+            inner = [details_of(item) for item in error.errors() if item["loc"]]
+            if inner:  # a list with wrong items is also reported as too short
+                raise validation_error(inner) from None
+            if own[0]["type"] == INVALID:
                 raise
+            if count := own[0].get("ctx", {}).get("actual_length"):
+                raise invalid(f"expected {self.what}, got {count}", self.hint) from None
             text = own[0]["type"] in ("string_type", EXPECTED_TEXT)
             raise invalid(self.what, self.hint, kind=EXPECTED_TEXT if text else EXPECTED) from None
 
@@ -70,9 +78,16 @@ def _require_one(value: Any) -> Any:
     return value
 
 
+def _parse_number(value: Any) -> float:
+    try:
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
+    except ValueError:
+        raise expected("a number") from None
+
+
 Text = Annotated[str, AfterValidator(_require_text), Expected("text")]
-SqlText = Annotated[str, AfterValidator(_require_text), Expected("Spark SQL text")]
-Condition = Annotated[str, AfterValidator(_require_text), Expected("a condition in Spark SQL")]
+SqlText = Annotated[str, AfterValidator(_require_text), PlainSerializer(sql_text), Expected("Spark SQL text")]
+Condition = Annotated[SqlText, Expected("a condition in Spark SQL")]
 Reference = Annotated[
     str,
     BeforeValidator(_require_one),
@@ -82,7 +97,7 @@ Reference = Annotated[
 ]
 Flag = Annotated[StrictBool, Expected("true or false")]
 Rows = Annotated[int, Expected("a whole number of rows")]
-Number = Annotated[float | int, Field(union_mode="left_to_right"), Expected("a number")]
+Number = Annotated[float, PlainValidator(_parse_number), WithJsonSchema({"type": "number"})]
 
 
 def _parse_duration(value: Any) -> int:

@@ -74,7 +74,7 @@ class Global(WindowArguments):
 
     label = "the window `global`"
     example = "it has no arguments"
-    make = windows.everything
+    make = windows.global_window
 
 
 class Count(WindowArguments):
@@ -142,7 +142,7 @@ class WindowModel(OneKey[Window]):
     tumbling: Tumbling | None = None
     sliding: Sliding | None = None
     session: Session | None = None
-    global_: Global | None = Field(None, alias="global")
+    global_: Global | None = Field(default=None, alias="global")
     count: Count | None = None
     delta: Delta | None = None
     punctuation: Punctuation | None = None

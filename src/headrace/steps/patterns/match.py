@@ -112,9 +112,9 @@ def require_words(where: str, order: str, late_rows: str, timeouts: str) -> None
 class MatchOptions(PatternModel):
     """The value of `match` in a document."""
 
-    order: Order = Field("event_time", description=ORDER)
-    late_rows: LateRows = Field("divert", description=LATE_ROWS)
-    timeouts: LateRows = Field("divert", description=TIMEOUTS)
+    order: Order = Field(default="event_time", description=ORDER)
+    late_rows: LateRows = Field(default="divert", description=LATE_ROWS)
+    timeouts: LateRows = Field(default="divert", description=TIMEOUTS)
 
 
 class MatchModel(StepModel):
@@ -122,5 +122,5 @@ class MatchModel(StepModel):
 
     node = Match
     key = "match"
-    keys: KeyColumns = Field((), alias="key_by")
+    keys: KeyColumns = Field(default=(), alias="key_by")
     options: MatchOptions = Field(alias="match", description="Finds a pattern in the rows of each key")

@@ -87,11 +87,13 @@ class MatchRulesOptions(DocumentModel):
     label = "match_rules"
     example = "such as match_rules: {rules: rules.yaml, measures: at timestamp}"
     table: RulesTable = Field(alias="rules", description="A file of rules, or a table of a database")
-    measures: SchemaValue | None = Field(None, description="The columns that matches of all rules have")
-    order: Order = Field("event_time", description=ORDER)
-    longest: Length | None = Field(None, description="The longest `within` that a rule may have")
-    late_rows: LateRows = Field("divert", description=LATE_ROWS)
-    timeouts: LateRows = Field("divert", description=TIMEOUTS)
+    measures: SchemaValue | None = Field(
+        default=None, description="The columns that matches of all rules have"
+    )
+    order: Order = Field(default="event_time", description=ORDER)
+    longest: Length | None = Field(default=None, description="The longest `within` that a rule may have")
+    late_rows: LateRows = Field(default="divert", description=LATE_ROWS)
+    timeouts: LateRows = Field(default="divert", description=TIMEOUTS)
 
 
 class MatchRulesModel(StepModel):
@@ -99,7 +101,7 @@ class MatchRulesModel(StepModel):
 
     node = MatchRules
     key = "match_rules"
-    keys: KeyColumns = Field((), alias="key_by")
+    keys: KeyColumns = Field(default=(), alias="key_by")
     options: MatchRulesOptions = Field(
         alias="match_rules",
         description="Finds the patterns of a table of rules, which may change while the job runs",

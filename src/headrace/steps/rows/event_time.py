@@ -49,12 +49,16 @@ class EventTimeOptions(DocumentModel):
     example = "such as {column: ts, idle: 1 minute}"
     short = "column"
     column: Annotated[Text, Expected("a timestamp column")] = Field(description="A timestamp column")
-    out_of_order: Length = Field(0, description="How far a row may be behind the newest one")
+    out_of_order: Length = Field(default=0, description="How far a row may be behind the newest one")
     idle: Length | None = Field(
-        None, description="After this time without a row the watermark advances with the clock"
+        default=None, description="After this time without a row the watermark advances with the clock"
+    )
+    max_ahead: Length | None = Field(
+        default=None,
+        description="Rows further ahead of the clock than this are late and do not move the watermark",
     )
     watermark_when: Condition | None = Field(
-        None, description="Only rows that satisfy this condition advance the watermark"
+        default=None, description="Only rows that satisfy this condition advance the watermark"
     )
 
 
@@ -110,7 +114,6 @@ class IngestionTimeModel(ClockTimeModel):
 
     key = "ingestion_time"
     clock = "ingestion"
-    nullable = frozenset({"ingestion_time"})
     ingestion_time: Clock = Field(description="Time is the clock of the batch that read the row")
 
 
@@ -119,5 +122,4 @@ class ProcessingTimeModel(ClockTimeModel):
 
     key = "processing_time"
     clock = "processing"
-    nullable = frozenset({"processing_time"})
     processing_time: Clock = Field(description="Time is the clock at the step")

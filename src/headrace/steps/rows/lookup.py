@@ -69,9 +69,11 @@ class LookupOptions(ConnectorModel):
     example = "such as {files: {path: homes.csv, format: csv}, on: card}"
     role: ClassVar[Role] = "table"
     on: Names = Field(description="The columns that both sides have")
-    format: FormatValue | None = Field(None, description="The format of the table's records")
-    schema_: SchemaValue | None = Field(None, alias="schema", description="The columns of the table")
-    how: LookupHow = Field("left", description="`left`: a row without a match passes; `inner`: it is dropped")
+    format: FormatValue | None = Field(default=None, description="The format of the table's records")
+    schema_: SchemaValue | None = Field(default=None, alias="schema", description="The columns of the table")
+    how: LookupHow = Field(
+        default="left", description="`left`: a row without a match passes; `inner`: it is dropped"
+    )
 
     @classmethod
     def from_values(cls, source: Any) -> Self:

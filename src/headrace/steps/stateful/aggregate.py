@@ -33,7 +33,7 @@ class AggregateModel(StepModel):
 
     node = Aggregate
     key = "aggregate"
-    keys: KeyColumns = Field((), alias="key_by")
+    keys: KeyColumns = Field(default=(), alias="key_by")
     aggregates: Aggregates = Field(alias="aggregate")
 
     @classmethod

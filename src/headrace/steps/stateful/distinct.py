@@ -38,7 +38,7 @@ class DistinctOptions(DocumentModel):
     label = "distinct"
     example = "such as {on: [id], within: 10 minutes}"
     on: Names = Field(description="The columns that identify a row")
-    within: Length | None = Field(None, description="How far apart in event time duplicates can be")
+    within: Length | None = Field(default=None, description="How far apart in event time duplicates can be")
 
     @classmethod
     def prepare(cls, value: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -12,10 +13,10 @@ from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.expressions import Named
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.triggers import EmitValue
-from headrace.steps.grammar.values import Aggregates, KeyColumns
+from headrace.steps.grammar.values import Aggregates, KeyColumns, Length
 from headrace.steps.grammar.windows import WindowValue
 from headrace.triggers import Emission
-from headrace.windows import Window
+from headrace.windows import Window, state_ttl
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,20 @@ class WindowAggregateModel(StepModel):
 
     node = WindowAggregate
     key = "aggregate"
-    keys: KeyColumns = Field((), alias="key_by")
+    keys: KeyColumns = Field(default=(), alias="key_by")
     window: WindowValue = Field(description="Groups by time or by order")
     emission: EmitValue = Field(
-        Emission(), alias="emit", description="When windows emit results, and how these refine each other"
+        default=Emission(),
+        alias="emit",
+        description="When windows emit results, and how these refine each other",
+    )
+    ttl: Length | None = Field(
+        default=None, description="Expires the state of a key this long after its last row"
     )
     aggregates: Aggregates = Field(alias="aggregate")
+
+    def check(self) -> None:
+        state_ttl(None if self.ttl is None else timedelta(microseconds=self.ttl))
 
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:

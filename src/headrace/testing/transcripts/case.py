@@ -22,7 +22,8 @@ from headrace.testing.transcripts.script import Expect, Line, Restart, Rows, Rul
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.parsing import build_tree, compose
 from headrace.yaml.positions import Fields, Scalar, Value, from_plain
-from headrace.yaml.reading import read_mapping, read_text as read_value, read_word, reject_unknown
+from headrace.yaml.reading import read_mapping, read_word, reject_unknown
+from headrace.yaml.reading import read_text as read_value
 
 KEYS = ("name", "pipeline", "script", "through", "description")
 Through = Literal["any", "spark", "kernel"]
@@ -134,7 +135,9 @@ def read_case(given: str | Mapping[str, Any]) -> Case:
         return _case(from_plain(given, file="<case>"), given.get("pipeline"), "<case>")
     [case, *more] = read_text(given)
     if more:
-        raise_problem("<text>", f"expected one case, got {len(more) + 1}", "use run_files for a file of cases")
+        raise_problem(
+            "<text>", f"expected one case, got {len(more) + 1}", "use run_files for a file of cases"
+        )
     if isinstance(case, Unread):
         raise case.error
     return case

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from headrace.rules.tables import Content, FileTable
 from headrace.steps.patterns.match_rules import MatchRules
-from headrace.yaml.rules import rules_of_tree
 from headrace.yaml.positions import Fields, Value, plain
+from headrace.yaml.rules import rules_of_tree
 
 
 class ScriptedTable:

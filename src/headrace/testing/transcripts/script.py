@@ -26,8 +26,8 @@ from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.transcripts.values import micros_of, record_of, row_of
 from headrace.yaml.errors import ErrorCollector, located, raise_problem
-from headrace.yaml.reading import read_flag, read_mapping, read_one_entry, read_word
 from headrace.yaml.positions import Fields, Items, Scalar, Value, plain
+from headrace.yaml.reading import read_flag, read_mapping, read_one_entry, read_word
 
 Moment = Literal["between_epochs", "before_commit"]
 _LINE_HINT = "such as `- rows: {tx: [{k: a, v: 1}]}`"
@@ -206,7 +206,9 @@ def _expect(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> E
 
 def _expected(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
     if output_of(graph, name) is None:
-        raise_problem(given.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph)))
+        raise_problem(
+            given.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph))
+        )
     value = given[name]
     if not isinstance(value, Items):
         raise_problem(value.where, f"expected a list of rows, got {value}", "write [] if nothing may come")
@@ -217,11 +219,15 @@ def _expected(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any]
 
 
 def _rules(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Rules:
-    given = read_mapping(value, expected="steps and their rules", hint="such as {alerts: {small: {steps: [...]}}}")
+    given = read_mapping(
+        value, expected="steps and their rules", hint="such as {alerts: {small: {steps: [...]}}}"
+    )
     known = [node.name for node in graph.of(MatchRules)]
     for name in given:
         if name not in known:
-            raise_problem(given.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known))
+            raise_problem(
+                given.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known)
+            )
         read_mapping(given[name], expected="rules by their ids", empty=True)
     return Rules(where, {name: given[name] for name in given})
 

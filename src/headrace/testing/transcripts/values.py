@@ -183,7 +183,9 @@ def _struct(value: Fields, kind: Struct) -> Json:
     inside = {field.name: field.type for field in kind.fields}
     for name in value:
         if name not in inside:
-            raise_problem(value.key_at(name), f"there is no field `{name}` in {kind}", did_you_mean(name, inside))
+            raise_problem(
+                value.key_at(name), f"there is no field `{name}` in {kind}", did_you_mean(name, inside)
+            )
     return {name: value_of(value[name], inside[name]) for name in value}
 
 
