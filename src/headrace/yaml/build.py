@@ -34,11 +34,7 @@ class PlanBuilder:
     def add_sources(self, entries: Mapping[str, SourceEntry]) -> None:
         """Add the sources, each with its time."""
         for name, entry in entries.items():
-            ref = self._add(entry.source.build(name), entry.where)
-            if entry.time is not None:
-                made = self._unnamed(ref, entry.time.key)
-                ref = self._add(entry.time.build(made, Inputs((ref,))), entry.time_at)
-            self._last[name] = ref
+            self._errors.attempt(self._add_source, name, entry)
 
     def add_steps(self, entries: Mapping[str, StepEntry]) -> None:
         """Add the steps, each after those that it reads."""
@@ -57,6 +53,14 @@ class PlanBuilder:
             ref = self._errors.attempt(self._resolve, entry.input)
             if ref is not None:
                 self._add(entry.sink.build(name, ref), entry.where, entry.places)
+
+    def _add_source(self, name: str, entry: SourceEntry) -> None:
+        with located(entry.where):
+            ref = self._add(entry.source.build(name), entry.where)
+        if entry.time is not None:
+            made = self._unnamed(ref, entry.time.key)
+            ref = self._add(entry.time.build(made, Inputs((ref,))), entry.time_at)
+        self._last[name] = ref
 
     def _add_step(self, name: str, entry: StepEntry) -> None:
         inputs = [self._resolve(reference) for reference in entry.inputs]

@@ -12,7 +12,6 @@ from headrace.connectors import registry
 from headrace.connectors.base import Connector, Role
 from headrace.connectors.roles import option_roles
 from headrace.errors import DocumentError, OptionError
-from headrace.yaml import from_text
 
 
 def rows(pipeline: Pipeline) -> Any:
@@ -67,7 +66,7 @@ def test_option_of_another_role_is_an_error_where_the_connector_is_used(
 
 def test_document_reports_every_option_of_another_role_at_its_line() -> None:
     with pytest.raises(DocumentError) as caught:
-        from_text(
+        Pipeline.from_yaml_text(
             "name: p\n"
             "sources: {tx: {memory: {}, schema: a int}}\n"
             "sinks:\n"

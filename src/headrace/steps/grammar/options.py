@@ -19,6 +19,7 @@ from pydantic_core import CoreSchema, InitErrorDetails
 from headrace import formats
 from headrace.connectors import registry
 from headrace.connectors.base import Connector, Role
+from headrace.connectors.roles import misplaced_options
 from headrace.errors import HeadraceError, OptionError, did_you_mean
 from headrace.formats import Format
 from headrace.formats.options import option_problems
@@ -197,6 +198,15 @@ class ConnectorModel(DocumentModel):
         if kind is None:
             return data
         return {"connector": {kind: data[kind]}, **{key: item for key, item in data.items() if key != kind}}
+
+    def check(self) -> None:
+        kind, problems = self.connector.kind, misplaced_options(self.connector, self.role)
+        errors = [
+            problem_at((kind, option), invalid(found.what, found.hint, where=found.where, kind=UNKNOWN_KEY))
+            for option, found in problems.items()
+        ]
+        if errors:
+            raise validation_error(errors)
 
     @classmethod
     def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from headrace.connectors.base import Role
+from headrace.connectors.base import Connector, Role
+from headrace.connectors.roles import check_role
 from headrace.errors import OptionError
+from headrace.formats import Format
+from headrace.schemas.fields import Schema
+from headrace.steps.base import Node, Ref
+from headrace.steps.endpoints.source import decoding_of
+from headrace.steps.expressions import Opaque
 from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaValue
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-from headrace.connectors.base import Connector
-from headrace.connectors.roles import check_role
-from headrace.formats import Format
-from headrace.schemas.fields import Schema
-from headrace.steps.base import Node, Ref
-from headrace.steps.endpoints.source import decoding_of
-from headrace.steps.expressions import Opaque
 
 LookupHow = Literal["inner", "left"]
 
