@@ -1,4 +1,4 @@
-"""Look at this machine: what Headrace needs, what is there, and the command that mends what is missing."""
+"""Check the requirements of Headrace on this machine, with the command that installs what is missing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Status = Literal["ok", "optional", "missing"]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        name: What it is.
-        status: `ok`; `optional`: absent, and only some pipelines need it; `missing`: nothing runs without it.
-        fact: What was found.
-        mend: The command that mends it, where something is to be done.
+        name: The requirement.
+        status: `ok`; `optional`: absent, needed by some pipelines; `missing`: required.
+        fact: The version or reason.
+        mend: The command that fixes it, if any.
     """
 
     name: str
@@ -39,26 +39,32 @@ class Check:
 
 
 def examine(*, start_spark: bool = False) -> tuple[Check, ...]:
-    """All checks, in the order in which a pipeline needs the things.
+    """Run all checks, in the order in which a pipeline needs them.
 
     Args:
-        start_spark: Start a session too and run a query in it: the only full proof, and it takes some seconds.
+        start_spark: Also start a session and run a query; takes some seconds.
 
     >>> {check.name for check in examine()} >= {"python", "java", "spark", "kernel"}
     True
     """
-    checks = [_python(), _tried("java", _java), _tried("spark", _spark), _tried("kernel", _kernel), _cache()]
+    checks = [
+        _python(),
+        _check_session("java", _java),
+        _check_session("spark", _spark),
+        _check_session("kernel", _kernel),
+        _cache(),
+    ]
     if start_spark:
-        checks.append(_tried("session", _session))
+        checks.append(_check_session("session", _session))
     return (*checks, *_jars(), *_connectors(), *_extras())
 
 
 def healthy(checks: tuple[Check, ...]) -> bool:
-    """Whether a pipeline can run here."""
+    """True if a pipeline can run here."""
     return all(check.status != "missing" for check in checks)
 
 
-def _tried(name: str, look: Callable[[], Check]) -> Check:
+def _check_session(name: str, look: Callable[[], Check]) -> Check:
     try:
         return look()
     except HeadraceError as error:
@@ -145,7 +151,7 @@ def _connectors() -> Iterator[Check]:
 
 def _extras() -> Iterator[Check]:
     for extra, packages in _extra_requirements().items():
-        absent = [package for package in packages if not _installed(package)]
+        absent = [package for package in packages if not _version_of(package)]
         if absent:
             fact = f"needs {', '.join(absent)}"
             yield Check(f"extra {extra}", "optional", fact, f"pip install 'headrace[{extra}]'")
@@ -154,7 +160,7 @@ def _extras() -> Iterator[Check]:
 
 
 def _extra_requirements() -> dict[str, list[str]]:
-    """The packages of each extra, as the installed metadata say."""
+    """Return the packages of each extra from the installed metadata."""
     found: dict[str, list[str]] = {}
     for requirement in metadata.requires("headrace") or []:
         extra = re.search(r"""extra == ['"](.+?)['"]""", requirement)
@@ -164,7 +170,7 @@ def _extra_requirements() -> dict[str, list[str]]:
     return found
 
 
-def _installed(package: str) -> bool:
+def _version_of(package: str) -> bool:
     try:
         metadata.version(package)
     except metadata.PackageNotFoundError:

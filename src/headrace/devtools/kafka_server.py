@@ -1,7 +1,7 @@
-"""A real Kafka on this machine, for people who have none: KRaft, no ZooKeeper, from pinned jars.
+"""A local Kafka cluster: KRaft, no ZooKeeper, from pinned jars.
 
-One broker, or several with replication, as processes of their own; their data and logs are in one directory, where
-`cluster.json` says what runs. A broker is ready after some seconds, and ends cleanly on SIGTERM.
+One broker, or several with replication, each a process. Data and logs are in one directory; `cluster.json` lists the
+processes. A broker is ready after some seconds and ends cleanly on SIGTERM.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from headrace.spark.java import find_java
 HOST = "127.0.0.1"
 PORT = 9092
 _OURS = range(10_000, 32_768)
-"""Where any free port is looked for: Linux gives away those above by itself, other systems higher ones."""
+"""Range for free ports, below the ephemeral ports of Linux and other systems."""
 _CLUSTER_ID = "aGVhZHJhY2Uta2Fma2E0MQ"
 _STARTED = "Kafka Server started"
 _LOG4J = """\
@@ -38,7 +38,7 @@ appender.console.layout.pattern = [%d] %p %m (%c)%n
 rootLogger.level = INFO
 rootLogger.appenderRef.console.ref = console
 """
-# Small and quick to start: one machine needs neither a big heap nor the slow compiler.
+# Small and quick to start: no large heap, no C2 compiler.
 _JAVA = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
 
 
@@ -50,31 +50,31 @@ class Broker:
     port: int
     controller_port: int
     login_port: int = 0
-    """Where clients have to log in, if anywhere."""
+    """The port with SASL, if any."""
     tls_port: int = 0
-    """Where clients have to talk TLS, if anywhere."""
+    """The port with TLS, if any."""
     pid: int = 0
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Brokers that run on this machine."""
+    """A cluster on this machine."""
 
     directory: Path
     brokers: tuple[Broker, ...]
 
     @property
     def servers(self) -> str:
-        """What clients are told: the addresses, with commas."""
+        """The bootstrap servers."""
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
 
     @property
     def running(self) -> bool:
-        """Whether any of its brokers runs."""
+        """True if a broker is running."""
         return any(_alive(self.directory, broker) for broker in self.brokers)
 
     def stop(self, node: int | None = None, *, patience: float = 30) -> None:
-        """End all brokers, or one: cleanly, or after `patience` seconds by force. The data stay."""
+        """Stop all brokers, or one: cleanly, or by force after `patience` seconds. The data remain."""
         chosen = [broker for broker in self.brokers if node in (None, broker.node)]
         for broker in chosen:
             _signal(self.directory, broker, signal.SIGTERM)
@@ -86,21 +86,21 @@ class Cluster:
                 time.sleep(0.05)
 
     def kill(self, node: int) -> None:
-        """End one broker as a power cut would."""
+        """Kill a broker."""
         for broker in self.brokers:
             if broker.node == node:
                 _signal(self.directory, broker, signal.SIGKILL)
                 while _alive(self.directory, broker):
-                    time.sleep(0.01)  # until then it holds its port and its directory
+                    time.sleep(0.01)  # until then it holds its port and directory
 
 
 def default_directory() -> Path:
-    """Where `headrace kafka up` keeps its data if it isn't told otherwise."""
+    """Return the default data directory of `headrace kafka up`."""
     return cache_directory() / "kafka"
 
 
 def running_cluster(directory: Path | None = None) -> Cluster | None:
-    """The cluster of a directory, if it runs."""
+    """Return the running cluster of a directory, if any."""
     place = (directory or default_directory()).absolute()
     try:
         said = json.loads((place / "cluster.json").read_text())
@@ -121,20 +121,20 @@ def start(
     watch: Watcher = silent,
     say: Callable[[str], None] = lambda line: None,
 ) -> Cluster:
-    """Start a cluster with the data of a directory, and wait until it answers.
+    """Start a cluster with the data of a directory and wait until it is ready.
 
     Args:
-        directory: where data and logs are; in the cache if None.
-        port: of the first broker, the others take the next ones; 0 for any free ones.
-        brokers: how many; with three or more, topics are replicated and survive the death of one.
-        logins: names with passwords; with some, each broker has another port at which one has to log in (SASL, PLAIN).
-        certificate: a PEM file with a private key and its certificate; with it each broker has another port for TLS.
-        settings: more of the brokers' settings, as `server.properties` spells them.
-        watch: gets the downloads of the jars.
-        say: gets a line about each step.
+        directory: data and logs; default: the cache.
+        port: of the first broker, the others use the next ones; 0: any free ports.
+        brokers: the number of brokers; with three or more, topics are replicated.
+        logins: names and passwords; adds a port with SASL/PLAIN to each broker.
+        certificate: a PEM file with private key and certificate; adds a port with TLS to each broker.
+        settings: further broker settings, as in `server.properties`.
+        watch: receives the progress of downloads.
+        say: receives a line about each step.
 
     Raises:
-        SetupError: a port is taken, the directory is in use, or a broker ended; the error quotes its log.
+        SetupError: a port or the directory is in use, or a broker ended; quotes its log.
     """
     place = (directory or default_directory()).absolute()
     if (found := running_cluster(place)) is not None:
@@ -158,7 +158,12 @@ def start(
     place.mkdir(parents=True, exist_ok=True)
     (place / "log4j2.properties").write_text(_LOG4J)
     for broker in chosen:
-        _configure(place, broker, chosen, _secured(broker, logins or {}, certificate) | dict(settings or {}))
+        _configure(
+            place,
+            broker,
+            chosen,
+            _security_settings(broker, logins or {}, certificate) | dict(settings or {}),
+        )
     class_path = os.pathsep.join(map(str, jars))
     for broker in chosen:
         if not (place / f"node-{broker.node}" / "data" / "meta.properties").exists():
@@ -178,7 +183,7 @@ def start(
 
 
 def restart(cluster: Cluster, node: int) -> Cluster:
-    """Start a broker of a cluster again, on the port it had."""
+    """Restart a broker of a cluster on its port."""
     class_path = os.pathsep.join(map(str, fetch("kafka-broker")))
     brokers = tuple(
         _launch(cluster.directory, broker, class_path) if broker.node == node else broker
@@ -224,8 +229,8 @@ def _configure(place: Path, broker: Broker, all_of_them: list[Broker], settings:
     target.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 
 
-def _secured(broker: Broker, logins: Mapping[str, str], certificate: Path | None) -> dict[str, str]:
-    """The settings of the ports at which clients have to log in, or to talk TLS."""
+def _security_settings(broker: Broker, logins: Mapping[str, str], certificate: Path | None) -> dict[str, str]:
+    """Return the settings of the SASL and TLS ports."""
     ports = {"PLAINTEXT": (broker.port, "PLAINTEXT")}
     more: dict[str, str] = {}
     if logins:
@@ -274,14 +279,14 @@ def _launch(place: Path, broker: Broker, class_path: str) -> Broker:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            start_new_session=True,  # a Ctrl-C of the terminal is ours to handle
+            start_new_session=True,  # Ctrl-C is handled by this process
         )
     _children.append(process)
     return replace(broker, pid=process.pid)
 
 
 _children: list[subprocess.Popen[bytes]] = []
-"""What this process started: a child that nobody waits for stays among the processes when it has ended."""
+"""Processes started here; they are waited for, so that none remains as a zombie."""
 
 
 def _await(place: Path, broker: Broker, patience: float = 120) -> None:
@@ -300,7 +305,7 @@ def _await(place: Path, broker: Broker, patience: float = 120) -> None:
 
 
 def _reason(said: str) -> str:
-    """The line of a broker's talk that tells what is wrong."""
+    """Return the line of the log of a broker with the error."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     wrong = [line for line in lines if "Exception" in line] or [line for line in lines if "ERROR" in line]
     return next(iter(wrong or lines[-1:]), "no word in its log")
@@ -312,7 +317,7 @@ def _java(place: Path, broker: Broker, class_path: str) -> list[str]:
 
 
 def _mark(place: Path, broker: Broker) -> str:
-    """What tells our process from another that got its number later."""
+    """Return the start time of a process, which distinguishes it from a later one with its id."""
     return f"-Dheadrace.kafka={place}/node-{broker.node}"
 
 
@@ -322,12 +327,12 @@ def _log(place: Path, broker: Broker) -> Path:
 
 def _alive(place: Path, broker: Broker) -> bool:
     if (child := next((one for one in _children if one.pid == broker.pid), None)) is not None:
-        return child.poll() is None  # a zombie would still be among the processes
+        return child.poll() is None  # a zombie still has an entry
     return _mark(place, broker) in _command(broker.pid)
 
 
 def _command(pid: int) -> str:
-    """The command line of a process, empty if there is none."""
+    """Return the command line of a process; empty if there is none."""
     if Path("/proc/self").exists():
         try:
             return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
@@ -343,7 +348,7 @@ def _signal(place: Path, broker: Broker, number: signal.Signals) -> None:
 
 
 def _usable(port: int) -> int:
-    """The port, if it is free."""
+    """Return the port if it is free."""
     try:
         _probe(port).close()
     except OSError as error:
@@ -356,7 +361,7 @@ def _usable(port: int) -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Some free ports. Not those that the system gives to whoever wants any: others get such by the time a broker is up."""
+    """Return free ports outside the ephemeral range, which other processes could take before a broker is up."""
     found: list[int] = []
     for port in random.SystemRandom().sample(_OURS, len(_OURS)):
         if len(found) == count:

@@ -1,12 +1,12 @@
 """Tests of whole pipelines in virtual time: `headrace test FILE...`, the same in pytest, and from Python.
 
-A case is a YAML document: a pipeline, and a script that feeds its sources, moves watermarks and the clock, kills the
-run, and says which rows are expected. It runs the real pipeline through Spark; only time is not real, so that a case
-about an hour takes no longer than one about a second.
+A case is a YAML document with a pipeline and a script that feeds its sources, moves watermarks and the clock, kills the
+run, and lists the expected rows. The real pipeline runs through Spark, in virtual time: a case about an hour takes as long
+as one about a second.
 
 >>> from headrace import testing
 >>> outcome = testing.run_case('''
-... name: a late row is counted where the user said so
+... name: late rows are counted with late_rows: count
 ... pipeline:
 ...   sources: {tx: {memory: {}, schema: "v int, ts timestamp", event_time: {column: ts}}}
 ...   steps: {sums: {from: tx, window: {tumbling: 10 seconds}, emit: {late_rows: count}, aggregate: {s: sum(v)}}}
@@ -59,7 +59,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name when it is asked for: the pytest plugin is in this package, and must not load Spark."""
+    """Import a name on first use: the pytest plugin is in this package and must not load Spark."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -19,7 +19,7 @@ from headrace.explain.timelines.recording import FOREVER, Arrival, Ends, Moment,
 from headrace.explain.timelines.scale import Scale, scale_of
 from headrace.testing import read_case
 from headrace.testing.drawing import draw_recordings, select_cases
-from headrace.testing.drawing.recorder import windowed_step
+from headrace.testing.drawing.recorder import step_to_draw
 
 S = 1_000_000
 
@@ -230,13 +230,13 @@ script:
 
 def test_the_step_that_the_script_looks_at_is_drawn_or_the_named_one() -> None:
     case = read_case(CASE)
-    assert windowed_step(case).name == "second"
-    assert windowed_step(case, "first").name == "first"
+    assert step_to_draw(case).name == "second"
+    assert step_to_draw(case, "first").name == "first"
 
 
 def test_an_unknown_step_is_told_with_the_nearest() -> None:
     with pytest.raises(TranscriptError) as told:
-        windowed_step(read_case(CASE), "secnd")
+        step_to_draw(read_case(CASE), "secnd")
     assert "no step with a window is called `secnd`" in str(told.value)
     assert "second" in str(told.value)
 
@@ -246,7 +246,7 @@ def test_a_case_without_windows_has_nothing_to_draw() -> None:
         "{second:", "{plain:"
     )
     with pytest.raises(TranscriptError) as told:
-        windowed_step(read_case(bare))
+        step_to_draw(read_case(bare))
     assert "there is nothing to draw: no step has a window" in str(told.value)
     assert "headrace explain" in str(told.value)
 

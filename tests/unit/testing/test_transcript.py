@@ -62,8 +62,8 @@ def test_every_line_of_a_script_is_read() -> None:
     assert kill.moment == "between_epochs"
     assert isinstance(dying, Restart)
     assert dying.moment == "before_commit"
-    assert found.killed_in(3)
-    assert not found.killed_in(0)
+    assert found.kills_in(3)
+    assert not found.kills_in(0)
     assert isinstance(advance, Advance)
     assert advance.length == 30_000_000
     assert isinstance(end, End)

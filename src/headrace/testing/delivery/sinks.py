@@ -1,11 +1,10 @@
-"""Does a sink keep its promise, and a source? Every step of its protocol is a place to die, and rows are counted afterwards.
+"""The crash harness for sinks: kill the run after every step of the protocol, then count lost and duplicated rows.
 
-A sink is driven as the engine drives it: `open`, then `stage` and `commit` for each epoch. A trial disturbs that: the
-run dies after a step, an epoch comes again (its rows in another order and on other tasks), a run that was thought dead
-wakes up and commits. Then a fresh run delivers what is left, and the report counts rows that are missing and rows that
-are there twice. The steps are found by watching which fail-points the sink reaches (`connectors/failpoints.py`): call
-`reach("<sink>.<step>")` after each step of a connector of your own and it is killed there too. `check_source` does the same
-to a source, with whole runs.
+A sink is driven as in a run: `open`, then `stage` and `commit` for each epoch. A trial disturbs that: the run dies after a
+step, an epoch is replayed (with its rows in another order and on other tasks), or an older run wakes up and commits. A new
+run then delivers the rest, and the report counts missing and duplicated rows. The steps are the fail points that the sink
+reaches (`connectors/failpoints.py`): call `reach("<sink>.<step>")` after each step of your own connector to have it killed
+there. `check_source` does the same for sources, with whole runs.
 
 >>> from headrace import connect
 >>> from headrace.testing import delivery
@@ -29,7 +28,7 @@ from headrace.connectors.base import Connector, WriteContext, WriteMode, Writer
 from headrace.connectors.failpoints import Crash, armed, watched
 from headrace.errors import FencedError
 from headrace.testing.delivery.sources import Feed, check_source
-from headrace.testing.delivery.trials import Report, Trial, counted, failure
+from headrace.testing.delivery.trials import Report, Trial, count_rows, failure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,16 +38,16 @@ __all__ = ["Feed", "Report", "Target", "Trial", "check_sink", "check_source", "k
 EPOCHS = 3
 ROWS = 8
 SCHEMA = "id bigint, text string"
-"""The rows that a sink is given: ids count from 0, eight to an epoch."""
+"""The rows of a trial: ids from 0, eight per epoch."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A sink that has nothing in it yet, and how to read it back."""
+    """An empty sink, and how to read it."""
 
     connector: Connector
     ids: Callable[[], Iterable[int]]
-    """The `id` of every row that a reader of the target sees."""
+    """Return the `id` of every visible row of the target."""
     mode: WriteMode = "append"
 
 
@@ -58,23 +57,23 @@ def check_sink(
     *,
     disturbances: Mapping[str, Callable[[Target], None]] | None = None,
 ) -> Report:
-    """Put a sink through every trial.
+    """Run every trial on a sink.
 
     Args:
-        spark: the session that makes the rows.
-        target: makes an empty target for a trial, given the trial's name.
-        disturbances: more to do to the target in the middle of an epoch, after its rows are staged, such as restarting
-            its server. A sink may take the epoch all the same or refuse it with an error; both must leave it right.
+        spark: the session that creates the rows.
+        target: creates an empty target for the trial of this name.
+        disturbances: further actions in the middle of an epoch, after its rows are staged, such as a restart of the
+            server. The sink may commit the epoch or fail; both must leave it correct.
     """
     found = _Steps()
     trials = [_trial(spark, target, "undisturbed", found.watching)]
     kind = found.kind
     for step in found.names:
-        trials.append(_trial(spark, target, f"killed after {step}", _killed_after(step)))
+        trials.append(_trial(spark, target, f"killed after {step}", _kill_after(step)))
     trials.append(_trial(spark, target, "an epoch comes again", _again))
     trials.append(_trial(spark, target, "a zombie commits", _zombie))
     for name, act in (disturbances or {}).items():
-        trials.append(_trial(spark, target, name, _disturbed(act)))
+        trials.append(_trial(spark, target, name, _disturb(act)))
     return Report(kind, tuple(trials))
 
 
@@ -87,18 +86,18 @@ def kill_at_random(
     within: float = 2.0,
     seed: int | None = None,
 ) -> int:
-    """Kill a run with SIGKILL in the middle of an epoch, start it again, and so on; the last one runs to its end.
+    """Kill a run with SIGKILL in the middle of an epoch and restart it, repeatedly; the last run ends by itself.
 
     Args:
-        start: starts a run, as the leader of a process group of its own, that ends by itself when all input is read.
-        begun: how many epochs have been begun so far, by all runs.
-        finished: whether a run that was killed had done all its work before; such a one is not started again.
-        kills: how often.
-        within: how many seconds after the beginning of an epoch at most.
-        seed: of the moments.
+        start: starts a run as the leader of its own process group; it ends when all input is read.
+        begun: returns the number of epochs started so far, by all runs.
+        finished: returns true if a killed run had completed before; it is not restarted.
+        kills: the number of kills.
+        within: the maximum number of seconds after the start of an epoch.
+        seed: the seed of the random moments.
 
     Returns:
-        How many were killed; fewer than asked for if a run got to its end.
+        The number of kills; less than `kills` if a run ended before.
 
     Raises:
         RuntimeError: the last run failed.
@@ -128,7 +127,7 @@ Deliver = Callable[["_Sink"], None]
 
 @dataclass
 class _Sink:
-    """A target in a trial, driven as the engine does."""
+    """A target in a trial, driven as in a run."""
 
     spark: SparkSession
     target: Target
@@ -144,7 +143,7 @@ class _Sink:
         return self.spark.createDataFrame(values, SCHEMA).repartition(parts)
 
     def deliver(self, until: int, parts: int = 2) -> None:
-        """A run from where the ledger says up to an epoch; always lets go of the target."""
+        """Run from the epoch in the ledger up to `epoch`; always closes the target."""
         writer = self.target.connector.writer()
         try:
             for epoch in range(writer.open(self.run()) + 1, until):
@@ -158,7 +157,7 @@ class _Sink:
 
 @dataclass
 class _Steps:
-    """The fail-points that a sink reaches, in the order it does."""
+    """Return the fail points that a sink reaches, in order."""
 
     names: list[str] = field(default_factory=list)
     kind: str = ""
@@ -171,14 +170,14 @@ class _Steps:
 
 def _trial(spark: SparkSession, target: Callable[[str], Target], name: str, act: Deliver) -> Trial:
     sink = _Sink(spark, target(name), "sink")
-    # What is left is delivered by a run that nobody disturbs, on other tasks.
+    # An undisturbed run delivers the rest, on other tasks.
     note = failure(lambda: act(sink)) or failure(lambda: sink.deliver(EPOCHS, parts=3))
     if note:
         failure(lambda: sink.deliver(EPOCHS, parts=3))
-    return counted(name, sink.target.ids(), range(EPOCHS * ROWS), note)
+    return count_rows(name, sink.target.ids(), range(EPOCHS * ROWS), note)
 
 
-def _killed_after(step: str) -> Deliver:
+def _kill_after(step: str) -> Deliver:
     def act(sink: _Sink) -> None:
         sink.deliver(1)
         with armed(step), suppress(Crash):
@@ -188,7 +187,7 @@ def _killed_after(step: str) -> Deliver:
 
 
 def _again(sink: _Sink) -> None:
-    """Spark forgets that an epoch was delivered, and brings it again: by the same run, and by the next one."""
+    """Replay a committed epoch, in the same run and in the next one."""
     writer = sink.target.connector.writer()
     try:
         if writer.open(sink.run()) != -1:
@@ -203,7 +202,7 @@ def _again(sink: _Sink) -> None:
 
 
 def _zombie(sink: _Sink) -> None:
-    """A run stops for long, another takes over and delivers, and the first wakes up in the middle of its commit."""
+    """Let a second run take over and deliver, then continue the first in the middle of its commit."""
     zombie = sink.target.connector.writer()
     zombie.open(sink.run())
     sink.epoch(zombie, 0)
@@ -218,7 +217,7 @@ def _zombie(sink: _Sink) -> None:
     raise RuntimeError("the older run was not fenced: its commit said nothing")
 
 
-def _disturbed(act: Callable[[Target], None]) -> Deliver:
+def _disturb(act: Callable[[Target], None]) -> Deliver:
     def deliver(sink: _Sink) -> None:
         writer = sink.target.connector.writer()
         try:
@@ -226,7 +225,7 @@ def _disturbed(act: Callable[[Target], None]) -> Deliver:
             sink.epoch(writer, 0)
             staged = writer.stage(1, sink.rows(1))
             act(sink.target)
-            with suppress(Exception):  # it may refuse, and then the epoch comes again
+            with suppress(Exception):  # the sink may fail; the epoch is then replayed
                 writer.commit(1, staged)
         finally:
             with suppress(Exception):

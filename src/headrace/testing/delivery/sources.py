@@ -1,8 +1,7 @@
-"""Does a source keep its promise? Runs of a small pipeline are disturbed, and the rows that it delivered are counted.
+"""The crash harness for sources: disturb the runs of a small pipeline and count its rows.
 
-A trial feeds the source three lots of rows, with a run after each. The second run is disturbed: it dies after a step of its
-delivery, or something happens to the source's server while an epoch is under way. Whatever that run did, the rows that a
-table holds in the end must be the ones that were fed, each once.
+A trial feeds three groups of rows to the source, with a run after each. The second run is disturb: it dies after a step of
+the delivery, or its server fails during an epoch. In the end the table must hold every row once.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from headrace.connectors.base import Connector
 from headrace.connectors.failpoints import armed, watched
 from headrace.connectors.sqlite import SQLite
 from headrace.streams.pipeline import Pipeline
-from headrace.testing.delivery.trials import Report, Trial, counted, failure
+from headrace.testing.delivery.trials import Report, Trial, count_rows, failure
 
 LOTS = 3
 ROWS = 8
 STEPS = ("delivery.staged", "delivery.committed")
-"""Before an epoch is anywhere, and after it is in the sink but before Spark knows."""
+"""Before an epoch is staged, and after it is committed in the sink but not in Spark."""
 
 
 @dataclass(frozen=True)
 class Feed:
-    """A source with nothing in it yet, and how rows come into it."""
+    """An empty source, and how to add rows to it."""
 
     connector: Connector
     add: Callable[[Sequence[int]], None]
-    """Brings rows with these ids into the source, for good when it returns."""
+    """Adds rows with these ids; they are durable when it returns."""
     schema: str = "id bigint"
     """Must have the column `id`."""
     format: str | None = None
@@ -41,10 +40,9 @@ class Feed:
 def check_source(
     feed: Callable[[str], Feed], *, disturbances: Mapping[str, Callable[[Feed], None]] | None = None
 ) -> Report:
-    r"""Put a source through every trial. Runs start Spark, or use the session of this process.
+    r"""Run every trial on a source. Runs start Spark or use the session of this process.
 
-    A row counts as fed when `add` has returned, so `add` must wait until the source has it for good: what a queue has only
-    promised to take looks like a loss.
+    A row counts as fed when `add` has returned, so `add` must wait until it is durable; otherwise the trial reports a loss.
 
     >>> from pathlib import Path
     >>> from headrace import connect
@@ -64,19 +62,19 @@ def check_source(
         disturbances: more to do to the source in the middle of an epoch, such as restarting its server. A run may go on all
             the same or end with an error; the next one must be right.
     """
-    disturbed: dict[str, Callable[[_Trial], None]] = {
+    disturb: dict[str, Callable[[_Trial], None]] = {
         "undisturbed": _Trial.run,
-        "killed twice": _killed_twice,
+        "killed twice": _kill_twice,
     }
-    disturbed |= {f"killed after {step}": _killed(step) for step in STEPS}
-    disturbed |= {name: _upset(act) for name, act in (disturbances or {}).items()}
+    disturb |= {f"killed after {step}": _kill(step) for step in STEPS}
+    disturb |= {name: _upset(act) for name, act in (disturbances or {}).items()}
     kind = ""
     trials: list[Trial] = []
-    for name, act in disturbed.items():
+    for name, act in disturb.items():
         with TemporaryDirectory(prefix="headrace-trial-") as place:
             trial = _Trial(feed(name), Path(place), f"trial-{len(trials)}")
             kind = trial.feed.connector.kind
-            trials.append(trial.judged(name, act))
+            trials.append(trial.judge(name, act))
     return Report(kind, tuple(trials))
 
 
@@ -87,49 +85,49 @@ class _Trial:
     pipeline: str
 
     def run(self) -> None:
-        """Take what is there now, and go on where the last run ended."""
+        """Read the available rows, continuing where the last run ended."""
         pipeline = Pipeline(self.pipeline)
         rows = pipeline.read("rows", self.feed.connector, schema=self.feed.schema, format=self.feed.format)
         rows.select("id").write("out", SQLite(path=self.place / "out.db", table="out"))
         pipeline.run(once=True, checkpoint=self.place / "checkpoint")
 
-    def judged(self, name: str, disturbed: Callable[[_Trial], None]) -> Trial:
+    def judge(self, name: str, disturb: Callable[[_Trial], None]) -> Trial:
         note = ""
         for lot in range(LOTS):
             self.feed.add(range(lot * ROWS, (lot + 1) * ROWS))
-            note = note or failure(lambda: disturbed(self) if lot == 1 else self.run())  # noqa: B023 - called at once
-        return counted(name, self._ids(), range(LOTS * ROWS), note)
+            note = note or failure(lambda: disturb(self) if lot == 1 else self.run())  # noqa: B023 - called at once
+        return count_rows(name, self._ids(), range(LOTS * ROWS), note)
 
     def _ids(self) -> list[int]:
         with closing(sqlite3.connect(self.place / "out.db")) as database:
             return [row[0] for row in database.execute("SELECT id FROM out")]
 
 
-def _killed(step: str) -> Callable[[_Trial], None]:
+def _kill(step: str) -> Callable[[_Trial], None]:
     def act(trial: _Trial) -> None:
-        with armed(step), suppress(Exception):  # what the run says of its death is no concern of ours
+        with armed(step), suppress(Exception):  # the error of the killed run is expected
             trial.run()
 
     return act
 
 
-def _killed_twice(trial: _Trial) -> None:
-    """The same epoch dies before it is delivered, and again after."""
+def _kill_twice(trial: _Trial) -> None:
+    """Kill the same epoch before and after its delivery."""
     for step in STEPS:
-        _killed(step)(trial)
+        _kill(step)(trial)
 
 
 def _upset(act: Callable[[Feed], None]) -> Callable[[_Trial], None]:
-    def disturbed(trial: _Trial) -> None:
+    def disturb(trial: _Trial) -> None:
         with _once(lambda: act(trial.feed)), suppress(Exception):
             trial.run()
 
-    return disturbed
+    return disturb
 
 
 @contextmanager
 def _once(act: Callable[[], None]) -> Iterator[None]:
-    """Do something the first time that rows are staged."""
+    """Call a function when rows are staged for the first time."""
     done: list[str] = []
 
     def hook(step: str) -> None:

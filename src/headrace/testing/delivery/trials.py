@@ -1,4 +1,4 @@
-"""What disturbances did to a sink or a source: rows lost, rows doubled."""
+"""Results of the crash harness: lost and duplicated rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Trial:
-    """What one disturbance did."""
+    """The result of one disturbance."""
 
     name: str
     lost: int
@@ -29,7 +29,7 @@ class Report:
     """All trials of one connector."""
 
     kind: str
-    """The kind of the connector that was tried."""
+    """The kind of the connector."""
     trials: Sequence[Trial] = field(default_factory=tuple)
 
     @property
@@ -51,10 +51,10 @@ class Report:
         )
 
 
-def counted(name: str, seen: Iterable[int], wanted: Iterable[int], note: str = "") -> Trial:
-    """A trial from the ids that were seen and those that should have been.
+def count_rows(name: str, seen: Iterable[int], wanted: Iterable[int], note: str = "") -> Trial:
+    """Create a trial from the actual and the expected ids.
 
-    >>> str(counted("killed", [1, 1, 3], [1, 2, 3]))
+    >>> str(count_rows("killed", [1, 1, 3], [1, 2, 3]))
     'killed: 1 lost, 1 doubled'
     """
     times = Counter(seen)
@@ -63,7 +63,7 @@ def counted(name: str, seen: Iterable[int], wanted: Iterable[int], note: str = "
 
 
 def failure(act: Callable[[], None]) -> str:
-    """What went wrong, told in the report: the other trials go on."""
+    """Create a trial for an error; the other trials continue."""
     try:
         act()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Runs a case to draw it: line by line, keeping what came. Nothing is compared; that is what `headrace test` is for."""
+"""Record a case for drawing, line by line, without comparing rows."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ _KINDS: dict[type, Kind] = {
 
 
 def record(case: Case, spark: SparkSession, *, step: str = "") -> Recording:
-    """Run a case and keep what its windowed step did.
+    """Run a case and record the output of its windowed step.
 
     Raises:
-        TranscriptError: no step of the case has windows, or none that has is called `step`.
+        TranscriptError: the case has no windowed step, or none named `step`.
     """
-    node = windowed_step(case, step)
+    node = step_to_draw(case, step)
     return _Recorder(case, node).run(spark)
 
 
-def windowed_step(case: Case, step: str = "") -> WindowAggregate:
-    """The step to draw: the one that is named, else the first that the script looks at, else the first."""
+def step_to_draw(case: Case, step: str = "") -> WindowAggregate:
+    """Return the step to draw: the named one, else the first one in an `expect`, else the first."""
     found = {node.name: node for node in case.graph.of(WindowAggregate)}
     if step and step not in found:
         raise TranscriptError(
@@ -91,14 +91,14 @@ class _Recorder:
             for index, line in enumerate(self._case.script):
                 if isinstance(line, Expect):
                     continue
-                perform(line, stage, dying=self._case.killed_in(index))
-                if isinstance(line, Rules):  # nothing happens before rows come
+                perform(line, stage, dying=self._case.kills_in(index))
+                if isinstance(line, Rules):  # nothing happens before the first rows
                     continue
                 panes, *late = (stage.take(name) for name in outputs)
                 moments.append(self._moment(line, panes, late[0] if late else []))
         finally:
             stage.close()
-        return Recording(self._case.name, _declared(self._node), tuple(moments), _ends(self._node.window))
+        return Recording(self._case.name, _declaration(self._node), tuple(moments), _ends(self._node.window))
 
     def _moment(self, line: Line, panes: list[Output], late: list[Output]) -> Moment:
         if isinstance(line, Advance):
@@ -138,7 +138,7 @@ class _Recorder:
         shown = [show(value) for name, value in row.items() if name not in (*self._keys, time)]
         return Arrival(
             at,
-            self._labelled(row, " ".join(shown)),
+            self._label_rows(row, " ".join(shown)),
             str(found["reason"]).replace("_", " ") if found is not None else "",
         )
 
@@ -146,10 +146,10 @@ class _Recorder:
         window, pane = row["window"] or {}, row["pane"]
         start, end = (getattr(window.get(side), "micros", None) for side in ("start", "end"))
         shown = {name: show(row[name]) for name in self._values}
-        text = next(iter(shown.values())) if len(shown) == 1 else _named(shown)
-        return Pane(start, end, self._labelled(row, text), pane["timing"], bool(pane["retraction"]))
+        text = next(iter(shown.values())) if len(shown) == 1 else _step_by_name(shown)
+        return Pane(start, end, self._label_rows(row, text), pane["timing"], bool(pane["retraction"]))
 
-    def _labelled(self, row: Mapping[str, Any], text: str) -> str:
+    def _label_rows(self, row: Mapping[str, Any], text: str) -> str:
         key = " ".join(show(row[name]) for name in self._keys if name in row)
         return f"{key}: {text}" if self._several and key else text
 
@@ -166,7 +166,7 @@ def _ends(window: Window) -> Ends:
     return "[]" if window.order_dependent and not grows_by_steps else "[)"
 
 
-def _declared(node: WindowAggregate) -> str:
+def _declaration(node: WindowAggregate) -> str:
     phrases = [
         window_phrase(node.window),
         *([f"by {named(node.keys)}"] if node.keys else []),
@@ -177,7 +177,7 @@ def _declared(node: WindowAggregate) -> str:
 
 
 def as_fields(row: Mapping[str, Any] | bytes) -> Mapping[str, Any]:
-    """A row's columns; a record that isn't a JSON object is one column, its text."""
+    """Return the columns of a row; a record that is not a JSON object is one column with its text."""
     if not isinstance(row, bytes):
         return row
     try:
@@ -188,7 +188,7 @@ def as_fields(row: Mapping[str, Any] | bytes) -> Mapping[str, Any]:
 
 
 def event_time(row: Mapping[str, Any], column: str) -> int | None:
-    """A row's event time in microseconds, if it has one."""
+    """Return the event time of a row in microseconds, if it has one."""
     return micros_of_plain(row[column]) if row.get(column) is not None else None
 
 
@@ -211,5 +211,5 @@ def _same(value: Any, refused: Any) -> bool:
     return micros_of_plain(value) == refused.micros if isinstance(refused, Instant) else value == refused
 
 
-def _named(shown: Mapping[str, str]) -> str:
+def _step_by_name(shown: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items())

@@ -1,4 +1,4 @@
-"""Where the watermark is after each line of a script, by the rules: nobody outside a query can ask it."""
+"""Compute the watermark after each line of a script; a query does not expose it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headrace.testing.transcripts.script import Advance, End, Line, Rows, Waterm
 
 
 class WatermarkLine:
-    """The watermark over a script: of each source, and of the step that reads them, which is the lowest of them.
+    """The watermark of each source during a script, and of the step that reads them: their minimum.
 
-    A source whose watermark moves by a condition on rows (`watermark_when`) has none here unless the script sets it.
+    A source with `watermark_when` has none unless the script sets it.
     """
 
     def __init__(self, times: Mapping[str, EventTime | ClockTime], fed: Set[str]) -> None:
@@ -22,11 +22,11 @@ class WatermarkLine:
         self._marks: dict[str, int] = {}
 
     def by_event_time(self, source: str) -> bool:
-        """Whether a source's time is a column of its rows, not the clock."""
+        """Return true if the time of a source is a column, not the clock."""
         return isinstance(self._times[source], EventTime)
 
     def after(self, line: Line, *, arrivals: Mapping[str, list[int]], clock: int) -> int | None:
-        """The watermark once this line is done, in microseconds; None: none yet."""
+        """Return the watermark after this line in microseconds; None: none yet."""
         match line:
             case End():
                 return FOREVER

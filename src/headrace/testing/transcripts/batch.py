@@ -1,4 +1,4 @@
-"""Stream equals batch: the same plan over the same rows as a Spark batch must give the same final results."""
+"""Compare the final results of a stream with a Spark batch over the same rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEADING = "the batch gives other rows (expected) than the stream (came)"
 
 
 class _FedBatch(BatchInputs):
-    """Sources as batches of all rows that a script has fed."""
+    """Batch sources with all rows that a script has fed."""
 
     feeds: Mapping[str, Feed] = {}
 
@@ -46,7 +46,7 @@ class _FedBatch(BatchInputs):
 
 
 def late_outputs(case: Case) -> tuple[str, ...]:
-    """The outputs that hold the late rows of the steps before those that the script looks at."""
+    """Return the `.late` outputs of the steps upstream of the expected outputs."""
     looked_at = [ref for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
     wanted = {step.name for ref in looked_at for step in case.graph.upstream(case.graph[ref.step])}
     steps = [step for step in case.graph if step.name in wanted and LATE in step.outputs]
@@ -54,8 +54,8 @@ def late_outputs(case: Case) -> tuple[str, ...]:
 
 
 def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) -> list[str]:
-    """What the batch over all rows that the script fed gives differently, less those that were late."""
-    if case.ruled:  # a batch knows only the rules of its end
+    """Return the difference to a batch over all rows of the script except the late ones."""
+    if case.rule_steps:  # a batch applies only the last rules
         return []
     graph, spark = case.graph, stage.session
     inputs = _FedBatch(spark, graph.name)
@@ -69,21 +69,21 @@ def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) 
             stream = final_rows(graph, ref, stage.came(name))
             if split_sessions(graph, ref, stream):
                 continue
-            difference = compare(name, final_rows(graph, ref, _collected(lowering.frame(ref))), stream)
+            difference = compare(name, final_rows(graph, ref, _collect(lowering.frame(ref))), stream)
             failures += [f"{HEADING}\n{difference}"] if difference else []
     inputs.close()
     return failures
 
 
 def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> list[str]:
-    """Run a whole pipeline over what its sources hold now, as a stream to its end and as a batch, and compare.
+    """Run a pipeline over the present content of its sources as a drained stream and as a batch, and compare.
 
-    The sources must hold the same rows when they are read again, such as files or a seeded generator that ends, and
-    their rows must come in an order in which none is late. Nothing is written to the pipeline's sinks.
+    The sources must return the same rows when they are read again (files, a seeded generator that ends), in an order in
+    which no row is late. Nothing is written to the sinks of the pipeline.
 
     Returns:
-        The difference for each sink, as text; none if all are equal. Sinks whose results can't be compared (see
-        `headrace.testing.transcripts.final.obstacle`) are left out.
+        The difference for each sink, as text; empty if all are equal. Sinks whose results cannot be compared (see
+        `headrace.testing.transcripts.final.obstacle`) are skipped.
 
     >>> from headrace import Pipeline, connect
     >>> pipeline = Pipeline("sums")
@@ -113,15 +113,15 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
             stream = session.createDataFrame(shelves[sink.name].contents(), shown(batch).schema)
             difference = compare(
                 sink.name,
-                final_rows(graph, sink.input, _collected(batch)),
-                final_rows(graph, sink.input, _collected(stream)),
+                final_rows(graph, sink.input, _collect(batch)),
+                final_rows(graph, sink.input, _collect(stream)),
             )
             failures += [str(difference)] if difference else []
     return failures
 
 
 def _without_late(lowering: Lowering, late: Mapping[str, Sequence[Output]]) -> Lowering:
-    """The lowering with each step that had late rows computed without them."""
+    """Lower the plan so that each step is computed without its late rows."""
     graph, inputs = lowering.graph, lowering.inputs
     raw: dict[str, DataFrame] = {}
     for node in graph:
@@ -136,7 +136,7 @@ def _without_late(lowering: Lowering, late: Mapping[str, Sequence[Output]]) -> L
 
 
 def _less(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
-    """The step's input without its late rows, each taken out as often as it was late."""
+    """Return the input of a step without its late rows, with multiplicity."""
     left = list(late)
     gone: list[str] = []
     counted = numbered(frame)
@@ -150,6 +150,6 @@ def _less(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
     return counted.where(f"{NUMBER} not in ({', '.join(gone)})" if gone else "true").drop(NUMBER)
 
 
-def _collected(frame: DataFrame) -> list[Output]:
+def _collect(frame: DataFrame) -> list[Output]:
     found = collect(shown(frame))
     return rows_of(found.schema, found.rows)

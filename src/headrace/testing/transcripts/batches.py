@@ -1,4 +1,4 @@
-"""The micro-batches that the lines of a script come to, for the kernel's in-process driver."""
+"""Translate script lines to micro-batches for the in-process driver of the kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.testing.transcripts.values import micros_of_plain
 
 
 class Batches:
-    """The micro-batches that the lines of a script come to."""
+    """Builds the micro-batches of a script."""
 
     def __init__(self, case: Case) -> None:
         self.content: list[dict[str, Any]] = []
@@ -29,10 +29,10 @@ class Batches:
 
     @classmethod
     def of(cls, case: Case) -> Batches:
-        """Those of a whole script."""
+        """Return the micro-batches of a whole script."""
         batches = cls(case)
         for index, line in enumerate(case.script):
-            batches._line(line, dying=case.killed_in(index))
+            batches._line(line, dying=case.kills_in(index))
         return batches
 
     def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
@@ -88,7 +88,7 @@ class Batches:
 
 
 def _inner(value: Any, kind: DataType) -> Any:
-    """A JSON value with its times as Spark keeps them: microseconds."""
+    """Return a JSON value with times as microseconds, as in Spark."""
     if value is None:
         return None
     if isinstance(kind, Array):

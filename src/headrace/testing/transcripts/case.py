@@ -1,6 +1,6 @@
-"""Transcripts: test cases written as YAML, read and checked against their pipeline before anything runs.
+"""Test cases in YAML, validated against their pipeline before anything runs.
 
-A file holds one case or several, separated by `---`. Every fault has its file, line and column.
+A file holds one or more cases separated by `---`. Every error has file, line and column.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HINT = "a case has `name`, `pipeline` and `script`"
 
 @dataclass(frozen=True)
 class Case:
-    """One test: a checked plan and the script it is run by. `read_case` and `read_file` make it.
+    """A test case: a validated plan and a script. Created by `read_case` and `read_file`.
 
     >>> [case, *_] = read_file("tests/transcripts/windows/sessions.yaml")
     >>> [type(line).__name__ for line in case.script[:3]]
@@ -55,22 +55,22 @@ class Case:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The outputs that some `expect` names, in the order they are first named."""
+        """The outputs in `expect` lines, in order of appearance."""
         lines = [line for line in self.script if isinstance(line, Expect)]
         return tuple(dict.fromkeys(name for line in lines for name in line.outputs))
 
     @property
     def fed(self) -> frozenset[str]:
-        """The sources whose watermark only the script moves."""
+        """The sources whose watermark is set by the script."""
         return frozenset(name for line in self.script if isinstance(line, Watermark) for name in line.marks)
 
     @property
-    def ruled(self) -> frozenset[str]:
-        """The steps whose rules come from the script."""
+    def rule_steps(self) -> frozenset[str]:
+        """The steps whose rules are set by the script."""
         return frozenset(name for line in self.script if isinstance(line, Rules) for name in line.tables)
 
-    def killed_in(self, index: int) -> bool:
-        """Whether the run is to die in the epoch of the line at `index`."""
+    def kills_in(self, index: int) -> bool:
+        """Return true if the run is killed in the epoch of the line at `index`."""
         after = self.script[index + 1] if index + 1 < len(self.script) else None
         return (
             isinstance(self.script[index], Rows)
@@ -81,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Unread:
-    """A case that can't be read, and why: it counts as failed, and the others still run."""
+    """An invalid case with its error: it counts as failed, and the other cases still run."""
 
     name: str
     where: str
@@ -89,10 +89,10 @@ class Unread:
 
 
 def read_file(path: str | Path) -> list[Case | Unread]:
-    """The cases of a file. One that is wrong is among them as what is wrong with it, so that the others can run.
+    """Read the cases of a file; an invalid case is returned with its error, so that the others can run.
 
     Raises:
-        DocumentError: the file can't be read, or isn't YAML.
+        DocumentError: the file cannot be read or is not YAML.
 
     >>> read_file("tests/transcripts/windows/sessions.yaml")[0].outputs
     ('out',)
@@ -106,7 +106,7 @@ def read_file(path: str | Path) -> list[Case | Unread]:
 
 
 def read_text(content: str, *, file: str = "<text>") -> list[Case | Unread]:
-    """The cases of a text; a fault in one leaves the others readable."""
+    """Read the cases of a text; an error in one case does not affect the others."""
     nodes = compose(content, file=file)
     if not nodes:
         raise_problem(f"{file}:1:1", "there is no case in it", _HINT)
@@ -114,10 +114,10 @@ def read_text(content: str, *, file: str = "<text>") -> list[Case | Unread]:
 
 
 def read_case(given: str | Mapping[str, Any]) -> Case:
-    """One case from YAML text or a mapping.
+    """Read one case from YAML text or a mapping.
 
     Raises:
-        DocumentError: it is wrong; every fault is listed.
+        DocumentError: the case is invalid; lists every error.
 
     >>> case = read_case('''
     ... name: amounts add up
@@ -149,7 +149,7 @@ def _attempt(node: Node, file: str) -> Case | Unread:
     try:
         errors.raise_any()
         return _case(tree, _child(node, "pipeline"), file)
-    except Exception as error:  # whatever a pipeline in Python raises is that case's failure
+    except Exception as error:  # an exception of a pipeline in Python fails this case only
         return Unread(_name(tree), tree.where, error)
 
 

@@ -1,4 +1,4 @@
-"""Tables of rules that a script changes."""
+"""Rule tables that a script replaces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.yaml.rules import rules_of_tree
 
 
 class ScriptedTable:
-    """The rules of a step: at first those of its file, if there is one, and none otherwise; then what the script says."""
+    """The rules of a step: initially those of its file, if there is one, then those of the script."""
 
     def __init__(self, node: MatchRules) -> None:
         self.name = f"the rules of `{node.name}`"
@@ -21,7 +21,7 @@ class ScriptedTable:
         self._content: Value = Fields(self.name)
 
     def change(self, content: Value) -> None:
-        """Let the table hold these rules."""
+        """Replace the rules of the table."""
         self._file, self._content = None, content
 
     def look(self) -> Content:
@@ -31,4 +31,4 @@ class ScriptedTable:
         return Content(json.dumps(plain(content)), lambda: rules_of_tree(content))
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing; the table holds no resources."""

@@ -1,4 +1,4 @@
-"""The sink that stands in for every sink of a case: it keeps rows for `expect` to look at."""
+"""The sink that replaces every sink of a case and collects rows for `expect`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class Collector:
-    """The rows of one output, as a sink would hold them: each epoch once, over all restarts."""
+    """The rows of one output, each epoch once, across restarts."""
 
     def __init__(self, mode: WriteMode | None) -> None:
         self.whole = mode == "complete"
         self.history: list[Output] = []
-        """All rows that ever came."""
+        """Return all rows."""
         self._rows: list[Output] = []
         self._epochs: dict[str, int] = {}
 
     def take(self) -> list[Output]:
-        """What has come since the last time."""
+        """Return the rows since the last call."""
         rows, self._rows = self._rows, []
         return rows
 
@@ -47,7 +47,7 @@ class _Rows:
 
 
 class CollectingWriter:
-    """The writer that stands in for every sink."""
+    """A writer that collects rows."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector

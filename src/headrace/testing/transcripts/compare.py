@@ -1,4 +1,4 @@
-"""Expected rows against rows that came: the best pairing, and what to say when there is none."""
+"""Match expected rows with actual rows, and describe the differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Expected = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """What of an output did not match: expected rows that didn't come, and rows that came unexpected."""
+    """The mismatches of an output: missing rows and unexpected rows."""
 
     output: str
     missing: tuple[Expected, ...]
@@ -30,16 +30,15 @@ class Difference:
             if left:
                 nearest = min(left, key=lambda candidate: _distance(row, candidate))
                 left.remove(nearest)
-                lines += [f"  came        {show(nearest)}", *_marked(row, nearest)]
+                lines += [f"  came        {show(nearest)}", *_mark_types(row, nearest)]
         lines += [f"  unexpected  {show(row)}" for row in left]
         return "\n".join(lines)
 
 
 def compare(output: str, expected: Sequence[Expected], came: Sequence[Output]) -> Difference | None:
-    """The difference between the rows, each counted as often as it stands there; None if there is none.
+    """Return the difference between two lists of rows, with multiplicity; None if they match.
 
-    The order doesn't matter. An expected row may match several that came, so the pairing is the largest there is, not
-    the first that offers itself.
+    The order is ignored. An expected row can match several actual rows, so the largest matching is used.
     """
     partners = _pairing(expected, came)
     missing = tuple(row for i, row in enumerate(expected) if i not in partners)
@@ -50,7 +49,7 @@ def compare(output: str, expected: Sequence[Expected], came: Sequence[Output]) -
 
 
 def _pairing(expected: Sequence[Expected], came: Sequence[Output]) -> dict[int, int]:
-    """For each expected row the number of the row it is paired with; grown along alternating paths."""
+    """Return for each expected row the index of its partner (maximum matching by augmenting paths)."""
     fits = [[j for j, actual in enumerate(came) if matches(row, actual)] for row in expected]
     owner: dict[int, int] = {}
 
@@ -69,13 +68,13 @@ def _pairing(expected: Sequence[Expected], came: Sequence[Output]) -> dict[int, 
 
 
 def _distance(expected: Any, actual: Any) -> float:
-    """How far a row is from the expected one: the part of its columns that differ, structs by their fields."""
+    """Return the share of columns that differ, structs by their fields."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping) and expected:
         return sum(_distance(expected[name], actual.get(name)) for name in expected) / len(expected)
     return 0.0 if matches(expected, actual) else 1.0
 
 
-def _marked(expected: Expected, actual: Output) -> list[str]:
+def _mark_types(expected: Expected, actual: Output) -> list[str]:
     return [f"  {'':10}  ^ {line}" for line in _differing(expected, actual, "")]
 
 
@@ -95,7 +94,7 @@ def _differing(expected: Mapping[str, Any], actual: Mapping[str, Any], path: str
 
 
 def _types(expected: Any, actual: Any) -> str:
-    """Where both would look alike, say what they are."""
+    """Add the types of two values that print alike."""
     if show(expected) != show(actual) or isinstance(actual, Pairs):
         return ""
     return f" ({type(actual).__name__}, not {type(expected).__name__})"

@@ -1,8 +1,8 @@
-"""A windowed step or a pattern on its own, without a Spark query: the kernel's per-key logic, driven by a script in milliseconds.
+"""Run a single windowed step or pattern without a Spark query, through the in-process driver of the kernel.
 
-Cases about windows, triggers and patterns mostly have one source and one step. For those the kernel's in-process driver does
-what a query would do to each key, batch by batch. What it can't show (other steps, Spark's part in recovery) goes
-through Spark, and so does any case that says `through: spark`.
+Most cases about windows, triggers and patterns have one source and one step. The driver runs the per-key logic of the kernel
+micro-batch by micro-batch, in milliseconds. Cases with other steps or with recovery run through Spark, and so does any case with
+`through: spark`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ Run = Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]
 
 
 def drivable(case: Case) -> bool:
-    """Whether the in-process driver shows all that the case is about.
+    """Return true if the in-process driver can run the case.
 
-    A case with a `restart` is about recovery, which Spark has its part in; it is driven only where `through` says kernel.
+    A case with a `restart` tests recovery, in which Spark takes part; it needs `through: kernel`.
     """
     steps = [node for node in case.graph if not isinstance(node, Sink)]
     dies = any(isinstance(line, Restart) for line in case.script)
@@ -76,12 +76,12 @@ def _plain_window(node: WindowAggregate) -> bool:
 def _plain_match(node: Match) -> bool:
     measures = [item for _, item in node.select or ()]
     return _columns(node.keys) and all(
-        isinstance(said, str) for said in (*_said(node.pattern.elements), *measures)
+        isinstance(condition, str) for condition in (*_conditions(node.pattern.elements), *measures)
     )
 
 
 def _all_of_it(node: RowPattern) -> bool:
-    """Whether the query gives the matches as they are: only Spark can choose among them."""
+    """Return true if the query selects the matches unchanged; other queries need Spark."""
     plain = re.fullmatch(r"\s*select\s+\*\s+from\s+\w+\s*", node.rest, re.IGNORECASE)
     return plain is not None and node.input_query is None
 
@@ -90,20 +90,20 @@ def _columns(keys: Named) -> bool:
     return all(plain_column(expression) == name for name, expression in keys)
 
 
-def _said(elements: tuple[Element, ...]) -> list[Any]:
+def _conditions(elements: tuple[Element, ...]) -> list[Any]:
     own = [element.body.condition for element in elements if isinstance(element.body, Where)]
     said = [*own, *(element.until for element in elements)]
-    inner = [condition for element in elements for part in element.parts for condition in _said(part)]
+    inner = [condition for element in elements for part in element.parts for condition in _conditions(part)]
     return [condition for condition in (*said, *inner) if condition is not None]
 
 
 class DriverStage:
-    """One run of one case in the driver; does what `Stage` does.
+    """A run of a case in the driver, with the interface of `Stage`.
 
-    What the whole script gives is asked of the kernel once. A line of the script then only moves on to where it ends.
+    The kernel runs the whole script once; each line then advances to its end in the results.
     """
 
-    dropped = 0
+    dropped_rows = 0
 
     def __init__(self, spark: SparkSession, case: Case) -> None:
         self.session = spark
@@ -117,46 +117,46 @@ class DriverStage:
         self._seen: dict[str, int] = {}
 
     def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
-        """One micro-batch of these rows; if they move the watermark, one more under the new one."""
+        """Run a micro-batch with these rows and, if the watermark moves, one more."""
         self._batches.rows(rows, dying=dying)
 
     def watermark(self, marks: Mapping[str, int]) -> None:
-        """The watermark is now exactly this."""
+        """Set the watermark."""
         self._batches.watermark(marks)
 
     def advance(self, microseconds: int) -> None:
-        """The clock jumps."""
+        """Advance the clock."""
         self._batches.advance(microseconds)
 
     def restart(self) -> None:
-        """The run dies: what it goes on with are the bytes of its state. A batch it died in is done again."""
+        """Kill the run: it continues from the bytes of its state, and replays a micro-batch that it died in."""
         self._batches.restart()
 
     def end(self) -> None:
-        """The input ends for good."""
+        """End the input."""
         self._batches.end()
 
     def take(self, output: str) -> list[Output]:
-        """What an output gave since it was last looked at."""
+        """Return the rows of an output since the last call."""
         before, self._seen[output] = self._seen.get(output, 0), len(self._batches.content)
         return self._rows(output, before)
 
     def came(self, output: str) -> list[Output]:
-        """All that an output ever gave."""
+        """Return all rows of an output."""
         return self._rows(output, 0)
 
     @property
-    def missed(self) -> int:
-        """How many places in sliding windows rows were too late for, while others took them."""
-        return int(self._asked()["counts"].get("missed", 0))
+    def missed_windows(self) -> int:
+        """The number of sliding windows missed by rows that other windows accepted."""
+        return int(self._run_kernel()["counts"].get("missed", 0))
 
     def holds_whole(self, output: str) -> bool:
-        """Panes never come again as a whole."""
+        """Return false: panes are never written as a whole table."""
         return False
 
     @property
     def feeds(self) -> dict[str, Feed]:
-        """What the script gives, by source, for a batch over it."""
+        """Return the rows of the script by source, for a batch."""
         source = only(self._graph, Source)
         if self._input is None:
             self._input = Input(self.session, source)
@@ -166,23 +166,23 @@ class DriverStage:
         return {source.name: self._input.feed}
 
     def close(self) -> None:
-        """Forget the rows of a batch; nothing else is left behind."""
+        """Release the rows of the batch."""
         if self._input is not None:
             self._input.close()
 
     def _rows(self, output: str, since: int) -> list[Output]:
         ref = output_of(self._graph, output)
         tag = (ref.output if ref is not None else "") or "main"
-        answer = self._asked()
+        answer = self._run_kernel()
         schema = next(f["type"] for f in answer["schema"]["fields"] if f["name"] == f"__{tag}")
         events = answer["events"][since : len(self._batches.content)]
         rows = [row[f"__{tag}"] for event in events for row in event if row["__output"] == tag]
-        found = [_shown(row) for row in rows_of(schema, rows)]
+        found = [_format_row(row) for row in rows_of(schema, rows)]
         windows = self._graph.of(WindowAggregate)
         return [with_results(windows[0], row) for row in found] if windows and tag == "main" else found
 
-    def _asked(self) -> dict[str, Any]:
-        """What the kernel says to the whole script, or to more than that where the input was ended after it."""
+    def _run_kernel(self) -> dict[str, Any]:
+        """Return the results of the kernel for the script, and for an added `end`."""
         if self._answer is None or len(self._answer["events"]) < len(self._batches.content):
             whole = max(self._whole.content, self._batches.content, key=len)
             self._answer = self._run(whole)
@@ -191,10 +191,10 @@ class DriverStage:
 
 
 def check_replays(answer: Mapping[str, Any]) -> None:
-    """See that each batch a run died in gave the same rows when it was done again, in whatever order.
+    """Check that each replayed micro-batch produced the same rows, in any order.
 
     Raises:
-        TranscriptError: one did not: its results depend on more than state and rows, and a sink would have lost some.
+        TranscriptError: the replay differs, so results depend on more than state and rows.
     """
     for number, (first, again) in enumerate(zip(answer.get("doomed", ()), answer["events"], strict=False)):
         if first is not None and sorted(map(str, first)) != sorted(map(str, again)):
@@ -205,7 +205,7 @@ def check_replays(answer: Mapping[str, Any]) -> None:
 
 
 def _runner(spark: SparkSession, graph: Graph) -> Run:
-    """What runs a script of batches through the case's one step."""
+    """Return a function that runs micro-batches through the step of the case."""
     schema = schema_of(only(graph, Source)).ddl
     if graph.of(Match):
         node = only(graph, Match)
@@ -237,12 +237,12 @@ def _new_driver(
 
 
 _shared_driver = lru_cache(maxsize=32)(_new_driver)
-"""Steps with the same columns, aggregates and conditions share a driver, as a new one costs a compilation."""
+"""Return a driver; steps with equal columns, aggregates and conditions share one, because each costs a compilation."""
 
 
 def _columns_of(spark: SparkSession, schema: str) -> DataFrame:
     return spark.createDataFrame([], f"{schema}, __ts timestamp, {POSITION}")
 
 
-def _shown(row: Output) -> Output:
+def _format_row(row: Output) -> Output:
     return {name: value for name, value in row.items() if not name.startswith("__")}

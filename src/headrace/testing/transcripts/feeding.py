@@ -1,4 +1,4 @@
-"""What a script gives to sources: rows with their position, records to decode, and the time of idle sources."""
+"""Feed sources from a script: rows with positions, records to decode, and the watermarks of idle sources."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RECORDS = Schema.of("value binary, partition string, offset bigint")
 
 
 class Input:
-    """What a script gives to one source: rows with their position, or records to decode."""
+    """The input of one source: rows with positions, or records to decode."""
 
     def __init__(self, spark: SparkSession, source: Source) -> None:
         self._source = source.name
@@ -42,12 +42,12 @@ class Input:
         self.feed = Feed(spark, RECORDS if self._records else rows)
 
     def add(self, rows: Any) -> None:
-        self.feed.add([self._placed(row) for row in rows])
+        self.feed.add([self._with_position(row) for row in rows])
 
     def close(self) -> None:
         self.feed.close()
 
-    def _placed(self, row: Any) -> dict[str, Any]:
+    def _with_position(self, row: Any) -> dict[str, Any]:
         place = {"partition": "0", "offset": self._count}
         self._count += 1
         if self._records:

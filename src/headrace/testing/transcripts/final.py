@@ -1,8 +1,7 @@
-"""Final results: what is left of an output once everything that was replaced, retracted or swallowed is gone.
+"""The final results of an output: its rows without replaced, retracted and absorbed ones.
 
-A stream may say a thing several times, getting better each time; a batch says it once. These are comparable:
-the last pane of each key and window, the last row of each key of a running aggregate, and all rows of outputs whose
-rows are never replaced.
+A stream can emit a result several times, a batch emits it once. Comparable are the last pane of each key and window, the
+last row of each key of a running aggregate, and all rows of outputs whose rows are never replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _EACH = Repeatedly(AfterCount(1))
 
 
 def obstacle(graph: Graph, ref: Ref) -> str:
-    """Why an output of a stream can't be compared with the batch's; empty if it can."""
+    """Return the reason why an output cannot be compared with a batch; empty if it can."""
     node = graph[ref.step]
     before = graph.upstream(node)
     windows = [step for step in before if isinstance(step, WindowAggregate)]
@@ -54,7 +53,7 @@ def obstacle(graph: Graph, ref: Ref) -> str:
 
 
 def shows_all(emission: Emission) -> bool:
-    """Whether each row that a window takes is in one of its panes in the end, whatever the number of rows.
+    """Return true if the trigger emits every row of a window.
 
     >>> from headrace.triggers import after_count, emission, repeatedly
     >>> shows_all(emission(early=after_count(10))), shows_all(emission(trigger=repeatedly(after_count(10))))
@@ -72,7 +71,7 @@ def _ends(trigger: Trigger) -> bool:
 
 
 def final_rows(graph: Graph, ref: Ref, rows: Iterable[Output]) -> list[Output]:
-    """The rows of an output, in the order they came, without those that later ones have replaced."""
+    """Return the rows of an output in order, without those that later rows replaced."""
     node = graph[ref.step]
     if isinstance(node, Aggregate):
         return list({_identity(row, _names(node.keys)): row for row in rows}.values())
@@ -102,14 +101,14 @@ def _last_panes(node: WindowAggregate, rows: Iterable[Output]) -> list[Output]:
 
 
 def _place(window: Any) -> str:
-    """What a window is known by: its bounds, or its number where the bounds grow with its rows."""
+    """Return the identity of a window: its bounds, or its number if the bounds grow with its rows."""
     return show(window.get("number") if "number" in window else window)
 
 
 def split_sessions(graph: Graph, ref: Ref, final: Iterable[Output]) -> bool:
-    """Whether final results hold two sessions of a key that overlap.
+    """Return true if two sessions of a key overlap in the final results.
 
-    The first was over when a row came whose own session still had time: not late, yet too late to join it. A batch joins them.
+    The first had expired when a row arrived whose own session had not: the row is not late, yet cannot merge. A batch merges them.
     """
     node = graph[ref.step]
     if not isinstance(node, WindowAggregate) or not isinstance(node.window, Session):
@@ -127,7 +126,7 @@ def _overlap(one: Any, other: Any) -> bool:
 
 
 def _holds(old: Any, new: Any) -> bool:
-    """Whether a session took in another: a merged one holds all that it was made of."""
+    """Return true if a session absorbed another."""
     return bool(new["start"] <= old["start"] and old["end"] <= new["end"])
 
 

@@ -1,4 +1,4 @@
-"""Aggregates in Python in the in-process driver: folded in this process, where nothing has to be sent anywhere."""
+"""Evaluate Python aggregates of the in-process driver in this process."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.outputs import Output
 
 PLAIN = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "double", "string"})
-"""Types whose values are the same in a script, in Python and in a result; others go through Spark and Arrow."""
+"""Types with equal values in scripts, Python and results; other types need Spark and Arrow."""
 
 
 def folds_here(node: WindowAggregate, schema: Schema) -> bool:
-    """Whether all aggregates in Python of a step, if any, can be folded without Spark."""
+    """Return true if all Python aggregates of a step can be evaluated without Spark."""
     return all(_plain(item, schema) for _, item in node.aggregates if isinstance(item, PythonFold))
 
 
 def with_results(node: WindowAggregate, row: Output) -> Output:
-    """A pane with the lists of arguments turned into results."""
+    """Return a pane with the argument lists replaced by results."""
     results = {
         name: folded(
             called(node.name, name, item.aggregate),

@@ -1,4 +1,4 @@
-"""A report as JUnit XML, which CI servers read."""
+"""JUnit XML reports for CI servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.testing.transcripts.runner import Outcome, Report
 
 
 def write_junit(report: Report, path: str | Path) -> None:
-    """Write a report to a file, one suite for each file of cases.
+    """Write a report to a file, with a suite for each file of cases.
 
     >>> from headrace.testing import Outcome, Report
     >>> write_junit(Report((Outcome("amounts add up", "totals.transcript.yaml:1:1"),)), "junit.xml")

@@ -1,4 +1,4 @@
-"""Rows that came out, as values to compare and to show, and how an expected row is matched against one."""
+"""Output rows as values, and how an expected row is compared with one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from headrace.errors import DurationError
 from headrace.testing.transcripts.values import iso, micros_of_plain
 
 TOLERANCE = 1e-9
-"""How far floating-point numbers may be from what is expected, relative to their size."""
+"""Relative tolerance of floating-point numbers."""
 
 
 @dataclass(frozen=True, order=True)
 class Instant:
-    """A time, in microseconds since 1970."""
+    """A timestamp in microseconds since 1970."""
 
     micros: int
 
@@ -31,7 +31,7 @@ class Instant:
 
 @dataclass(frozen=True, order=True)
 class Length:
-    """A length of time, in microseconds."""
+    """A duration in microseconds."""
 
     micros: int
 
@@ -41,7 +41,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Pairs:
-    """A map: all of its keys count, unlike the fields of a struct."""
+    """A map; all of its keys are compared, unlike the fields of a struct."""
 
     content: Mapping[str, Any]
 
@@ -50,12 +50,12 @@ Output = Mapping[str, Any]
 
 
 def rows_of(schema: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Output]:
-    """Collected rows as values, by the schema that came with them."""
+    """Convert collected rows to values by their schema."""
     return [_read(row, schema) for row in rows]
 
 
 def matches(expected: Any, actual: Any) -> bool:
-    """Whether a value is what was expected; of structs, only the fields that are named count."""
+    """Return true if a value matches; only the named fields of structs are compared."""
     if type(expected) is type(actual) and expected == actual:
         return True
     if isinstance(actual, Pairs):
@@ -74,7 +74,7 @@ def matches(expected: Any, actual: Any) -> bool:
 
 
 def show(value: Any) -> str:
-    """A value as a script would write it."""
+    """Format a value as in a script."""
     if isinstance(value, Pairs):
         return show(value.content)
     if isinstance(value, Mapping):
@@ -97,7 +97,7 @@ def _same_scalar(expected: Any, actual: Any) -> bool:
     if expected is None or actual is None:
         return expected is actual
     same = next((same for kind, same in _SAME if isinstance(actual, kind)), None)
-    # `k: 1` serves for the text "1", as it does in a row of a script
+    # `k: 1` matches the text "1", as in a row of a script
     return show(expected) == str(actual) if same is None else same(expected, actual)
 
 
@@ -123,7 +123,7 @@ def _length(expected: Any) -> int | None:
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """A value from the JSON of the kernel: structs and maps are lists (`RowJson`), or objects (the driver)."""
+    """Convert a JSON value of the kernel: structs and maps are lists (`RowJson`) or objects (the driver)."""
     if value is None:
         return None
     if isinstance(kind, Mapping):
@@ -142,7 +142,7 @@ def _read_nested(value: Any, kind: Mapping[str, Any]) -> Any:
     if kind["type"] == "map":
         pairs = value.items() if isinstance(value, Mapping) else value
         return Pairs({_key(_read(k, kind["keyType"])): _read(v, kind["valueType"]) for k, v in pairs})
-    return _read(value, kind["sqlType"])  # a type of the user's own, as what it is stored as
+    return _read(value, kind["sqlType"])  # a user-defined type as its storage type
 
 
 def _key(value: Any) -> str:
@@ -150,7 +150,7 @@ def _key(value: Any) -> str:
 
 
 def _date(value: str) -> date | str:
-    return date.fromisoformat(value) if len(value) == 10 else value  # a year of five digits stays text
+    return date.fromisoformat(value) if len(value) == 10 else value  # a year of five digits remains text
 
 
 _SAME: tuple[tuple[type | tuple[type, ...], Callable[[Any, Any], bool]], ...] = (

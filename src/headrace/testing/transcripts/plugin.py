@@ -1,8 +1,8 @@
-"""Transcripts in pytest: each case is a test.
+"""The pytest plugin: each case of a transcript is a test.
 
-Collected are files named `*.transcript.yaml`, and all YAML files below the directories that the setting
-`headrace_transcripts` names (relative to the root of the tests). The cases of a file run
-side by side, when the first of them is due; with pytest-xdist where `--dist` is `loadfile` or `loadscope`, else one by one.
+It collects files named `*.transcript.yaml` and all YAML files below the directories of the setting `headrace_transcripts`
+(relative to the root directory). The cases of a file run concurrently when the first of them is due; under pytest-xdist only
+with `--dist loadfile` or `loadscope`.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ SUFFIXES = (".transcript.yaml", ".transcript.yml")
 
 
 class Hooks:
-    """Hooks that a `conftest.py` may answer."""
+    """Hooks that a `conftest.py` can implement."""
 
     @pytest.hookspec(firstresult=True)
     def pytest_headrace_session(self, config: pytest.Config) -> SparkSession | None:
-        """The session that transcripts run in; without an answer the running one or a new one."""
+        """Return the session for transcripts; default: the active one or a new one."""
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Let a `conftest.py` give the session."""
+    """Register the hooks."""
     pluginmanager.add_hookspecs(Hooks)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Say where transcripts are."""
+    """Declare the setting."""
     parser.addini(SETTING, "directories whose YAML files are transcripts", type="args", default=[])
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Take a file that is a transcript by its name or its place."""
+    """Collect a file that is a transcript by name or directory."""
     named = file_path.name.endswith(SUFFIXES)
     placed = file_path.suffix in (".yaml", ".yml") and any(
         file_path.is_relative_to(parent.config.rootpath / directory)
@@ -60,7 +60,7 @@ class TranscriptFile(pytest.File):
         self._outcomes: dict[str, Outcome] = {}
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Each case, under its name; a name that comes again gets a number."""
+        """Yield the cases by name; a repeated name gets a number."""
         from headrace.testing.transcripts.case import read_file
 
         taken: dict[str, int] = {}
@@ -70,17 +70,17 @@ class TranscriptFile(pytest.File):
             yield TranscriptItem.from_parent(self, name=name, case=case)
 
     def outcome(self, item: TranscriptItem) -> Outcome:
-        """The outcome of one case; the first that is asked for runs all that were chosen from this file."""
+        """Return the outcome of a case; the first call runs all selected cases of the file."""
         from headrace.testing.transcripts.runner import run_cases
 
         if item.name not in self._outcomes:
             spark = self.config.hook.pytest_headrace_session(config=self.config)
-            chosen = self._chosen(item)
+            chosen = self._select_cases(item)
             found = run_cases([other.case for other in chosen], spark=spark)
             self._outcomes |= {other.name: outcome for other, outcome in zip(chosen, found, strict=True)}
         return self._outcomes[item.name]
 
-    def _chosen(self, item: TranscriptItem) -> list[TranscriptItem]:
+    def _select_cases(self, item: TranscriptItem) -> list[TranscriptItem]:
         if not whole_files(self.config):
             return [item]
         items = [other for other in self.session.items if isinstance(other, TranscriptItem)]
@@ -95,28 +95,28 @@ class TranscriptItem(pytest.Item):
         self.case = case
 
     def runtest(self) -> None:
-        """Run it, and fail with the difference."""
+        """Run the case; fail with the difference."""
         assert isinstance(self.parent, TranscriptFile)
         outcome = self.parent.outcome(self)
         if not outcome.passed:
             raise TranscriptFailure(outcome.failure)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The difference alone: the way through the runner helps nobody."""
+        """Return the difference without the frames of the runner."""
         if isinstance(excinfo.value, TranscriptFailure):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the case stands."""
+        """Return the location of the case."""
         line = self.case.where.split(":")[-2:-1]
         return self.path, int(line[0]) - 1 if line and line[0].isdigit() else None, self.name
 
 
 def whole_files(config: pytest.Config) -> bool:
-    """Whether this process runs all tests of a file; of pytest-xdist's workers others may have some of them.
+    """Return true if this process runs all tests of a file; pytest-xdist may split them between workers.
 
-    A worker isn't told how tests are spread, but it knows the command line.
+    A worker does not receive the distribution mode, but it has the command line.
     """
     given: dict[str, Any] | None = getattr(config, "workerinput", None)
     words = " ".join(given.get("mainargv", ())) if given else ""
@@ -124,4 +124,4 @@ def whole_files(config: pytest.Config) -> bool:
 
 
 class TranscriptFailure(Exception):  # noqa: N818 - a result, not an error
-    """A case did not do what its script expects."""
+    """A case whose output differs from its script."""

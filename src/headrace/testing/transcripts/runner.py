@@ -1,4 +1,4 @@
-"""Runs cases: each line of a script done to the pipeline on stage, each `expect` compared, every failure told."""
+"""Run cases: apply each script line to the pipeline and compare each `expect`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SIDE_BY_SIDE = 4
-"""How many cases run at once: most of a small micro-batch is waiting."""
+"""Number of concurrent cases; a small micro-batch mostly waits."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case. `failure` is empty where it passed; else it says where and why not.
+    """The outcome of a case; `failure` is empty if it passed, otherwise location and reason.
 
     >>> Outcome("sums", "sums.yaml:1:1").passed, Outcome("sums", "sums.yaml:1:1", "no row came").passed
     (True, False)
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcomes of a run, in the order of the files. A run without cases has not passed.
+    """The outcomes of a run in the order of the files. A run without cases has not passed.
 
     >>> Report((Outcome("sums", "sums.yaml:1:1"),)).passed, Report(()).passed
     (True, False)
@@ -57,7 +57,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether there were cases and all of them passed."""
+        """True if there are cases and all of them passed."""
         return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
 
     @property
@@ -68,15 +68,15 @@ class Report:
 def run_case(
     given: str | Mapping[str, Any] | Case, *, batch: bool = False, spark: SparkSession | None = None
 ) -> Outcome:
-    """Run one case, given as YAML text, as a mapping or as read before.
+    """Run one case from YAML text, a mapping or `read_case`.
 
     Args:
         given: the case.
         batch: also run it as a Spark batch, and compare the final results.
-        spark: a session that Headrace opened; one is opened if None.
+        spark: a session opened by Headrace; default: a new one.
 
     Raises:
-        DocumentError: the case is wrong; every fault is listed.
+        DocumentError: the case is invalid; lists every error.
 
     >>> outcome = run_case('''
     ... name: amounts add up
@@ -101,7 +101,7 @@ def run_cases(
     spark: SparkSession | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> list[Outcome]:
-    """Run cases side by side in one session; the outcomes are in the order of the cases.
+    """Run cases concurrently in one session; outcomes are in the order of the cases.
 
     >>> from headrace.testing import read_file
     >>> cases = read_file("tests/transcripts/beam/trigger_transcripts.yaml")
@@ -129,8 +129,8 @@ def run_files(
         paths: files and directories.
         only: run only cases whose name contains this text.
         batch: also run each case as a Spark batch, and compare the final results.
-        spark: a session that Headrace opened; one is opened if None.
-        side_by_side: how many cases run at once.
+        spark: a session opened by Headrace; default: a new one.
+        side_by_side: the number of concurrent cases.
 
     >>> run_files(["tests/transcripts/beam"], only="fixed default").passed
     True
@@ -140,7 +140,7 @@ def run_files(
 
 
 def files_of(paths: Iterable[str | Path]) -> list[Path]:
-    """The files that paths name: themselves, or the YAML files below a directory, in order."""
+    """Return the files of the paths: each file, and the YAML files below each directory, in order."""
     found: list[Path] = []
     for path in map(Path, paths):
         inside = sorted([*path.rglob("*.yaml"), *path.rglob("*.yml")]) if path.is_dir() else [path]
@@ -149,17 +149,17 @@ def files_of(paths: Iterable[str | Path]) -> list[Path]:
 
 
 def stage_of(case: Case, spark: SparkSession, *, also: tuple[str, ...] = ()) -> Stage | DriverStage:
-    """The stage for a case: the in-process driver where that shows all of it, else Spark."""
+    """Return the stage of a case: the in-process driver if it can run the case, else Spark."""
     return DriverStage(spark, case) if drivable(case) else Stage(spark, case, also=also)
 
 
 def perform(line: Line, stage: Stage | DriverStage, *, dying: bool) -> None:
-    """Do a line of a script to the pipeline; `expect` does nothing to it."""
+    """Apply a script line to the pipeline; `expect` has no effect."""
     match line:
         case Rows():
             stage.rows(line.rows, dying=dying)
         case Rules():
-            assert isinstance(stage, Stage)  # the in-process driver takes no such case
+            assert isinstance(stage, Stage)  # the in-process driver does not run such cases
             stage.rules(line.tables)
         case Watermark():
             stage.watermark(line.marks)
@@ -174,11 +174,11 @@ def perform(line: Line, stage: Stage | DriverStage, *, dying: bool) -> None:
 
 
 def test_session() -> SparkSession:
-    """The session that tests share: the one that runs already, or a new one."""
+    """Return the session that tests share: the active one, or a new one."""
     return open_session("headrace-test")
 
 
-test_session.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
+test_session.__test__ = False  # type: ignore[attr-defined]  # not a test for pytest
 
 
 def _read(path: Path) -> list[Case | Unread]:
@@ -193,7 +193,7 @@ def _outcome(case: Case | Unread, spark: SparkSession, batch: bool) -> Outcome:
 
 
 def _unread(case: Unread) -> Outcome:
-    return Outcome(case.name, case.where, _told(case.error))
+    return Outcome(case.name, case.where, _format_error(case.error))
 
 
 def _run(case: Case, spark: SparkSession, batch: bool) -> Outcome:
@@ -209,12 +209,12 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
         stage = stage_of(case, spark, also=late_outputs(case) if batch else ())
         for index, line in enumerate(case.script):
             where = line.where
-            perform(line, stage, dying=case.killed_in(index))
+            perform(line, stage, dying=case.kills_in(index))
             if isinstance(line, Expect) and (failure := _look(line, stage)):
                 return failure
-        return _left_over(case, stage) or (_batch(case, stage) if batch else "")
-    except Exception as error:  # whatever ends a run is the failure of this case, not of the others
-        return f"{where}: the run failed\n{_told(error)}"
+        return _uncompared(case, stage) or (_batch(case, stage) if batch else "")
+    except Exception as error:  # any exception fails this case only
+        return f"{where}: the run failed\n{_format_error(error)}"
     finally:
         if stage is not None:
             stage.close()
@@ -226,8 +226,8 @@ def _look(line: Expect, stage: Stage | DriverStage) -> str:
     return "\n".join(told)
 
 
-def _left_over(case: Case, stage: Stage | DriverStage) -> str:
-    """Rows that no `expect` has looked at; a sink of mode complete repeats itself, so it leaves none."""
+def _uncompared(case: Case, stage: Stage | DriverStage) -> str:
+    """Return rows that no `expect` compared; a sink in complete mode leaves none."""
     told = []
     for name in case.outputs:
         left = compare(name, (), [] if stage.holds_whole(name) else stage.take(name))
@@ -237,21 +237,20 @@ def _left_over(case: Case, stage: Stage | DriverStage) -> str:
 
 
 def _batch(case: Case, stage: Stage | DriverStage) -> str:
-    """The difference to the same case as a batch.
+    """Return the difference to the same case as a batch.
 
-    Where Spark's operators dropped rows, it isn't known which; and of a row that was too late for some of its sliding windows,
-    which is not late, the batch would know nothing.
+    Not comparable: rows dropped by Spark's operators, which are unknown, and rows too late for some of their sliding windows.
     """
     if not any(isinstance(line, End) for line in case.script):
         stage.end()
-    if stage.dropped or stage.missed:
+    if stage.dropped_rows or stage.missed_windows:
         return ""
     failures = batch_failures(stage, case, late_outputs(case))
     return "\n".join(f"{case.where}: {failure}" for failure in failures)
 
 
-def _told(error: Exception) -> str:
-    """What ended a run, in the words of Headrace or in one line of Spark's."""
+def _format_error(error: Exception) -> str:
+    """Format the error that ended a run, in one line for Spark errors."""
     known = error if isinstance(error, HeadraceError) else as_source_error(error) or as_aggregate_error(error)
     if known is not None:
         return str(known)

@@ -1,12 +1,12 @@
-"""The lines of a script: what happens to a pipeline in virtual time, and what is expected of it.
+"""The lines of a script: input, time and expected output of a pipeline in virtual time.
 
 rows       one micro-batch for each query that reads the source, then at most one without data
-watermark  the watermark of a source is now exactly this; where a script says so for a source, only it moves it
-expect     what came out since it was last looked at, in any order
-rules      the table of a step's rules is now this; in force from the next micro-batch on
-advance    the clock jumps; then one batch and at most one without data
-restart    the run dies and starts again from its checkpoint
-end        the input ends for good, as with --finish
+watermark  sets the watermark of a source; from then on only the script moves it
+expect     the rows emitted since the last comparison, in any order
+rules      replaces the rules of a step from the next micro-batch on
+advance    advances the clock; then one micro-batch and at most one without data
+restart    kills the run and restarts it from its checkpoint
+end        ends the input, the same as a drain
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LINE_HINT = "such as `- rows: {tx: [{k: a, v: 1}]}`"
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows for sources: JSON objects that fit the schema, or the bytes of records that are to be decoded."""
+    """Rows for sources: JSON objects that fit the schema, or records to decode."""
 
     where: str
     rows: Mapping[str, tuple[Mapping[str, Any] | bytes, ...]]
@@ -51,7 +51,7 @@ class Watermark:
 
 @dataclass(frozen=True)
 class Expect:
-    """Rows that outputs must have given, and where each output's list stands."""
+    """Expected rows per output, and the location of each list."""
 
     where: str
     outputs: Mapping[str, tuple[Mapping[str, Any], ...]]
@@ -60,7 +60,7 @@ class Expect:
 
 @dataclass(frozen=True)
 class Advance:
-    """A jump of the clock, in microseconds."""
+    """An advance of the clock, in microseconds."""
 
     where: str
     length: int
@@ -68,7 +68,7 @@ class Advance:
 
 @dataclass(frozen=True)
 class Restart:
-    """A death and a new start: between two epochs, or in the last one before its commit."""
+    """A kill and restart: between two epochs, or in the last one before its commit."""
 
     where: str
     moment: Moment
@@ -83,7 +83,7 @@ class End:
 
 @dataclass(frozen=True)
 class Rules:
-    """Tables of rules, by the step that reads each."""
+    """Rule tables by step."""
 
     where: str
     tables: Mapping[str, Value]
@@ -93,10 +93,10 @@ Line = Rows | Rules | Watermark | Expect | Advance | Restart | End
 
 
 def read(value: Value, graph: Graph) -> tuple[Line, ...]:
-    """The lines of a script, checked against the plan.
+    """Read the lines of a script, validated against the plan.
 
     Raises:
-        DocumentError: some are wrong; all errors are listed.
+        DocumentError: lists every error.
     """
     if not isinstance(value, Items):
         raise_problem(value.where, f"expected a list of lines, got {value}", _LINE_HINT)
@@ -110,7 +110,7 @@ def read(value: Value, graph: Graph) -> tuple[Line, ...]:
 
 
 def output_of(graph: Graph, name: str) -> Ref | None:
-    """The output that a script calls by the name of a step, `step.output`, or a sink; None if there is none."""
+    """Return the output of a step name, `step.output` or sink name; None if there is none."""
     node = graph.nodes.get(name)
     if isinstance(node, Sink):
         return node.input
@@ -120,7 +120,7 @@ def output_of(graph: Graph, name: str) -> Ref | None:
 
 
 def outputs_of(graph: Graph) -> list[str]:
-    """All names that `output_of` knows."""
+    """Return all names that `output_of` accepts."""
     named = [node for node in graph if not node.anonymous]
     return [str(Ref(node.name, output)) for node in named for output in node.outputs] + [
         sink.name for sink in graph.sinks if not sink.anonymous
@@ -128,19 +128,19 @@ def outputs_of(graph: Graph) -> list[str]:
 
 
 def times_of(graph: Graph, source: str) -> list[EventTime | ClockTime]:
-    """The steps that give the rows of a source their time."""
+    """Return the steps that assign event time to the rows of a source."""
     timed: list[EventTime | ClockTime] = [*graph.of(EventTime), *graph.of(ClockTime)]
     return [node for node in timed if any(before.name == source for before in graph.upstream(node))]
 
 
 def schema_of(source: Source) -> Schema:
-    """The columns of a source's rows; a checked plan has them."""
+    """Return the schema of a source; a validated plan has one."""
     own = source.format.default_schema if source.format is not None else None
     return source.schema or own or Schema(())
 
 
 def only(graph: Graph, kind: type[Any]) -> Any:
-    """The one node of its kind."""
+    """Return the only node of a kind."""
     [node] = graph.of(kind)
     return node
 
@@ -173,7 +173,7 @@ def _source_rows(
 
 
 def decodes(source: Source) -> bool:
-    """Whether what the source reads goes through a format."""
+    """Return true if the source decodes records."""
     return source.connector.carries == "bytes" and source.format is not None
 
 
@@ -200,11 +200,11 @@ def _source(given: Fields, name: str, graph: Graph) -> Source:
 
 def _expect(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Expect:
     given = read_mapping(value, expected="outputs and their rows", hint="such as {totals: [{n: 1}]}")
-    outputs = {name: errors.attempt(_expected, given, name, graph) or () for name in given}
+    outputs = {name: errors.attempt(_read_expect, given, name, graph) or () for name in given}
     return Expect(where, outputs, {name: given.key_at(name) for name in given})
 
 
-def _expected(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
+def _read_expect(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
     if output_of(graph, name) is None:
         raise_problem(
             given.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph))

@@ -1,7 +1,6 @@
-"""A pipeline on stage: its sources fed by a script, its outputs collected, its clock and its deaths in our hands.
+"""Run a pipeline through Spark under the control of a script: sources, clock and kills.
 
-It is the real thing otherwise: the same plan, cut into the same queries, lowered by the same code, run by Spark and
-delivered epoch by epoch through the same protocol as in production.
+Everything else is as in production: the same plan, queries, lowering and delivery protocol.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ if TYPE_CHECKING:
     from headrace.yaml.positions import Value
 
 
-class Killed(Exception):  # noqa: N818 - not an error: what a script asked for
-    """The run dies here, as the script says."""
+class Killed(Exception):  # noqa: N818 - not an error: requested by a script
+    """The run is killed here by the script."""
 
 
 class _ScriptedInputs(StreamInputs):
-    """Sources read from feeds instead of their connectors; all else as in a real run."""
+    """Sources that read from feeds instead of their connectors."""
 
     feeds: Mapping[str, Feed] = {}
     tables: Mapping[str, ScriptedTable] = {}
@@ -58,10 +57,10 @@ class _ScriptedInputs(StreamInputs):
 
 
 class Stage:
-    """One run of one case."""
+    """A run of a case."""
 
     def __init__(self, spark: SparkSession, case: Case, *, also: tuple[str, ...] = ()) -> None:
-        """Start the case's pipeline; `also` names outputs to collect that the script doesn't look at."""
+        """Start the pipeline of a case; `also` adds outputs to collect."""
         self._session = quick_session(spark)
         self._graph = with_outputs(case.graph, tuple(dict.fromkeys([*case.outputs, *also])))
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-", dir=_quick_directory()))
@@ -73,7 +72,9 @@ class Stage:
         self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed)
         self._idle = Idle(self._graph, fixed)
         self._tables = {
-            node.name: ScriptedTable(node) for node in self._graph.of(MatchRules) if node.name in case.ruled
+            node.name: ScriptedTable(node)
+            for node in self._graph.of(MatchRules)
+            if node.name in case.rule_steps
         }
         self._dying = False
         self._dropped: dict[tuple[str, int], int] = {}
@@ -86,7 +87,7 @@ class Stage:
             raise
 
     def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
-        """One micro-batch of these rows, and at most one without data. With `dying`, the run ends in that epoch."""
+        """Run a micro-batch with these rows and at most one without data; with `dying`, kill the run in that epoch."""
         for source, content in rows.items():
             self._feeds[source].add(content)
         self._idle.saw(rows, self._clock.millis)
@@ -99,19 +100,19 @@ class Stage:
                     raise
 
     def rules(self, tables: Mapping[str, Value]) -> None:
-        """The tables of these steps hold other rules now; the next micro-batch sees them."""
+        """Replace the rules of these steps from the next micro-batch on."""
         for step, content in tables.items():
             self._tables[step].change(content)
 
     def watermark(self, marks: Mapping[str, int]) -> None:
-        """The watermark of each source is now exactly this, in microseconds."""
+        """Set the watermark of each source, in microseconds."""
         for source, micros in marks.items():
             for node in times_of(self._graph, source):
                 self._beat(node, micros // 1000)
         self._settle()
 
     def advance(self, microseconds: int) -> None:
-        """The clock jumps."""
+        """Advance the clock."""
         self._clock.advance(microseconds)
         now = self._clock.millis
         for clock in self._graph.of(ClockTime):
@@ -121,17 +122,17 @@ class Stage:
         self._settle()
 
     def restart(self) -> None:
-        """The run dies without a clean stop and starts again from its checkpoint."""
+        """Kill the run and restart it from its checkpoint."""
         died, self._dying = self._dying, False
-        self._missed = self.missed
+        self._missed = self.missed_windows
         self._stop()
-        self._heartbeats.forget()  # a new process knows only what the checkpoint holds
+        self._heartbeats.forget()  # a new process has only the checkpoint
         self._start()
         if died:
             self._settle()
 
     def end(self) -> None:
-        """The input ends for good."""
+        """End the input."""
         self._heartbeats.end()
         self._settle()
         if any(built.by_clock for built in self._queries):
@@ -142,26 +143,26 @@ class Stage:
                 raise RuntimeError(f"the input has ended, and rows are still held: {balance}")
 
     def take(self, output: str) -> list[Output]:
-        """What an output gave since it was last looked at."""
+        """Return the rows of an output since the last call."""
         return self.collectors[_sink_name(self._graph, output)].take()
 
     def came(self, output: str) -> list[Output]:
-        """All that an output ever gave."""
+        """Return all rows of an output."""
         return self.collectors[_sink_name(self._graph, output)].history
 
     @property
-    def missed(self) -> int:
-        """How many places in sliding windows rows were too late for, while others took them."""
+    def missed_windows(self) -> int:
+        """The number of sliding windows missed by rows that other windows accepted."""
         return self._missed + sum(balance.missed for balance in self.balances.values())
 
     @property
-    def dropped(self) -> int:
-        """How many rows Spark's own operators dropped as late."""
+    def dropped_rows(self) -> int:
+        """The number of late rows that Spark's operators dropped."""
         return sum(self._dropped.values())
 
     @property
     def balances(self) -> dict[str, Balance]:
-        """Where the rows of each step in the kernel went, since the run began or was started again."""
+        """The row accounting of each kernel step since the last start."""
         logs = [built.delivery.balance for built in self._queries if built.delivery.balance is not None]
         return {log.step: log.balance() for log in logs}
 
@@ -171,15 +172,15 @@ class Stage:
 
     @property
     def feeds(self) -> dict[str, Feed]:
-        """What the script has given, by source."""
+        """Return the rows of the script by source."""
         return {name: given.feed for name, given in self._feeds.items()}
 
     def holds_whole(self, output: str) -> bool:
-        """Whether each epoch brings all rows of the output again."""
+        """Return true if every epoch writes the whole table of the output."""
         return self.collectors[_sink_name(self._graph, output)].whole
 
     def close(self) -> None:
-        """End the run and forget all of it."""
+        """End the run and delete its files."""
         deliveries = [built.delivery for built in self._queries]
         self._stop()
         for delivery in deliveries:
@@ -230,7 +231,7 @@ class Stage:
         return deliver
 
     def _settle(self) -> None:
-        """Let each query run a batch and at most one more; readers of a hand-over log after its writer."""
+        """Run a micro-batch of each query and at most one more; readers of an exchange after its writer."""
         for built in self._queries:
             for _ in range(2):
                 self._step(built)
@@ -244,7 +245,7 @@ class Stage:
             raise RuntimeError(f"the rows of `{built.delivery.balance.step}` don't add up: {found}")
         epoch, dropped = built.running.dropped()
         place = (built.query.name, epoch)
-        self._dropped[place] = max(dropped, self._dropped.get(place, 0))  # idle steps report 0 again
+        self._dropped[place] = max(dropped, self._dropped.get(place, 0))  # idle steps report 0
 
     def _stop(self) -> None:
         for built in self._queries:
@@ -259,7 +260,7 @@ class Stage:
 
 
 def with_outputs(graph: Graph, outputs: tuple[str, ...]) -> Graph:
-    """The plan with a sink for each output that is looked at, and no others."""
+    """Return the plan with exactly one sink for each expected output."""
     nodes = {node.name: node for node in graph if not isinstance(node, Sink) or node.name in outputs}
     bare = Graph(graph.name, nodes, graph.places)
     added = []
@@ -275,5 +276,5 @@ def _sink_name(graph: Graph, output: str) -> str:
 
 
 def _quick_directory() -> str | None:
-    """Memory, where the machine offers it as a directory: checkpoints of a test need not outlive it."""
+    """Return a directory in memory if there is one; checkpoints of tests are temporary."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None

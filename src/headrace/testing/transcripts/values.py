@@ -1,6 +1,6 @@
-"""The values a script writes, as the types of a schema: times in seconds or ISO text, records as rows or as text.
+"""Convert values of a script to the types of a schema: times in seconds or ISO text, records as rows or text.
 
-What doesn't fit its column is a fault of the document, at its line and column, before anything runs.
+A value that does not fit its column is an error with line and column, before anything runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TIME_HINT = "write seconds since 1970, such as 12.5, or ISO text, such as 2026-
 
 
 def row_of(value: Value, schema: Schema, errors: ErrorCollector) -> dict[str, Json]:
-    """A row of a script as a JSON object that the schema fits; columns that it leaves out are null."""
+    """Convert a row of a script to a JSON object; missing columns are null."""
     if not isinstance(value, Fields):
         raise_problem(value.where, f"expected a row of columns, got {value}", "such as {k: a, v: 1}")
     row = {}
@@ -44,7 +44,7 @@ def row_of(value: Value, schema: Schema, errors: ErrorCollector) -> dict[str, Js
 
 
 def record_of(value: Value, format_: Format, schema: Schema, errors: ErrorCollector) -> bytes:
-    """A record of a source that is decoded: text as it stands, or a row, written in the source's format."""
+    """Return the bytes of a record: text, or a row written in the format of the source."""
     if isinstance(value, Scalar):
         if value.value is None:
             raise_problem(value.where, "expected a record, got nothing", 'write its text, such as "1,a"')
@@ -59,7 +59,7 @@ def record_of(value: Value, format_: Format, schema: Schema, errors: ErrorCollec
 
 
 def value_of(value: Value, kind: DataType) -> Json:
-    """A value as JSON that Spark reads as this type."""
+    """Convert a value to JSON that Spark parses as this type."""
     if isinstance(value, Scalar) and value.value is None:
         return None
     if isinstance(kind, Array):
@@ -77,7 +77,7 @@ def value_of(value: Value, kind: DataType) -> Json:
 
 
 def micros_of(value: Value) -> int:
-    """A time as microseconds since 1970: from seconds or ISO text, whose zone is UTC if it names none."""
+    """Parse a time, in seconds or ISO text (default zone: UTC), to microseconds since 1970."""
     if not isinstance(value, Scalar):
         raise_problem(value.where, f"expected a time, got {value}", _TIME_HINT)
     found = micros_of_plain(value.value)
@@ -87,7 +87,7 @@ def micros_of(value: Value) -> int:
 
 
 def micros_of_plain(value: object) -> int | None:
-    """The same for a plain value; None if it isn't a time.
+    """Parse a plain value to microseconds; None if it is not a time.
 
     >>> micros_of_plain(1.5), micros_of_plain("1970-01-01T00:00:02Z"), micros_of_plain("soon")
     (1500000, 2000000, None)
@@ -103,7 +103,7 @@ def micros_of_plain(value: object) -> int | None:
 
 
 def iso(micros: int) -> str:
-    """Microseconds since 1970 as ISO text, where the year has four digits; else as seconds."""
+    """Format microseconds since 1970 as ISO text, or as seconds if the year has more than four digits."""
     try:
         return (EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
     except OverflowError:
