@@ -18,8 +18,8 @@ help: ## this list
 
 demo: kernel ## card fraud on generated payments: alerts on the terminal and in SQLite; ends by itself
 	@rm -rf build/demo && mkdir -p build && cp -r examples/card_fraud build/demo
-	@echo "In build/demo: headrace run pipeline.yaml --finish"
-	@cd build/demo && ../../$(RUN)/headrace run pipeline.yaml --finish
+	@echo "In build/demo: headrace run pipeline.yaml --drain"
+	@cd build/demo && ../../$(RUN)/headrace run pipeline.yaml --drain
 	@echo
 	@echo "The tables abroad, tested and totals are in build/demo/fraud.db."
 	@echo "What to try next:"

@@ -169,7 +169,7 @@ def measure(load: Load, place: Path) -> list[Moment]:
                 sender.done.set()
                 thread.join()
             _await_all(sink, sender.sent)
-            running.drain()
+            running.stop()
         written = sum(one.records for one in Client(servers).topics() if one.name == topic)
     lost = written - len(set(sink.numbers))
     doubled = len(sink.numbers) - len(set(sink.numbers))

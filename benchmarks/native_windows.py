@@ -83,7 +83,7 @@ def through_headrace(window: windows.Window, source: Path, place: Path) -> None:
         .aggregate("panes", n="count(*)", total="sum(value)")
     )
     panes.write("out", connect.files(path=str(place / "out"), format="parquet"))
-    pipeline.run(once=True, checkpoint=place / "checkpoint")
+    pipeline.run(until="caught_up", checkpoint=place / "checkpoint")
 
 
 if __name__ == "__main__":

@@ -76,5 +76,5 @@ def _read(given: Setting) -> tuple[Pipeline, Stream]:
 def _run(given: Setting, pipeline: Pipeline, results: Rows, sink: Connector | None = None) -> Outcome:
     nowhere = Nowhere()
     results.write("out", sink or nowhere)
-    taken = timed(given, lambda: pipeline.run(once=True, checkpoint=given.checkpoint()))
+    taken = timed(given, lambda: pipeline.run(until="caught_up", checkpoint=given.checkpoint()))
     return Outcome(taken, nowhere.tally.panes if sink is None else None)

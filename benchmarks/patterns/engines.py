@@ -111,7 +111,7 @@ def headrace(given: Given, spark: Any, engine: str = "headrace", rules: int = 0)
     with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as place, reported(spark) as seen:
         table = ours.write_rules(Path(place) / "rules.json", rules) if rules else None
         pipeline, out = ours.job(given.servers, given.topic, given.epoch, table)
-        pipeline.run(finish=True, checkpoint=Path(place) / "checkpoint")
+        pipeline.run(until="drained", checkpoint=Path(place) / "checkpoint")
     return seen.result(engine, given, out.tally.panes)
 
 

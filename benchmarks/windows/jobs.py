@@ -40,7 +40,7 @@ def by_headrace(window: windows.Window, *, kind: Format = "parquet", **emit: Any
 
     def run(given: Setting) -> Tally:
         pipeline, sink = windowed(given.source, window, kind=kind, **emit)
-        pipeline.run(once=True, checkpoint=given.checkpoint())
+        pipeline.run(until="caught_up", checkpoint=given.checkpoint())
         return sink.tally
 
     return run

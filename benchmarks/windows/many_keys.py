@@ -74,7 +74,7 @@ class Keys:
             **emit,
         )
         with watched(spark) as watch:
-            pipeline.run(once=True, checkpoint=self.place / "checkpoint")
+            pipeline.run(until="caught_up", checkpoint=self.place / "checkpoint")
             return list(watch.settled())
 
 

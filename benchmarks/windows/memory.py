@@ -33,7 +33,7 @@ def measure(spark: SparkSession, place: Path, open_windows: int, epochs: int) ->
         source, windows.tumbling("1 minute"), files=1, schema=SCHEMA, out_of_order=minutes
     )
     with watched(spark) as watch:
-        pipeline.run(once=True, checkpoint=place / "checkpoint")
+        pipeline.run(until="caught_up", checkpoint=place / "checkpoint")
         seen = list(watch.settled())
     steady = seen[min(OPEN_FOR, len(seen) - 1) :]
     held = open_after(seen, sink.tally.by_epoch)

@@ -17,4 +17,4 @@ warnings = (
     )
 )
 warnings.write("results", connect.files(path="out", format="json"))
-stations.run(finish=True)
+stations.run(until="drained")

@@ -35,4 +35,4 @@ unconfirmed = events.key_by("card").match(
 small_then_large.write("small_then_large_alerts", connect.files(path="out/small_then_large", format="json"))
 two_countries.write("two_countries_alerts", connect.files(path="out/two_countries", format="json"))
 unconfirmed.write("unconfirmed_alerts", connect.files(path="out/unconfirmed", format="json"))
-fraud.run(finish=True)
+fraud.run(until="drained")

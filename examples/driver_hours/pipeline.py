@@ -25,4 +25,4 @@ too_long = counted.key_by("licence").match(
     },
 )
 too_long.write("results", connect.files(path="out", format="json"))
-hours.run(finish=True)
+hours.run(until="drained")

@@ -10,4 +10,4 @@ traffic.read(
 )
 large = traffic.sql("large", "select sourceIP, time from packets where length > 512")
 large.write("results", connect.files(path="out", format="json"))
-traffic.run(finish=True)
+traffic.run(until="drained")

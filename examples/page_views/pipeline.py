@@ -25,4 +25,4 @@ gave_up = retries.timeouts.select(
 
 retries.write("retried", connect.files(path="out/retried", format="json"))
 gave_up.write("lost", connect.files(path="out/gave_up", format="json"))
-site.run(finish=True)
+site.run(until="drained")

@@ -13,4 +13,4 @@ rolling = (
     .aggregate("rolling", low="min(price)", high="max(price)", mean="avg(price)")
 )
 rolling.drop("pane").write("results", connect.files(path="out", format="json"))
-stocks.run(finish=True)
+stocks.run(until="drained")

@@ -21,6 +21,7 @@ An error says where, then what was expected and what came, then the next thing t
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -165,6 +166,16 @@ RENAMED = {
     "rejects": ("dead_letters",),
 }
 """Names of version 0.1 and their replacements: connectors, options, steps, keys of documents and flags alike."""
+
+
+def wants_traceback() -> bool:
+    """True if the environment requests tracebacks with internal frames (`HEADRACE_TRACEBACK`)."""
+    return os.environ.get("HEADRACE_TRACEBACK", "") not in ("", "0")
+
+
+def clean_traceback(error: HeadraceError) -> HeadraceError:
+    """Return an error without its internal frames, to be raised again at the boundary of the public API."""
+    return error if wants_traceback() else error.with_traceback(None)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

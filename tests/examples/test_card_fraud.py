@@ -17,6 +17,7 @@ from headrace.connectors.flatten import expressions
 from headrace.connectors.generator import Generator
 from headrace.lowering.frames import frame_of
 from headrace.plan.graph import Graph
+from headrace.runtime.options import RunOptions
 from headrace.runtime.run import start
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.source import Source
@@ -53,13 +54,15 @@ def test_finds_what_was_planted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     found = example("card_fraud")
-    with start(at_once(found.pipeline("py").check()), finish=True, checkpoint="checkpoint") as running:
+    with start(
+        at_once(found.pipeline("py").check()), RunOptions(until="drained", checkpoint="checkpoint")
+    ) as running:
         running.wait()
     for table in TABLES:
         assert in_any_order(found_in(table)) == in_any_order(expected_in(table)), table
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["id"] for row in printed if "id" in row} == {row["id"] for row in expected_in("abroad")}
-    kept = json_rows(*Path("checkpoint/kept/payments.dead_letters").glob("*.json"))
+    kept = json_rows(*Path("checkpoint/unrouted/payments.dead_letters").glob("*.json"))
     assert len(kept) == 3
     assert {dead_letter["field"] for dead_letter in kept} >= {"amount", "ts"}
 

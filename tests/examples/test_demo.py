@@ -17,7 +17,7 @@ def makefile() -> str:
 
 
 def test_demo_prints_alerts_and_ends_with_a_summary(example: Callable[[str], Example], makefile: str) -> None:
-    assert "headrace run pipeline.yaml --finish" in makefile
+    assert "headrace run pipeline.yaml --drain" in makefile
     found = example("card_fraud")
     document = found.directory / "pipeline.yaml"
     assert "speed: 120}" in document.read_text()
@@ -28,7 +28,7 @@ def test_demo_prints_alerts_and_ends_with_a_summary(example: Callable[[str], Exa
         "headrace.cli.app",
         "run",
         "pipeline.yaml",
-        "--finish",
+        "--drain",
         "--master",
         "local[2]",
     ]

@@ -19,6 +19,7 @@ from headrace.connectors.memory import Memory
 from headrace.connectors.socket import Socket
 from headrace.lowering.frames import frame_of
 from headrace.plan.graph import Graph
+from headrace.runtime.options import RunOptions
 from headrace.runtime.run import start
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
@@ -80,9 +81,9 @@ def test_counts_the_words(
 ) -> None:
     graph, counts = at(server.port, example("word_count").pipeline("py").check())
     expected = json_rows(Path("expected.jsonl"))
-    with start(graph, checkpoint="checkpoint") as running:
+    with start(graph, RunOptions(checkpoint="checkpoint")) as running:
         wait_until(lambda: _latest(counts.contents()) == _latest(expected), running)
-        running.drain()
+        running.stop()
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert in_any_order(_rows(_latest(printed))) == in_any_order(expected)
 

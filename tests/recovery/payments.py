@@ -1,4 +1,4 @@
-"""The pipeline that recovery tests kill: two stateful steps, four sinks of two kinds, dead letters, a hand-over log.
+"""The pipeline that recovery tests kill: two stateful steps, four sinks of two kinds, dead letters, an exchange.
 
 Run as `python payments.py WORK`: reads WORK/in, one file a batch, and finishes.
 """
@@ -64,7 +64,7 @@ def results(work: Path) -> dict[str, list[str]]:
     with sqlite3.connect(work / "out.db") as database:
         for name in ("totals", "big"):
             found[name] = sorted(map(str, database.execute(f"select * from {name}")))
-    for name in ("totals", "sums", "checkpoint/kept/tx.dead_letters"):
+    for name in ("totals", "sums", "checkpoint/unrouted/tx.dead_letters"):
         paths = [
             path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts
         ]
@@ -88,6 +88,6 @@ def _end_spark() -> None:
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    with build(place).start(finish=True, checkpoint=place / "checkpoint", master="local[2]") as running:
+    with build(place).start(until="drained", checkpoint=place / "checkpoint", master="local[2]") as running:
         running.wait()
     _end_spark()

@@ -45,9 +45,9 @@ def test_killed_at_random_moments_every_row_is_there_once(
 ) -> None:
     """Each run dies within moments of beginning an epoch, so that something is always under way."""
     payments.write_input(tmp_path)
-    sealed = tmp_path / "checkpoint" / "sealed"
+    drained = tmp_path / "checkpoint" / "drained"
     killed = kill_at_random(
-        lambda: start(tmp_path), lambda: epochs(tmp_path), finished=sealed.exists, kills=KILLS
+        lambda: start(tmp_path), lambda: epochs(tmp_path), finished=drained.exists, kills=KILLS
     )
     assert killed >= 3
     assert payments.results(tmp_path) == undisturbed

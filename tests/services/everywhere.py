@@ -109,7 +109,7 @@ if __name__ == "__main__":
     place = Path(sys.argv[3])
     settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
     started = build(Places(**json.loads(sys.argv[1])), sys.argv[2], place).start(
-        finish=True, checkpoint=place / "checkpoint", master="local[2]", conf=settings
+        until="drained", checkpoint=place / "checkpoint", master="local[2]", conf=settings
     )
     with started as running:
         running.wait()

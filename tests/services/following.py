@@ -95,5 +95,7 @@ class Writer:
 if __name__ == "__main__":
     place = Path(sys.argv[3])
     pipeline = build(sys.argv[1], sys.argv[2], place)
-    with pipeline.start(once=True, checkpoint=place / "checkpoint", master="local[2]", conf=CONF) as running:
+    with pipeline.start(
+        until="caught_up", checkpoint=place / "checkpoint", master="local[2]", conf=CONF
+    ) as running:
         running.wait()

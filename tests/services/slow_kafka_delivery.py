@@ -14,7 +14,7 @@ from topics_held import held
 from headrace import connect
 from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
-from headrace.testing.delivery.sinks import sinks as delivery
+from headrace.testing.delivery import sinks as delivery
 
 _numbers = itertools.count()
 

@@ -30,7 +30,7 @@ pipeline = Pipeline("large")
 source = connect.kafka(servers=servers, topic=topic, max_per_batch=int(size))
 rows = pipeline.read("rows", source, format="json", schema="id bigint, filling string")
 rows.write("keyed", connect.postgres(url=url, table="large", key="id"))
-pipeline.run(once=True, checkpoint=checkpoint, master="local[2]", conf={"spark.driver.memory": "1g"})
+pipeline.run(until="caught_up", checkpoint=checkpoint, master="local[2]", conf={"spark.driver.memory": "1g"})
 """
 
 

@@ -31,7 +31,7 @@ def test_a_burst_into_a_slow_sink_loses_nothing_and_epochs_stay_small(spark, bro
         burst_is_in.set()
         while len(sink.numbers) < USUAL + BURST:
             assert not running.wait(timeout=0.05)
-        running.drain()
+        running.stop()
 
     assert read_while_the_sink_was_busy <= MOST
     assert sorted(sink.numbers) == list(range(USUAL + BURST))

@@ -147,7 +147,7 @@ def _table(bench: Bench, place: Path, kills: int) -> None:
             kill_at_random(
                 lambda name=name, work=work: bench.start(name, work),  # type: ignore[misc]
                 lambda work=work: epochs(work),  # type: ignore[misc]
-                finished=(work / "checkpoint" / "sealed").exists,
+                finished=(work / "checkpoint" / "drained").exists,
                 kills=min(5, kills - done),
                 within=1.5,
             ),

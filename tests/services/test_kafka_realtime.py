@@ -38,9 +38,9 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
     with pytest.raises(
         DeliveryError, match=rf"out: there is no topic `{sink}`\n  hint: .*; partitions=4 creates it"
     ):
-        pipeline.start(real_time=True, every="10 seconds", checkpoint=tmp_path)
+        pipeline.start(mode="real_time", every="10 seconds", checkpoint=tmp_path)
     client.create(sink, partitions=1)
-    with pipeline.start(real_time=True, every="10 seconds", checkpoint=tmp_path) as running:
+    with pipeline.start(mode="real_time", every="10 seconds", checkpoint=tmp_path) as running:
         wait_until(lambda: arrived() == [("1", {"v": 1, "o": 0, "w": 2})], running)
         client.produce(source, [(None, '{"v": 0}'), (None, '{"v": 3}')])
         wait_until(lambda: arrived()[1:] == [("3", {"v": 3, "o": 3, "w": 6})], running)
@@ -49,11 +49,11 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
         wait_until(lambda: client.require(source) == [0, 1], running)
         client.produce(source, [(None, '{"v": 5}')], partition=1)
         wait_until(lambda: arrived()[2:] == [("5", {"v": 5, "o": 0, "w": 10})], running)
-        running.drain()
+        running.stop()
     assert [one.lag for one in client.lag("quick.tx")] == [0, 0]
     assert running.status().rows_in == 5
     keep(tmp_path / "queries" / "tx", {"step": "window"})  # as if it had been another step
     with pytest.raises(
         PlanError, match="holds the state of another declaration: step was `window`, is `stateless`"
     ):
-        pipeline.start(real_time=True, every="10 seconds", checkpoint=tmp_path)
+        pipeline.start(mode="real_time", every="10 seconds", checkpoint=tmp_path)

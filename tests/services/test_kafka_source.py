@@ -101,7 +101,7 @@ def test_rows_carry_what_was_asked_for_dead_letters_their_place_and_a_group_the_
     tx = pipeline.read("tx", source, format="json", schema="v int")
     tx.write("rows", rows)
     tx.dead_letters.write("dead_letters", dead_letters)
-    pipeline.run(once=True, checkpoint=tmp_path)
+    pipeline.run(until="caught_up", checkpoint=tmp_path)
     found = sorted(rows.contents(), key=lambda row: row["offset"])
     assert [(row["v"], row["k"], row["partition"], row["offset"]) for row in found] == [
         (1, "k1", 0, 0),
@@ -125,11 +125,11 @@ def test_the_next_run_goes_on_where_the_last_one_stopped_in_epochs_of_the_size_t
     pipeline = Pipeline("paced")
     source = connect.kafka(servers=client.servers, topic=name, max_per_batch=2, tombstones="skip", group="g")
     pipeline.read("tx", source, format="json", schema="v int", on_error="fail").write("out", sink)
-    with pipeline.start(once=True, checkpoint=tmp_path) as running:
+    with pipeline.start(until="caught_up", checkpoint=tmp_path) as running:
         running.wait()
         assert running.status().queries[0].epoch == 2
     client.produce(name, [(None, None), (None, '{"v": 5}')])
-    pipeline.run(once=True, checkpoint=tmp_path)
+    pipeline.run(until="caught_up", checkpoint=tmp_path)
     assert [row["v"] for row in sink.contents()] == [0, 1, 2, 3, 4, 5]
     assert [one.lag for one in client.lag("g")] == [0]
 
@@ -152,7 +152,7 @@ def test_offsets_without_a_record_are_no_loss_and_end_no_epoch(
     pipeline = Pipeline("gaps")
     source = connect.kafka(servers=client.servers, topic=name, max_per_batch=2)
     pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
-    pipeline.run(once=True, checkpoint=tmp_path)
+    pipeline.run(until="caught_up", checkpoint=tmp_path)
     assert [row["v"] for row in sink.contents()] == [0, 1, 3, 4]
 
 
@@ -213,7 +213,7 @@ def test_records_that_retention_removed_before_they_were_read_stop_the_run_unles
         pipeline = Pipeline("lossy")
         source = connect.kafka(servers=client.servers, topic=name, start={"offsets": {0: 0}}, **options)
         pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
-        pipeline.run(once=True, checkpoint=tmp_path / str(options))
+        pipeline.run(until="caught_up", checkpoint=tmp_path / str(options))
 
     def removed() -> bool:
         client.produce(name, [(None, '{"v": 1}')])

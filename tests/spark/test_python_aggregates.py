@@ -50,7 +50,7 @@ def run(directory: Path, aggregate: Aggregate) -> list[dict[str, Any]]:
     timed.window(windows.tumbling("1 minute")).aggregate("sums", total=aggregate, n="count(*)").write(
         "out", out
     )
-    pipeline.run(finish=True, checkpoint=directory / "checkpoint")
+    pipeline.run(until="drained", checkpoint=directory / "checkpoint")
     return out.contents()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.checkpoints.state import state_of
+from headrace.debugging.state import state_of
 from headrace.errors import PlanError
 from headrace.lowering.match_recognize import Expressions
 from headrace.sql.match_recognize.aggregates import NAMES
@@ -141,7 +141,7 @@ def test_the_state_shows_the_open_match_and_rows_that_wait(spark: SparkSession, 
     query = """select * from t match_recognize (partition by k order by ts measures last(b.v) as low
                pattern (b+) define b as b.v < prev(b.v))"""
     pipeline.sql("m", query).write("out", connect.files(path=str(tmp_path / "out"), format="json"))
-    pipeline.run(once=True, checkpoint=tmp_path / "state")
+    pipeline.run(until="caught_up", checkpoint=tmp_path / "state")
     [step] = state_of(pipeline.check(), tmp_path / "state")
     [entry] = step.found.entries
     [open_match], [waits] = entry["matches"], entry["waiting"]

@@ -38,7 +38,7 @@ class Example:
     def run(self, language: str) -> Pipeline:
         """Run a twin to the end of its input."""
         pipeline = self.pipeline(language)
-        with pipeline.start(finish=True, checkpoint=self.directory / "checkpoint") as running:
+        with pipeline.start(until="drained", checkpoint=self.directory / "checkpoint") as running:
             running.wait()
         return pipeline
 

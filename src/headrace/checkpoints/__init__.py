@@ -1,1 +1,1 @@
-"""The pipeline directory: layout, state signatures, the state reader and repartitioning."""
+"""The checkpoint directory: layout, state signatures, offset identities and repartitioning."""

@@ -1,11 +1,11 @@
-"""A pipeline's directory. One run at a time has it.
+"""The checkpoint directory of a pipeline. One run at a time holds it.
 
-queries/<query>/     Spark's checkpoint of each query, its lineage, and where its rows went (balance.jsonl)
-handover/<output>/   rows on their way from one query to the next
-kept/<output>/       late rows and dead letters that no sink takes
+queries/<query>/     Spark's checkpoint of each query, its checkpoint id and its row accounting
+exchange/<output>/   rows between two queries
+unrouted/<output>/   side outputs without a sink
 logs/                Spark's log
-pipeline             whose it is: sinks know epochs by that name
-sealed               the input was finished for good; no run begins here again
+pipeline             the name of the pipeline, under which sinks record epochs
+drained              the input has ended for good; no run starts here again
 """
 
 from __future__ import annotations
@@ -17,70 +17,99 @@ from typing import IO, NoReturn
 
 from headrace.errors import OptionError
 
+_FRESH = "start over with --fresh, or choose another --checkpoint"
+_OLD_LAYOUT = ("queries/*/lineage", "queries/*/balance.jsonl", "handover", "kept", "sealed")
+"""Paths that only version 0.1 has written."""
+
 
 class PipelineDirectory:
-    """The directory, held by one run through a lock that a dead process lets go of."""
+    """The checkpoint directory, held by one run through a lock that ends with its process."""
 
     def __init__(self, path: Path, lock: IO[str]) -> None:
         self.path = path
         self._lock = lock
 
     @classmethod
-    def taken(cls, pipeline: str, path: str | Path | None = None) -> PipelineDirectory:
-        """Make and lock the directory.
+    def acquire(
+        cls, pipeline: str, path: str | Path | None = None, *, fresh: bool = False
+    ) -> PipelineDirectory:
+        """Create and lock the directory.
+
+        Args:
+            pipeline: its name.
+            path: the directory; default: `.headrace/<pipeline>`.
+            fresh: move a directory with a checkpoint aside and start with an empty one.
 
         Raises:
-            OptionError: another run has it, it is another pipeline's, or the pipeline was finished in it.
+            OptionError: another run holds it, it belongs to another pipeline, the pipeline was drained in it, or version
+                0.1 has written it.
         """
-        place = Path(path) if path is not None else Path(".headrace") / pipeline
+        directory = cls._lock_path(directory_of(pipeline, path))
+        if fresh:
+            directory._check_owner(pipeline)
+            directory = directory._move_aside()
+        directory._enter(pipeline)
+        return directory
+
+    @classmethod
+    def _lock_path(cls, path: Path) -> PipelineDirectory:
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            lock = (place / "lock").open("a+")
+            path.mkdir(parents=True, exist_ok=True)
+            lock = (path / "lock").open("a+")
         except OSError as error:
-            raise OptionError(
-                f"the directory can't be written: {error.strerror}",
-                where=str(place),
-                hint="choose another --checkpoint",
-            ) from error
+            what = f"can't write to the directory: {error.strerror}"
+            raise OptionError(what, where=str(path), hint="choose another --checkpoint") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
             holder = lock.read().strip() or "unknown"
             lock.close()
-            raise OptionError(
-                f"another run of the pipeline is using it (process {holder})",
-                where=str(place),
-                hint="stop that one, or choose another --checkpoint",
-            ) from None
-        directory = cls(place, lock)
-        directory._enter(pipeline)
-        return directory
+            what = f"another run of the pipeline is using it (process {holder})"
+            hint = "stop that run, or choose another --checkpoint"
+            raise OptionError(what, where=str(path), hint=hint) from None
+        return cls(path, lock)
 
-    def seal(self) -> None:
-        """Note that the input has ended for good."""
-        (self.path / "sealed").touch()
+    def mark_drained(self) -> None:
+        """Record that the input has ended for good."""
+        (self.path / "drained").touch()
 
     def release(self) -> None:
-        """Let another run have it."""
+        """Release the directory for another run."""
         self._lock.close()
 
-    def _refuse(self, what: str, hint: str) -> NoReturn:
+    def _move_aside(self) -> PipelineDirectory:
+        """Rename the directory and lock an empty one in its place."""
+        number = 1
+        while (aside := self.path.with_name(f"{self.path.name}.old-{number}")).exists():
+            number += 1
+        self.path.rename(aside)
+        self.release()
+        return PipelineDirectory._lock_path(self.path)
+
+    def _reject(self, what: str, hint: str) -> NoReturn:
         self.release()
         raise OptionError(what, where=str(self.path), hint=hint)
 
-    def _enter(self, pipeline: str) -> None:
+    def _check_owner(self, pipeline: str) -> None:
         owner = self.path / "pipeline"
-        if not owner.exists():
-            owner.write_text(pipeline)
-        if (name := owner.read_text()) not in (pipeline, ""):  # a crash may have left it empty
-            self._refuse(f"it is the checkpoint of another pipeline, `{name}`", "choose another --checkpoint")
-        if (self.path / "sealed").exists():
-            self._refuse(
-                "the pipeline was finished here: its input ended for good and every window is closed",
-                "remove the directory to start anew, or choose another --checkpoint",
-            )
+        name = owner.read_text() if owner.exists() else ""  # a crash may leave the file empty
+        if name not in (pipeline, ""):
+            self._reject(f"it is the checkpoint of another pipeline, `{name}`", "choose another --checkpoint")
+
+    def _enter(self, pipeline: str) -> None:
+        self._check_owner(pipeline)
+        if any(any(self.path.glob(pattern)) for pattern in _OLD_LAYOUT):
+            self._reject("the checkpoint was written by headrace 0.1, whose layout can't be read", _FRESH)
+        if (self.path / "drained").exists():
+            self._reject("the pipeline was drained here: its input has ended for good", _FRESH)
+        (self.path / "pipeline").write_text(pipeline)
         self._lock.seek(0)
         self._lock.truncate()
         self._lock.write(str(os.getpid()))
         self._lock.flush()
+
+
+def directory_of(pipeline: str, path: str | Path | None = None) -> Path:
+    """Return the checkpoint directory of a pipeline; default: `.headrace/<pipeline>`."""
+    return Path(path) if path is not None else Path(".headrace") / pipeline

@@ -35,7 +35,7 @@ def repartition(
     from pyspark.errors import PySparkException
 
     queries = queries_with_state(graph, directory, step)
-    held = PipelineDirectory.taken(graph.name, directory)
+    held = PipelineDirectory.acquire(graph.name, directory)
     try:
         spark = open_session(graph.name)
         return {

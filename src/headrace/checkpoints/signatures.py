@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace.checkpoints.layout import note, noted
+from headrace.checkpoints.layout import read_record, write_record
 from headrace.durations import text as length
 from headrace.errors import Problem
 from headrace.steps.base import Node
@@ -78,13 +78,13 @@ def record_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False)
 
 def kept(checkpoint: Path) -> Record | None:
     """The record of the step that made a query's checkpoint; None where there is none, or nothing was run."""
-    record: Record | None = noted(checkpoint, NAME)
+    record: Record | None = read_record(checkpoint, NAME)
     return record
 
 
 def keep(checkpoint: Path, record: Record) -> None:
     """Write the record beside the checkpoint."""
-    note(checkpoint, NAME, record)
+    write_record(checkpoint, NAME, record)
 
 
 def changed(where: str, was: Record | None, now: Record) -> Problem | None:

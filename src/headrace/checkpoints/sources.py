@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.checkpoints.layout import checkpoint_of, note, noted
+from headrace.checkpoints.layout import checkpoint_of, read_record, write_record
 from headrace.errors import PlanError, Problem
 from headrace.plan.queries import Query, queries_of
 from headrace.steps.endpoints.source import Source
@@ -33,7 +33,7 @@ def record_of(graph: Graph, query: Query, *, real_time: bool = False) -> Record:
     logs = {str(ref): ["rows of another query"] for ref in query.reads}
     sources = {name: _counted_in(graph, name) for name in query.sources} | logs
     # Where there is time, micro-batches have heartbeats beside the rows, and state that knows of them.
-    timed = any(isinstance(node, EventTime | ClockTime) for node in graph.upstream(graph[query.tip.step]))
+    timed = any(isinstance(node, EventTime | ClockTime) for node in graph.upstream(graph[query.output.step]))
     return {_PACE: ["real time" if real_time else "micro-batches"] if timed else [], **sources}
 
 
@@ -46,16 +46,16 @@ def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> N
     records = {query: record_of(graph, query, real_time=real_time) for query in queries_of(graph)}
     problems: list[Problem] = []
     for query, now in records.items():
-        was = noted(checkpoint_of(directory, query), NAME)
+        was = read_record(checkpoint_of(directory, query), NAME)
         problems += [] if was is None else _changes(graph, query, was, now)
     if problems:
         raise PlanError(problems)
     for query, now in records.items():
-        note(checkpoint_of(directory, query), NAME, now)
+        write_record(checkpoint_of(directory, query), NAME, now)
 
 
 def _changes(graph: Graph, query: Query, was: Record, now: Record) -> list[Problem]:
-    where = graph.where(graph[query.tip.step])
+    where = graph.where(graph[query.output.step])
     was, now = dict(was), dict(now)
     pace = was.pop(_PACE, []), now.pop(_PACE)
     if all(pace) and pace[0] != pace[1]:

@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.checkpoints.entries import MATCHES, StateFiles
 from headrace.checkpoints.keys import NULL, is_key
 from headrace.checkpoints.layout import checkpoint_of, progress_of
 from headrace.debugging.replay import CantBeReadAgain, read_again
+from headrace.debugging.state_entries import MATCHES, StateFiles
 from headrace.lowering.patterns import GIVEN, Declared
 from headrace.spark.gateway import java_frame, java_list, kernel
 from headrace.steps.patterns.match import Match
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from headrace.plan.graph import Graph
-    from headrace.runtime.queries import Assembled
+    from headrace.runtime.queries import PlannedQuery
 
 _END = 253_370_764_800_000_000
 _NONE = -(2**63)
@@ -74,12 +74,12 @@ class Inquiry:
     spark: SparkSession
     graph: Graph
     directory: Path
-    query: Assembled
+    query: PlannedQuery
     key: dict[str, str]
     _given: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.node: Any = self.graph[self.query.query.tip.step]
+        self.node: Any = self.graph[self.query.query.output.step]
         self.checkpoint = checkpoint_of(self.directory, self.query.query)
         self.progress = progress_of(self.checkpoint)
         self.files = StateFiles(self.spark, self.checkpoint)
@@ -88,7 +88,7 @@ class Inquiry:
 
     def answer(self, rows: int, *, read_input: bool) -> Told:
         """All that can be told of a step with a pattern of its own."""
-        trunk = java_frame(self.query.trunk)
+        trunk = java_frame(self.query.stream_plan)
         if isinstance(self.node, RowPattern):
             return self.ask(
                 self.jvm.matchrecognize.RowPatternExplainer.of(trunk), rows, read_input=read_input

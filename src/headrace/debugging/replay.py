@@ -13,7 +13,7 @@ from headrace.lowering.lowering import Lowering, hidden_key
 from headrace.lowering.patterns import Declared
 from headrace.lowering.sources import BatchInputs
 from headrace.plan.facts import by_clock, is_timed
-from headrace.runtime.exchange import HandoverLog
+from headrace.runtime.exchange import Exchange
 from headrace.spark.errors import spark_says
 from headrace.spark.gateway import GatewayError
 from headrace.steps.endpoints.source import FrameSource, Source
@@ -50,7 +50,7 @@ def read_again(spark: SparkSession, graph: Graph, query: Query, directory: Path)
     Raises:
         CantBeReadAgain: a source can't, or the rows' time was the clock's.
     """
-    node: Any = graph[query.tip.step]
+    node: Any = graph[query.output.step]
     if by_clock(graph, node.input):
         raise CantBeReadAgain("their time was the clock of the run that read them")
     for name in query.sources:
@@ -70,5 +70,5 @@ def _refuse_unreplayable(source: Any) -> None:
         raise CantBeReadAgain(f"the source `{source.name}` can't be read twice")
 
 
-def _log(graph: Graph, directory: Path, ref: Any) -> HandoverLog:
-    return HandoverLog(directory.absolute(), ref, delay=0 if is_timed(graph, ref) else None)
+def _log(graph: Graph, directory: Path, ref: Any) -> Exchange:
+    return Exchange(directory.absolute(), ref, delay=0 if is_timed(graph, ref) else None)

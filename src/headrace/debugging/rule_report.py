@@ -93,7 +93,7 @@ def _told(inquiry: Inquiry, rules: RulesAsked, rule: RuleInForce, rows: int, *, 
     sources = len(query.sources) + len(query.reads)
     less = taken_before(inquiry.checkpoint, since, sources=sources) if since > 0 else None
     kernel = inquiry.jvm.rules.RulesExplainer.of(
-        java_frame(inquiry.query.trunk), rules.edition.alone(rule).loaded
+        java_frame(inquiry.query.stream_plan), rules.edition.alone(rule).loaded
     )
     told = inquiry.ask(kernel, rows, read_input=read_input, less=less)
     if since > 0 and less is None and told.taken:

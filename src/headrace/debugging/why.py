@@ -19,7 +19,7 @@ from headrace.checkpoints.layout import queries_with_state
 from headrace.debugging.key_report import Inquiry, Told
 from headrace.debugging.rule_report import OfRule, RulesAsked, rules_asked, tell_rules
 from headrace.errors import OptionError, did_you_mean
-from headrace.lowering.physical import assembled_aside
+from headrace.runtime.inspection import plan_aside
 from headrace.runtime.queries import refuse_changed
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
@@ -110,10 +110,10 @@ def why_of(
     tables = rules_asked(graph, directory, wanted, rule)
     wanted = wanted if rule is None else list(tables)
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
-    with assembled_aside(spark, graph) as built:
+    with plan_aside(spark, graph) as built:
         chosen = [one for one in built if one.query.name in wanted]
         refuse_changed(graph, chosen, directory)
-        asked = [Inquiry(spark, graph, directory, one, keys[one.query.tip.step]) for one in chosen]
+        asked = [Inquiry(spark, graph, directory, one, keys[one.query.output.step]) for one in chosen]
         answers = [_answer(one, tables.get(one.node.name), rows, read_input=read_input) for one in asked]
         if not any(answer.known or _ruleless(answer) for answer in answers):
             raise _unknown_key(asked, answers)

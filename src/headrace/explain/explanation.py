@@ -59,8 +59,8 @@ class Explanation:
 
     @property
     def cuts(self) -> frozenset[tuple[Ref, str]]:
-        """The edges, (output, step that reads it), that go from one query to another through a hand-over log."""
-        logs = {ref for query in self.queries for ref in query.hands_over}
+        """The edges, (output, step that reads it), that go from one query to another through an exchange."""
+        logs = {ref for query in self.queries for ref in query.writes}
         return frozenset(
             (ref, node.name)
             for node in self.graph
@@ -92,11 +92,11 @@ def explain(graph: Graph) -> Explanation:
 def steps_of(graph: Graph, query: Query) -> list[str]:
     """The steps that run in a query, in plan order: from what it reads to its sinks."""
     logs = {ref.step for ref in query.reads}
-    todo = [query.tip.step, *query.sinks]
+    todo = [query.output.step, *query.sinks]
     found = set[str]()
     while todo:
         name = todo.pop()
-        if name not in found and not (name in logs and name != query.tip.step):
+        if name not in found and not (name in logs and name != query.output.step):
             found.add(name)
             todo += [ref.step for ref in graph[name].inputs]
     return [node.name for node in graph if node.name in found]
@@ -138,9 +138,9 @@ def _query(explanation: Explanation, query: Query) -> dict[str, Any]:
         "name": query.name,
         "sources": list(query.sources),
         "steps": steps_of(explanation.graph, query),
-        "stateful": explanation.graph[query.tip.step].stateful,
+        "stateful": explanation.graph[query.output.step].stateful,
         "sinks": list(query.sinks),
         "reads": [str(ref) for ref in query.reads],
-        "hands_over": [str(ref) for ref in query.hands_over],
-        "dead_letters_of": list(query.owns_dead_letters),
+        "writes": [str(ref) for ref in query.writes],
+        "dead_letters_of": list(query.dead_letters_of),
     }

@@ -44,7 +44,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 
 def _arrow(explanation: Explanation, ref: Ref, node: Node) -> str:
     cut = (ref, node.name) in explanation.cuts
-    label = " · ".join(filter(None, [ref.output, "hand-over log" if cut else ""]))
+    label = " · ".join(filter(None, [ref.output, "exchange" if cut else ""]))
     arrow = "-.->" if cut else "-->"
     return f'{arrow}|"{_escaped(label)}"|' if label else arrow
 

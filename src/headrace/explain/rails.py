@@ -28,7 +28,7 @@ BOXES = {
     "": " ", "u": "╵", "d": "╷", "ud": "│", "lr": "─", "dr": "╭", "ur": "╰", "dl": "╮", "ul": "╯",
     "udr": "├", "udl": "┤", "dlr": "┬", "ulr": "┴", "udlr": "┼",
 }  # fmt: skip
-CUT = "hand-over log"
+CUT = "exchange"
 SOURCE, STEP, STATE, SINK = "◉", "○", "●", "■"
 
 
@@ -164,7 +164,7 @@ def rails(graph: Graph, cuts: Set[tuple[Ref, str]] = frozenset()) -> list[RailRo
 
     Args:
         graph: the plan.
-        cuts: the edges, (output, step that reads it), that go through a hand-over log.
+        cuts: the edges, (output, step that reads it), that go through an exchange.
     """
     return _Layout(graph, cuts).run()
 

@@ -106,12 +106,12 @@ def _queries(explanation: Explanation, width: int) -> Iterator[Line]:
 def _way(explanation: Explanation, query: Query) -> str:
     graph = explanation.graph
     begins = [*query.sources, *(f"log of {ref}" for ref in query.reads)]
-    tip = [query.tip.step] if graph[query.tip.step].stateful else []
+    tip = [query.output.step] if graph[query.output.step].stateful else []
     between = [
         name for name in steps_of(graph, query)
         if name not in (*begins, *tip, *query.sinks, *query.sources) and ":" not in name and not graph[name].stateful
     ]  # fmt: skip
-    ends = [*query.sinks, *(f"log of {ref}" for ref in query.hands_over)]
+    ends = [*query.sinks, *(f"log of {ref}" for ref in query.writes)]
     middle = _in_order(explanation, [*between, *tip])
     return " → ".join(filter(None, [", ".join(begins), ", ".join(middle), ", ".join(ends)]))
 

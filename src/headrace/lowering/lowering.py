@@ -28,7 +28,7 @@ from headrace.lowering.native import native_windows
 from headrace.lowering.patterns import matched
 from headrace.lowering.python_aggregates import refuse_unpicklable, with_results
 from headrace.lowering.rules import RuleStep
-from headrace.lowering.watermarks import with_floor
+from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
 from headrace.plan.facts import LATE_COLUMNS, by_clock, late_columns
 from headrace.rules.revision import load_now
@@ -167,7 +167,7 @@ def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) ->
         isinstance(step, Aggregate | WindowAggregate | Distinct | Match | MatchRules | RowPattern)
         for step in followed
     )
-    return marked if unconditional or not marked.isStreaming else with_floor(marked)
+    return marked if unconditional or not marked.isStreaming else block_predicate_pushdown(marked)
 
 
 @lower.register
@@ -315,7 +315,9 @@ def _chosen(node: RowPattern, lowering: Lowering) -> DataFrame:
     if node.input_query is None:
         return frame
     own = hidden(frame)
-    rows = queried(node.input_query.to_sql(own), {node.table: with_floor(frame)}, lowering.spark)
+    rows = queried(
+        node.input_query.to_sql(own), {node.table: block_predicate_pushdown(frame)}, lowering.spark
+    )
     shown_names = [name for name in rows.columns if name not in own]
     names = node.input_query.names or shown_names
     return rows.select(*shown_names, *own).toDF(*names, *own)

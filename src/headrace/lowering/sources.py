@@ -34,18 +34,18 @@ class StreamInputs:
         directory: str | Path,
         heartbeats: Heartbeats,
         *,
-        speaks_for: Collection[str] = (),
+        primary_reader_of: Collection[str] = (),
         real_time: bool = False,
     ) -> None:
         self.spark = spark
         self.pipeline = pipeline
         self.directory = Path(directory)
         self.heartbeats = heartbeats
-        self.wakes = False
-        """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes one."""
+        self.run_on_start = False
+        """True if the query has to run a batch as soon as it starts, whether or not there are rows."""
         self.dead_letters: dict[str, DeadLetters] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
-        self._speaks_for = frozenset(speaks_for)
+        self._speaks_for = frozenset(primary_reader_of)
         self._real_time = real_time
         self._tables: dict[str, DataFrame] = {}
         self._reading: list[tuple[str, Reader]] = []
@@ -66,7 +66,7 @@ class StreamInputs:
 
     def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
         """The rows with a watermark that their own time and heartbeats move."""
-        return self.heartbeats.watermarked(frame, node, wakes=self.wakes)
+        return self.heartbeats.watermarked(frame, node, run_on_start=self.run_on_start)
 
     def acknowledge(self, reported: Sequence[Mapping[str, Any]]) -> None:
         """Tell the servers of the sources how far an epoch went, from Spark's report of its sources.

@@ -19,7 +19,8 @@ from headrace.steps.rows.event_time import ClockTime, EventTime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-BEAT = "__beat"
+MARKER = "__marker"
+"""Column that is true in heartbeats and watermark markers."""
 MARK = "__wm"
 END_OF_TIME_MS = 253_402_300_799_000
 """The last second of the year 9999: a watermark past every row."""
@@ -53,10 +54,12 @@ class Heartbeats:
         """The steps that set a time and have been lowered as a stream."""
         return tuple(self._delays)
 
-    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime, *, wakes: bool = False) -> DataFrame:
+    def watermarked(
+        self, frame: DataFrame, node: EventTime | ClockTime, *, run_on_start: bool = False
+    ) -> DataFrame:
         """The frame with a watermark on the node's column, and that column as `__ts` too.
 
-        Where only some rows move the watermark, it is on a column of its own. With `wakes` the query runs a batch as
+        Where only some rows move the watermark, it is on a column of its own. With `run_on_start` the query runs a batch as
         soon as it starts: panes may be due, whether or not a row comes.
         """
         marked = node.column
@@ -65,24 +68,24 @@ class Heartbeats:
             moves = F.when(column(node.watermark_when), F.col(f"`{node.column}`"))
             frame = frame.withColumn(MARK, moves)
         if frame.isStreaming:
-            frame = self._with_watermark(frame, node, marked, wakes)
+            frame = self._with_watermark(frame, node, marked, run_on_start)
         return frame.withColumn(TIME, F.col(f"`{node.column}`")).drop(MARK)
 
-    def united(self, frame: DataFrame, marked: str, name: str, *, wakes: bool) -> DataFrame:
-        """The frame, which tells rows from beats, and the beats of this name, with their time in `marked`."""
+    def union_heartbeats(self, frame: DataFrame, marked: str, name: str, *, run_on_start: bool) -> DataFrame:
+        """Return the frame, which has a column `MARKER`, with the heartbeats of this name, whose time is in `marked`."""
         reader = self._spark.readStream.format(self.SOURCE)
-        beats = reader.options(name=self._name(name), wakes=wakes).load()
-        beats = beats.select(F.col("heartbeat").alias(marked), F.lit(True).alias(BEAT))
-        return frame.unionByName(beats, allowMissingColumns=True)
+        heartbeats = reader.options(name=self._name(name), wakes=run_on_start).load()
+        heartbeats = heartbeats.select(F.col("heartbeat").alias(marked), F.lit(True).alias(MARKER))
+        return frame.unionByName(heartbeats, allowMissingColumns=True)
 
-    def beat(self, step: str, watermark_ms: int) -> None:
-        """Move the watermark of a step's source to this time, from the next batch on."""
+    def advance(self, step: str, watermark_ms: int) -> None:
+        """Advance the watermark of a step's source to this time, from the next batch on."""
         self._time.Heartbeat.raiseTo(self._name(step), watermark_ms + self._delays[step] // 1000)
 
     def end(self) -> None:
         """Move every watermark past all rows."""
         for step, delay in self._delays.items():
-            self.beat(step, END_OF_TIME_MS - (0 if step in self._fixed else delay // 1000))
+            self.advance(step, END_OF_TIME_MS - (0 if step in self._fixed else delay // 1000))
 
     def forget(self) -> None:
         """Let the driver forget how far the heartbeats were; checkpoints know."""
@@ -90,12 +93,13 @@ class Heartbeats:
             self._time.Heartbeat.forget(self._name(step))
 
     def _with_watermark(
-        self, frame: DataFrame, node: EventTime | ClockTime, marked: str, wakes: bool
+        self, frame: DataFrame, node: EventTime | ClockTime, marked: str, run_on_start: bool
     ) -> DataFrame:
         own = node.out_of_order if isinstance(node, EventTime) else 0
         delay = self._delays[node.name] = FIXED_DELAY if node.name in self._fixed else own
-        united = self.united(frame.withColumn(BEAT, F.lit(False)), marked, node.name, wakes=wakes)
-        return without_beats(united.withWatermark(marked, f"{delay} microseconds"), marked)
+        rows = frame.withColumn(MARKER, F.lit(False))
+        union = self.union_heartbeats(rows, marked, node.name, run_on_start=run_on_start)
+        return drop_markers(union.withWatermark(marked, f"{delay} microseconds"), marked)
 
     def _name(self, step: str) -> str:
         return f"{self._run}/{step}"
@@ -105,19 +109,19 @@ class Heartbeats:
         return kernel(self._spark).time
 
 
-def without_beats(frame: DataFrame, time: str) -> DataFrame:
-    """The rows without the beats.
+def drop_markers(frame: DataFrame, time: str) -> DataFrame:
+    """Return the rows without heartbeats and watermark markers.
 
-    The condition names the time column, else Spark would move it below the watermark operator, which then saw no beat.
+    The condition names the time column; otherwise Spark moves it below the watermark operator, which then sees no marker.
     """
-    return frame.where(~F.col(BEAT) | F.col(f"`{time}`").isNull()).drop(BEAT)
+    return frame.where(~F.col(MARKER) | F.col(f"`{time}`").isNull()).drop(MARKER)
 
 
-def with_floor(frame: DataFrame) -> DataFrame:
-    """The same rows, above a floor that no condition of a later step sinks through.
+def block_predicate_pushdown(frame: DataFrame) -> DataFrame:
+    """Return the same rows, with a filter that no condition of a later step is pushed through.
 
-    Spark moves a later step's `where` below the watermark operator if it may; then the rows it drops, and every beat,
-    would not move the watermark. This condition always holds, but Spark takes it for one that may change, and such a one
-    nothing passes.
+    Spark pushes a later step's `where` below the watermark operator if it can; then the rows it drops, and every marker,
+    would not advance the watermark. This condition always holds, but Spark treats it as non-deterministic and moves no
+    other condition past it.
     """
     return frame.where(F.spark_partition_id() >= 0)

@@ -1,12 +1,12 @@
-"""How a plan is cut into Spark queries.
+"""Division of a plan into Spark queries.
 
-A stateful step runs in exactly one query, however many sinks hang on it, and a query has at most one: two copies of a
-step would have two states, and Spark's watermark is one per query. So a query is a *trunk*, streaming, from sources
-through stateless steps to at most one stateful step (the `tip`), and *branches*: the stateless steps after the tip, run
-on each micro-batch to feed every sink of the query in one epoch.
+A stateful step runs in exactly one query, regardless of the number of its sinks, and a query has at most one: two copies
+of a step would have separate state, and Spark has one watermark per query. A query therefore has a streaming part, from
+sources through stateless steps to at most one stateful step (its `output`), and the stateless steps after it, which run
+on each micro-batch and feed every sink of the query in one epoch.
 
-Where one query needs what another's stateful step gives, or a source can't be read twice, the first writes a *hand-over
-log* and the second reads it. Results don't depend on the cuts.
+Where a query needs the rows of another query's stateful step, or a source can't be read twice, the first query writes an
+*exchange* and the second reads it. Results do not depend on the division.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ class Query:
     """One Spark query of a pipeline."""
 
     name: str
-    """After its stateful step, or the source or sink it is for: the name of its checkpoint."""
-    tip: Ref
-    """The last output the trunk computes; if its step is stateful, all outputs of that step are at hand."""
+    """The name of its stateful step, source or sink, and of its checkpoint."""
+    output: Ref
+    """The last output of the streaming part; if its step is stateful, all outputs of that step are available."""
     sinks: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     reads: tuple[Ref, ...] = ()
-    """Outputs of other queries, read from their hand-over logs."""
-    hands_over: tuple[Ref, ...] = ()
-    """Outputs of this query that others read."""
-    owns_dead_letters: tuple[str, ...] = ()
+    """Outputs of other queries, read from exchanges."""
+    writes: tuple[Ref, ...] = ()
+    """Outputs of this query, written to exchanges."""
+    dead_letters_of: tuple[str, ...] = ()
     """Sources whose dead letters this query delivers; other queries that read them skip what doesn't decode."""
-    speaks_for: tuple[str, ...] = ()
-    """Sources of which this query, and no other that reads them, counts the dead letters and tells the server how far it is."""
+    primary_reader_of: tuple[str, ...] = ()
+    """Sources for which this query, and no other reader, counts dead letters and reports offsets to the server."""
 
 
 @dataclass
 class _Draft:
     name: str
-    tip: Ref
+    output: Ref
     sinks: list[str] = field(default_factory=list)
     roots: list[Ref] = field(default_factory=list)
-    """Where the trunk begins: main outputs of sources, and outputs that come through a log."""
-    hands_over: list[Ref] = field(default_factory=list)
-    owns_dead_letters: list[str] = field(default_factory=list)
-    speaks_for: list[str] = field(default_factory=list)
+    """Outputs at which the streaming part begins: main outputs of sources, and exchanges."""
+    writes: list[Ref] = field(default_factory=list)
+    dead_letters_of: list[str] = field(default_factory=list)
+    primary_reader_of: list[str] = field(default_factory=list)
 
 
 def queries_of(graph: Graph) -> list[Query]:
@@ -126,7 +126,7 @@ class _Cutter:
                 self._of_source(source.name)
 
     def assign_dead_letters(self) -> None:
-        """The first query that reads a source speaks for it, delivers its dead letters, and takes the sinks of them."""
+        """The first query that reads a source is its primary reader, delivers its dead letters, and gets the sinks of them."""
         for source in self.graph.of(Source):
             dead_letters, main = Ref(source.name, DEAD_LETTERS), Ref(source.name)
             diverts = DEAD_LETTERS in source.outputs and source.on_error == "divert"
@@ -138,22 +138,22 @@ class _Cutter:
                 owner = self.drafts.get(source.name) or (
                     readers[0] if readers else self._of_source(source.name)
                 )
-                owner.speaks_for.append(source.name)
-                owner.owns_dead_letters += [source.name] if diverts else []
+                owner.primary_reader_of.append(source.name)
+                owner.dead_letters_of += [source.name] if diverts else []
                 owner.sinks += self.dead_letter_sinks.get(source.name, [])
 
     def assign_logs(self) -> None:
         for draft in self.drafts.values():
             for root in draft.roots:
                 giver = self.giver(draft, root)
-                if giver is not None and root not in giver.hands_over:
-                    giver.hands_over.append(root)
+                if giver is not None and root not in giver.writes:
+                    giver.writes.append(root)
 
     def giver(self, reader: _Draft, root: Ref) -> _Draft | None:
         """The query whose log the reader takes this output from, or None if it reads the source itself."""
         node = self.graph[root.step]
         if root.output == DEAD_LETTERS:
-            owner = next(draft for draft in self.drafts.values() if root.step in draft.owns_dead_letters)
+            owner = next(draft for draft in self.drafts.values() if root.step in draft.dead_letters_of)
             return None if owner is reader else owner
         if node.stateful:
             return self.drafts[node.name]
@@ -176,26 +176,26 @@ class _Cutter:
 
 def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
     draft, logs = item
-    tip = draft.tip
-    if not graph[tip.step].stateful and not draft.hands_over:
-        tip = _common(graph, draft) or tip
+    output = draft.output
+    if not graph[output.step].stateful and not draft.writes:
+        output = _common(graph, draft) or output
     return Query(
         draft.name,
-        tip,
+        output,
         tuple(draft.sinks),
         tuple(root.step for root in draft.roots if root not in logs),
         tuple(logs),
-        tuple(draft.hands_over),
-        tuple(draft.owns_dead_letters),
-        tuple(draft.speaks_for),
+        tuple(draft.writes),
+        tuple(draft.dead_letters_of),
+        tuple(draft.primary_reader_of),
     )
 
 
 def _common(graph: Graph, draft: _Draft) -> Ref | None:
-    """The output that all sinks of rows take, if it can be the trunk's: nobody needs the rows before it."""
+    """Return the output that all sinks of rows share, if no other sink needs the rows before it."""
     inputs = {sink.input for name in draft.sinks if isinstance(sink := graph[name], Sink)}
     of_rows = [ref for ref in inputs if not made_of_dead_letters(graph, ref)]
-    alone = len(draft.sinks) == 1 and not draft.owns_dead_letters
+    alone = len(draft.sinks) == 1 and not draft.dead_letters_of
     return of_rows[0] if len(of_rows) == 1 and (alone or _row_by_row(graph, of_rows[0])) else None
 
 

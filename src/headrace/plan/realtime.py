@@ -148,14 +148,14 @@ def _sink(graph: Graph, node: Node) -> Said:
 def _cuts(graph: Graph, node: Node, queries: tuple[Query, ...]) -> Said:
     """What a query's shape forbids: a log between two queries, and branches; a Kafka topic for each output is none."""
     for query in queries:
-        if query.tip.step != node.name:
+        if query.output.step != node.name:
             continue
         if query.reads:
             logs = ", ".join(map(str, query.reads))
-            yield f"it reads the hand-over log of {logs}, which is files", ""
-        if query.hands_over:
+            yield f"it reads the exchange of {logs}, which is files", ""
+        if query.writes:
             yield (
-                "another query reads its rows through a hand-over log, which is written with foreachBatch",
+                "another query reads its rows through an exchange, which is written with foreachBatch",
                 "",
             )
         for output in node.outputs:

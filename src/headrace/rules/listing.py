@@ -91,7 +91,7 @@ class TableListing:
 
 def tables_listed(graph: Graph, directory: Path) -> list[TableListing]:
     """The tables of all steps that have one; a table that can't be read says so, and what is in force is listed."""
-    queries = {query.tip.step: query for query in queries_of(graph)}
+    queries = {query.output.step: query for query in queries_of(graph)}
     found = []
     for node in graph.of(MatchRules):
         known = node.name in queries

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headrace.runtime.row_accounting import lines_of
+from headrace.checkpoints.journal import read_lines
 
 NAME = "rules.jsonl"
 
@@ -88,7 +88,7 @@ class RuleLog:
 
     def __init__(self, checkpoint: Path) -> None:
         self._file = checkpoint / NAME
-        self._editions = [_edition(line) for line in lines_of(self._file)]
+        self._editions = [_edition(line) for line in read_lines(self._file)]
         offsets = checkpoint / "spark" / "offsets"
         self.begun = max((int(file.name) for file in offsets.glob("[0-9]*")), default=-1)
         """The last epoch that had begun when the run started."""

@@ -1,1 +1,1 @@
-"""Runs: queries, delivery, exchanges, progress and row accounting."""
+"""Runs of a plan: queries, delivery, exchanges, progress and row accounting."""

@@ -1,9 +1,9 @@
-"""How an epoch reaches all sinks of its query, each row once.
+"""Delivery of an epoch to all sinks of its query, exactly once.
 
-An epoch is a micro-batch of one query, numbered by Spark. For each epoch every sink stages its rows where nobody sees
-them, and when all have, each commits: rows and ledger entry together. Spark forgets the epoch's input only after this
-function has returned. A crash before that brings the same epoch again, with the same number; a sink that has it in its
-ledger is passed over. ARCHITECTURE.md walks through every place a run can die.
+An epoch is a micro-batch of one query, numbered by Spark. In each epoch every sink stages its rows where no reader sees
+them; once all have, each commits its rows together with a ledger entry. Spark commits the offsets of the epoch only after
+this function has returned. After a crash before that, Spark replays the epoch under the same number, and sinks with the
+epoch in their ledger are skipped. ARCHITECTURE.md lists every point at which a run can fail.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from headrace.lowering.lowering import Lowering
     from headrace.lowering.windows import Counts
     from headrace.rules.book import RuleBook
-    from headrace.runtime.row_accounting import BalanceLog
+    from headrace.runtime.row_accounting import AccountingLog
 
 
 COUNTED = {"late": "late", "timeouts": "timed_out"}
-"""Side outputs whose rows the kernel counts while it computes the others, by the name of the count."""
+"""Kernel counters of side outputs, which are known once another output of the epoch is computed."""
 
 
 @dataclass
-class Outlet:
-    """One way out of a query: a sink, or a hand-over log."""
+class SinkBinding:
+    """A sink or an exchange that a query writes to."""
 
     name: str
     ref: Ref
     writer: Writer
     run: WriteContext
     prepare: Callable[[DataFrame, int], DataFrame] = lambda frame, epoch: shown(frame)
-    """What is done to the frame just before it is written."""
+    """Applied to the frame of an epoch before it is written."""
     of_dead_letters: bool = False
-    """Whether its rows are known only when all others have been read."""
+    """True if its rows are known only after all other rows of the epoch have been read."""
     every_epoch: bool = False
-    """Whether it takes epochs without rows too, as a hand-over log does for the watermark."""
+    """True if it also takes epochs without rows, as an exchange does for the watermark."""
     committed: int = -1
     rows: int = 0
 
     @property
-    def wants_every_epoch(self) -> bool:
-        """Whether an epoch without rows changes something for it too."""
+    def needs_every_epoch(self) -> bool:
+        """True if an epoch without rows changes the sink as well."""
         return self.every_epoch or self.run.mode == "complete"
 
 
@@ -60,46 +60,46 @@ class Outlet:
 class Delivery:
     """The `foreachBatch` function of one query."""
 
-    branches: Callable[[DataFrame], Lowering]
-    """From a micro-batch to the frames of everything after the trunk's tip."""
-    outlets: list[Outlet]
+    lower_batch: Callable[[DataFrame], Lowering]
+    """Lowers the stateless steps after the streaming plan, given the rows of a micro-batch."""
+    sinks: list[SinkBinding]
     dead_letters: Mapping[str, DeadLetters] = field(default_factory=dict)
     dead_letter_count: int = 0
-    """How many records of this run didn't decode."""
+    """Records of this run that could not be decoded."""
     counts: Counts | None = None
-    """Where the kernel counts the rows of the query's stateful step."""
-    balance: BalanceLog | None = None
+    """The kernel's row counters of the query's stateful step."""
+    accounting: AccountingLog | None = None
     rules: RuleBook | None = None
-    """The rules of the query's step, where it takes them from a table."""
+    """The rules of the query's step, if it reads them from a table."""
     failure: BaseException | None = None
-    """What went wrong in Python; Spark would only pass on its text."""
-    draining: bool = False
+    """The Python exception that failed an epoch; Spark passes on only its text."""
+    stopping: bool = False
     """Set to end the run between two epochs."""
 
-    def begin(self) -> None:
-        """Take up the rules, if there are any: a run with a wrong one doesn't start."""
+    def load_rules(self) -> None:
+        """Load the rules, if any: a run with an invalid rule doesn't start."""
         if self.rules is not None:
             self.rules.begin()
 
     def open(self) -> None:
-        """Take over every sink, and learn which epochs they have."""
-        for outlet in self.outlets:
-            outlet.committed = outlet.writer.open(outlet.run)
+        """Take over every sink and read the last epoch it has committed."""
+        for sink in self.sinks:
+            sink.committed = sink.writer.open(sink.run)
             reach("delivery.opened")
 
     def close(self) -> None:
-        """Let go of every sink, whatever one of them says."""
+        """Close the rules and every sink."""
         if self.rules is not None:
             self.rules.close()
-        for outlet in self.outlets:
-            outlet.writer.close()
+        for sink in self.sinks:
+            sink.writer.close()
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """Deliver one epoch."""
-        if self.draining:
-            raise Drained
+        if self.stopping:
+            raise Stopped
         try:
-            if self.rules is not None:  # before any task of the epoch is made: it takes the rules along
+            if self.rules is not None:  # before the tasks of the epoch are created: they carry the rules
                 self.rules.enter(epoch)
                 reach("delivery.ruled")
             self._deliver(batch, epoch)
@@ -108,78 +108,80 @@ class Delivery:
             raise
         except BaseException as error:
             self.failure = self.failure or error
-            raise RuntimeError(str(error)) from error  # the JVM would wait for ever for an answer
+            raise RuntimeError(str(error)) from error  # the JVM would wait for an answer forever
 
     def _deliver(self, batch: DataFrame, epoch: int) -> None:
-        outlets = [outlet for outlet in self.outlets if outlet.committed < epoch]
-        of_rows = [outlet for outlet in outlets if not outlet.of_dead_letters]
+        sinks = [sink for sink in self.sinks if sink.committed < epoch]
+        of_rows = [sink for sink in sinks if not sink.of_dead_letters]
         shared = batch.persist() if len(of_rows) > 1 else batch
         try:
-            for outlet, staged in self._staged(
-                shared, epoch, of_rows, [o for o in outlets if o not in of_rows]
-            ):
-                outlet.writer.commit(epoch, staged)
-                outlet.committed, outlet.rows = epoch, outlet.rows + staged.rows
+            for sink, staged in self._stage_all(shared, epoch, sinks):
+                sink.writer.commit(epoch, staged)
+                sink.committed, sink.rows = epoch, sink.rows + staged.rows
                 reach("delivery.committed")
-            if self.balance is not None and self.counts is not None:
-                self.balance.note(epoch, self.counts.take(epoch))
+            if self.accounting is not None and self.counts is not None:
+                self.accounting.add(epoch, self.counts.take(epoch))
         finally:
             if shared is not batch:
                 shared.unpersist()
 
-    def _staged(
-        self, batch: DataFrame, epoch: int, of_rows: list[Outlet], of_dead_letters: list[Outlet]
-    ) -> list[tuple[Outlet, Staged]]:
-        """Stage all before the first commit: what fails here has changed nothing that anybody sees."""
+    def _stage_all(
+        self, batch: DataFrame, epoch: int, sinks: list[SinkBinding]
+    ) -> list[tuple[SinkBinding, Staged]]:
+        """Stage all sinks before the first commit: a failure here changes nothing that a reader sees."""
         for dead_letters in self.dead_letters.values():
             dead_letters.reset()
+        of_rows = [sink for sink in sinks if not sink.of_dead_letters]
         if not of_rows:
             consume(batch)
-        lowering = self.branches(batch)
-        staged: list[tuple[Outlet, Staged]] = []
-        for outlet in sorted(of_rows, key=lambda outlet: self._counted_as(outlet) is not None):
-            if not (staged and self._counted_none(outlet, epoch)):
-                staged.append(self._stage(outlet, lowering, epoch))
-        # What didn't decode is known only now that the rows have been read. Mostly there is none, and nothing to write.
+        lowering = self.lower_batch(batch)
+        staged: list[tuple[SinkBinding, Staged]] = []
+        for sink in sorted(of_rows, key=lambda sink: self._counter(sink) is not None):
+            if not (staged and self._is_empty(sink, epoch)):
+                staged.append(self._stage(sink, lowering, epoch))
+        # Dead letters are known only now that all rows have been read.
         self.dead_letter_count += sum(dead_letters.count for dead_letters in self.dead_letters.values())
-        of_dead_letters = [outlet for outlet in of_dead_letters if not self._passed_over(outlet)]
-        taken = {
+        of_dead_letters = [sink for sink in sinks if sink.of_dead_letters and not self._can_skip(sink)]
+        lowering = lowering.with_frames(self._side_frames(batch) if of_dead_letters else {})
+        return [*staged, *(self._stage(sink, lowering, epoch) for sink in of_dead_letters)]
+
+    def _side_frames(self, batch: DataFrame) -> dict[Ref, DataFrame]:
+        """Return the frames of outputs that are not computed from the batch: dead letters and faults of rules."""
+        frames = {
             Ref(source, DEAD_LETTERS): dead_letters.take()
             for source, dead_letters in self.dead_letters.items()
-            if of_dead_letters
         }
-        if of_dead_letters and self.rules is not None:
-            taken[Ref(self.rules.name, FAULTS)] = self.rules.fault_rows(batch.sparkSession)
-        lowering = lowering.with_frames(taken)
-        return [*staged, *(self._stage(outlet, lowering, epoch) for outlet in of_dead_letters)]
+        if self.rules is not None:
+            frames[Ref(self.rules.name, FAULTS)] = self.rules.fault_rows(batch.sparkSession)
+        return frames
 
-    def _passed_over(self, outlet: Outlet) -> bool:
-        """Whether a sink of dead letters has nothing to take from this epoch; if the epoch comes again, it hasn't either."""
-        if outlet.wants_every_epoch or self.rules is not None:
+    def _can_skip(self, sink: SinkBinding) -> bool:
+        """True if the epoch has no dead letters for this sink. Deterministic, so a replay skips it as well."""
+        if sink.needs_every_epoch or self.rules is not None:
             return False
         return not any(dead_letters.count for dead_letters in self.dead_letters.values())
 
-    def _counted_as(self, outlet: Outlet) -> str | None:
-        """What the kernel calls the rows of a side output that goes straight to a sink."""
-        if self.balance is None or outlet.wants_every_epoch:
+    def _counter(self, sink: SinkBinding) -> str | None:
+        """Return the kernel counter of a side output that is written unchanged, if there is one."""
+        if self.accounting is None or sink.needs_every_epoch:
             return None
-        return COUNTED.get(outlet.ref.output) if outlet.ref.step == self.balance.step else None
+        return COUNTED.get(sink.ref.output) if sink.ref.step == self.accounting.step else None
 
-    def _counted_none(self, outlet: Outlet, epoch: int) -> bool:
-        """Whether a side output has no row, which is known once another has been staged: mostly nothing was late."""
-        name = self._counted_as(outlet)
+    def _is_empty(self, sink: SinkBinding, epoch: int) -> bool:
+        """True if the kernel has counted no row for this side output; known once another output is staged."""
+        name = self._counter(sink)
         return name is not None and self.counts is not None and not self.counts.of(epoch)[name]
 
-    def _stage(self, outlet: Outlet, lowering: Lowering, epoch: int) -> tuple[Outlet, Staged]:
-        staged = outlet.writer.stage(epoch, outlet.prepare(lowering.frame(outlet.ref), epoch))
+    def _stage(self, sink: SinkBinding, lowering: Lowering, epoch: int) -> tuple[SinkBinding, Staged]:
+        staged = sink.writer.stage(epoch, sink.prepare(lowering.frame(sink.ref), epoch))
         reach("delivery.staged")
-        return outlet, staged
+        return sink, staged
 
 
-class Drained(Exception):  # noqa: N818 - not an error: how a run ends between two epochs
-    """The run was asked to end, and the last epoch is delivered."""
+class Stopped(Exception):  # noqa: N818 - not an error: ends a query between two epochs
+    """Raised to end a query after the last epoch of a graceful stop."""
 
 
 def consume(batch: DataFrame) -> None:
-    """Compute every row and keep none: Spark commits the state of a batch only if all of it was read."""
+    """Compute every row and discard it: Spark commits the state of a batch only if all of it was read."""
     batch.write.format("noop").mode("overwrite").save()

@@ -1,8 +1,8 @@
-"""The hand-over log: how rows and the watermark pass from one query to the next, exactly once.
+"""Exchanges: durable logs that carry rows and the watermark from one query to the next, exactly once.
 
-A log is a file sink of our own: Parquet files that become visible epoch by epoch. Where the rows have time, each epoch
-ends with a *beat*: a row that carries the watermark under which the epoch was computed. The reader takes the rows first
-and the watermark after, so what the first query gave on time is on time in the next.
+An exchange is a file sink: Parquet files that become visible epoch by epoch. If the rows have event time, each epoch ends
+with a *watermark marker*: a row with the watermark under which the epoch was computed. The reader takes the rows first and
+the watermark after them, so rows that were emitted on time are on time in the next query.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from headrace.connectors.files import Files
 from headrace.lowering.expressions import TIME
-from headrace.lowering.watermarks import BEAT, with_floor, without_beats
+from headrace.lowering.watermarks import MARKER, block_predicate_pushdown, drop_markers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,58 +25,60 @@ if TYPE_CHECKING:
     from headrace.steps.base import Ref
 
 
-class HandoverLog:
-    """The log of one output of one query."""
+class Exchange:
+    """The exchange of one output of one query."""
 
     def __init__(self, directory: str | Path, ref: Ref, *, delay: int | None, hold: int = 0) -> None:
-        """Name a log.
+        """Name an exchange.
 
         Args:
-            directory: the pipeline's directory.
-            ref: the output that is handed over.
-            delay: how far the watermark stays behind the rows' time in microseconds, or None if they have no time.
-            hold: how long after its own time a row may come: the reader's watermark stays that far behind.
+            directory: the checkpoint directory of the pipeline.
+            ref: the output.
+            delay: distance of the watermark from the time of the rows in microseconds; None if they have no time.
+            hold: how long after its event time a row may be emitted: the reader's watermark is held back by it.
         """
-        self.path = Path(directory) / "handover" / str(ref).replace(":", "_")
+        self.path = Path(directory) / "exchange" / str(ref).replace(":", "_")
         self.delay = delay
         self.hold = hold
 
     def writer(self) -> Writer:
-        """The writing end: the exactly-once file sink."""
+        """Return the exactly-once file sink that writes the exchange."""
         return Files(path=str(self.path), format="parquet").writer()
 
-    def with_beat(self, frame: DataFrame, watermark_ms: int) -> DataFrame:
-        """The epoch's rows, and the beat if there is a watermark to tell."""
+    def add_marker(self, frame: DataFrame, watermark_ms: int) -> DataFrame:
+        """Return the rows of an epoch with the watermark marker, if there is a watermark."""
         if self.delay is None:
             return frame
-        rows = frame.withColumn(BEAT, F.lit(False))
+        rows = frame.withColumn(MARKER, F.lit(False))
         watermark = watermark_ms * 1000 - self.hold
         if watermark <= 0:
             return rows
         time = F.timestamp_micros(F.lit(watermark + self.delay))
-        beat = frame.sparkSession.range(1).select(time.alias(TIME), F.lit(True).alias(BEAT))
-        return rows.unionByName(beat, allowMissingColumns=True)
+        marker = frame.sparkSession.range(1).select(time.alias(TIME), F.lit(True).alias(MARKER))
+        return rows.unionByName(marker, allowMissingColumns=True)
 
     def read(
-        self, spark: SparkSession, schema: StructType, heartbeats: Heartbeats, *, wakes: bool
+        self, spark: SparkSession, schema: StructType, heartbeats: Heartbeats, *, run_on_start: bool
     ) -> DataFrame:
-        """The reading end, as a stream with a watermark.
+        """Return the exchange as a stream with a watermark.
 
-        The log has its own beats; the heartbeat beside it only wakes a query that has to run without a row.
+        Its markers carry the watermark; the heartbeat source beside it only starts a query that has to run without rows.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         if self.delay is None:
             return self._files(spark, schema)
-        stored = StructType([*schema.fields, StructField(BEAT, BooleanType())])
-        rows = heartbeats.united(self._files(spark, stored), TIME, self.path.name, wakes=wakes)
+        stored = StructType([*schema.fields, StructField(MARKER, BooleanType())])
+        rows = heartbeats.union_heartbeats(
+            self._files(spark, stored), TIME, self.path.name, run_on_start=run_on_start
+        )
         marked = rows.withWatermark(TIME, f"{self.delay} microseconds")
-        return with_floor(without_beats(marked, TIME))
+        return block_predicate_pushdown(drop_markers(marked, TIME))
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """All rows that are in the log now, as a batch."""
+        """Return all rows that are in the exchange now, as a batch."""
         frame = spark.read.parquet(str(self.path))
-        return frame if self.delay is None else without_beats(frame, TIME)
+        return frame if self.delay is None else drop_markers(frame, TIME)
 
     def _files(self, spark: SparkSession, schema: StructType) -> DataFrame:
-        # Spark ignores files older than a week next to the newest unless told otherwise.
+        # By default Spark ignores files that are a week older than the newest one.
         return spark.readStream.schema(schema).option("maxFileAge", "36500d").parquet(str(self.path))

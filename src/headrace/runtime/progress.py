@@ -1,9 +1,9 @@
-"""What a run has done so far, from Spark's progress reports."""
+"""The progress of a run, from Spark's progress reports."""
 
 from __future__ import annotations
 
-import contextlib
 import json
+import logging
 import threading
 import time
 from collections import deque
@@ -13,25 +13,34 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.plan.queries import Query
-from headrace.runtime.row_accounting import Balance
-from headrace.spark.gateway import GatewayError, is_connected, java_session, kernel
+from headrace.runtime.row_accounting import RowAccounting
+from headrace.runtime.threads import start_thread
+from headrace.runtime.unrouted import is_unrouted, unrouted_output
+from headrace.spark.gateway import is_connected, java_session, kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RECENT = 64
+EXCHANGE = "exchange."
+"""Prefix of the names under which exchanges are written."""
 _SETTLE_SECONDS = 30.0
-"""Spark's thread of reports may be far behind on a machine that is busy; it drops some only if thousands are waiting."""
+"""Spark's listener thread can lag behind on a busy machine; it drops reports only if thousands are queued."""
+_SECONDS_OF_400_YEARS = 146_097 * 86_400
+_NO_WATERMARK = "1970-01-01T00:00:00.000"
+
+_log = logging.getLogger("headrace")
 
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """One query: its last epoch, its rows, its watermark, its state."""
+    """One query: its last epoch, rows, watermark and state."""
 
     name: str
     epoch: int = -1
     rows_in: int = 0
     late: int = 0
+    """Rows dropped as late by Spark's own operators."""
     watermark: str | None = None
     state_rows: int = 0
     batch_ms: int = 0
@@ -39,7 +48,7 @@ class QueryStatus:
 
 @dataclass(frozen=True)
 class RulesStatus:
-    """The rules of a step: the versions in force, by id, and what is wrong with the table as it was last read."""
+    """The rules of a step: the active versions by id, and the faults of the table as it was last read."""
 
     in_force: dict[str, int]
     faults: tuple[str, ...] = ()
@@ -47,51 +56,57 @@ class RulesStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A run at one moment. `late` is the sum over all steps: rows diverted, and rows that Spark's own operators dropped."""
+    """A run at one moment. `late` is the sum over all steps: rows diverted, and rows dropped by Spark's own operators."""
 
     active: bool
     rows_in: int
     rows_out: int
+    """Rows written to the sinks of the pipeline; unrouted side outputs are not included."""
     rate: float
     """Rows read per second over the last batches."""
     latency_ms: float | None
-    """The median time of the last batches, from when they were triggered to when they were delivered."""
+    """Median duration of the last batches, from trigger to delivery."""
     watermark: str | None
     late: int
     dead_letters: int
     queries: tuple[QueryStatus, ...] = ()
     sinks: dict[str, int] = field(default_factory=dict)
-    steps: dict[str, Balance] = field(default_factory=dict)
-    """Where the rows of each stateful step in the kernel went."""
+    """Rows written by each sink."""
+    unrouted: dict[str, int] = field(default_factory=dict)
+    """Rows of each side output without a sink, stored as files in the checkpoint directory."""
+    steps: dict[str, RowAccounting] = field(default_factory=dict)
+    """Row accounting of each stateful step in the kernel."""
     rules: dict[str, RulesStatus] = field(default_factory=dict)
-    """Of each step that takes its patterns from a table."""
+    """Status of each step that reads its patterns from a table."""
     counted: bool = True
-    """Whether rows are counted on their way out, late ones and dead letters too; in real time they are not."""
+    """True if rows out, late rows and dead letters are counted; in real-time mode they are not."""
+    phase: str = ""
+    """What is under way before the first epoch, such as "reading"; empty afterwards."""
 
     @property
-    def open(self) -> int:
-        """Rows that are in open windows or wait for them; one that is in several windows counts for each."""
-        return sum(step.open + step.waiting for step in self.steps.values())
+    def in_open_windows(self) -> int:
+        """Rows in open windows or buffered; a row in several windows counts once per window."""
+        return sum(step.in_open_windows + step.buffered for step in self.steps.values())
 
     @property
-    def lost(self) -> int:
-        """Rows of windows that are over, which no pane has shown: where a trigger may lose them, or `ttl` drops them."""
-        return sum(step.lost + step.forgotten for step in self.steps.values())
+    def dropped(self) -> int:
+        """Rows of windows that are over and were never emitted, because of `allow_loss` or `ttl`."""
+        return sum(step.dropped + step.expired for step in self.steps.values())
 
 
 class ProgressLog:
-    """Listens to the queries of one run."""
+    """Collects the progress reports of the queries of one run."""
 
     def __init__(
         self,
         queries: Sequence[Query] = (),
-        heard: Callable[[str, dict[str, Any]], None] = lambda query, report: None,
+        on_report: Callable[[str, dict[str, Any]], None] = lambda query, report: None,
     ) -> None:
-        """Follow these queries; a source that several of them read is counted by the first.
+        """Collect the reports of these queries; rows of a source that several of them read are counted by the first.
 
-        `heard` is called with each report, when its epoch is done, and the query's name.
+        `on_report` is called with the query's name and the report of each committed epoch.
         """
-        self._heard = heard
+        self._on_report = on_report
         self._reports: Any = None
         self._spark: Any = None
         self._settling = threading.Event()
@@ -105,32 +120,34 @@ class ProgressLog:
         self._silent = False
         self._changed = threading.Condition()
 
-    def listen(self, spark: SparkSession, rest: float = 0) -> None:
-        """Begin to take the reports of a session's queries, each so many seconds after it was made."""
+    def listen(
+        self, spark: SparkSession, *, on_failure: Callable[[BaseException], None], delay: float = 0
+    ) -> None:
+        """Start to collect the reports of a session's queries, each `delay` seconds after it was made."""
         self._spark = spark
         self._reports = kernel(spark).ProgressReports(java_session(spark))
-        threading.Thread(target=self._take, args=[rest], name="headrace reports", daemon=True).start()
+        start_thread("progress", lambda: self._collect(delay), on_failure=on_failure)
 
     def close(self) -> None:
-        """Take no more reports."""
+        """Collect no more reports."""
         self._reports.close()
 
     def follow(self, query: Any, name: str) -> None:
-        """Take the reports of this Spark query under this name, also those of batches that were quicker than this call."""
+        """Assign the reports of a Spark query to a name, reports of batches that ended before this call included."""
         run_id = str(query.runId)
         with self._changed:
             self._names[run_id] = name
             self._queries.setdefault(name, QueryStatus(name))
             for report in [report for run, report in self._early if run == run_id]:
                 self._add(name, report)
-                self._heard(name, report)  # before any later one
+                self._on_report(name, report)  # before any later report
 
     def event_time(self) -> tuple[float | None, float]:
-        """The highest event time seen, in seconds, and when (by the clock) a row last came."""
+        """Return the highest event time seen, in seconds, and the clock time of the last row."""
         return self._event_time
 
     def settle(self) -> None:
-        """Wait for the last reports: Spark sends them from a thread of its own, unless it was stopped before the run."""
+        """Wait for the last reports, which Spark sends from its listener thread unless its context was stopped."""
         self._settling.set()
         stopped = not is_connected(self._spark)
         with self._changed:
@@ -142,43 +159,45 @@ class ProgressLog:
     def status(
         self,
         sinks: dict[str, int],
-        steps: Mapping[str, Balance] | None = None,
+        steps: Mapping[str, RowAccounting] | None = None,
         rules: Mapping[str, RulesStatus] | None = None,
         *,
         dead_letters: int = 0,
         active: bool,
+        phase: str = "",
     ) -> Status:
-        """What is known now; `sinks` are the rows that each way out has delivered, `steps` where those of each step went."""
+        """Return the present status; `sinks` has the rows that each sink has committed, exchanges included."""
         with self._changed:
             queries, recent = tuple(self._queries.values()), list(self._recent)
-        marks = [query.watermark for query in queries if query.watermark]
-        written = {
-            name: rows for name, rows in sinks.items() if ":" not in name and not name.startswith("handover.")
-        }
+        watermarks = [query.watermark for query in queries if query.watermark]
+        named = {name: rows for name, rows in sinks.items() if not name.startswith(EXCHANGE)}
+        written = {name: rows for name, rows in named.items() if not is_unrouted(name)}
         return Status(
             active=active,
             rows_in=sum(query.rows_in for query in queries if query.name in self._counted),
             rows_out=sum(written.values()),
             rate=_rate(recent),
             latency_ms=sorted(ms for _, _, ms in recent)[len(recent) // 2] if recent else None,
-            watermark=min(marks) if marks else None,
+            watermark=min(watermarks, key=parse_time) if watermarks else None,
             late=sum(query.late for query in queries) + sum(step.late for step in (steps or {}).values()),
             dead_letters=dead_letters,
             queries=queries,
             sinks=written,
+            unrouted={unrouted_output(name): rows for name, rows in named.items() if is_unrouted(name)},
             steps=dict(steps or {}),
             rules=dict(rules or {}),
+            phase="" if any(query.epoch >= 0 for query in queries) else phase,
         )
 
-    def note(self, run_id: str, report: dict[str, Any]) -> None:
-        """Add one progress report."""
+    def add(self, run_id: str, report: dict[str, Any]) -> None:
+        """Add a progress report."""
         with self._changed:
             name = self._names.get(run_id)
-            if name is None:  # another run's, or `follow` is yet to be called
+            if name is None:  # of another run, or `follow` has not been called yet
                 self._early.append((run_id, report))
                 return
             self._add(name, report)
-        self._heard(name, report)
+        self._on_report(name, report)
 
     def _add(self, name: str, report: dict[str, Any]) -> None:
         before, rows = self._queries[name], rows_read(report)
@@ -186,29 +205,51 @@ class ProgressLog:
         self._recent.append((time.time(), rows, int(report["durationMs"].get("triggerExecution", 0))))
         highest = report.get("eventTime", {}).get("max")
         if rows and highest:
-            seconds = datetime.fromisoformat(highest).timestamp()
+            seconds = parse_time(highest)
             self._event_time = (max(self._event_time[0] or seconds, seconds), time.time())
 
-    def _take(self, rest: float) -> None:
-        with contextlib.suppress(OSError, GatewayError):  # Spark is gone: whoever waits for the run is told
+    def _collect(self, delay: float) -> None:
+        try:
             while (run_id := (reported := self._reports.next()).runId()) is not None:
-                self._settling.wait(rest)
+                self._settling.wait(delay)
                 if (report := reported.json()) is None:
-                    self._ended(run_id)
+                    self._note_end(run_id)
                 else:
-                    self.note(run_id, json.loads(report))
-        with self._changed:
-            self._silent = True
-            self._changed.notify_all()
+                    self._add_or_log(run_id, report)
+        finally:
+            with self._changed:
+                self._silent = True
+                self._changed.notify_all()
 
-    def _ended(self, run_id: str) -> None:
+    def _add_or_log(self, run_id: str, report: str) -> None:
+        """Add a report; one that can't be read is logged and skipped, so that later ones are still collected."""
+        try:
+            self.add(run_id, json.loads(report))
+        except Exception:
+            _log.exception("a progress report of Spark can't be read: %s", report)
+
+    def _note_end(self, run_id: str) -> None:
         with self._changed:
             self._terminated.add(run_id)
             self._changed.notify_all()
 
 
+def parse_time(text: str) -> float:
+    """Return a timestamp of Spark's reports in seconds; its year may be beyond 9999.
+
+    >>> parse_time("2026-03-01T12:00:05.250Z"), parse_time("+99999-01-01T00:00:00.000Z")
+    (1772366405.25, 3093496444800.0)
+    """
+    year, rest = text.lstrip("+").split("-", 1)
+    cycles = max(0, (int(year) - 9600) // 400)
+    return (
+        datetime.fromisoformat(f"{int(year) - 400 * cycles:04}-{rest}").timestamp()
+        + cycles * _SECONDS_OF_400_YEARS
+    )
+
+
 def rows_read(report: dict[str, Any]) -> int:
-    """The rows that a batch read, heartbeats aside."""
+    """Return the rows that a batch has read, without heartbeats."""
     sources = report.get("sources", [])
     return sum(
         int(source["numInputRows"]) for source in sources if "heartbeat of " not in source["description"]
@@ -226,13 +267,13 @@ def _first_readers(queries: Sequence[Query]) -> set[str]:
 
 def _after(before: QueryStatus, report: dict[str, Any], rows: int) -> QueryStatus:
     operators = report.get("stateOperators", [])
-    mark = report.get("eventTime", {}).get("watermark", "")
+    watermark = report.get("eventTime", {}).get("watermark", "")
     return QueryStatus(
         before.name,
         int(report["batchId"]),
         before.rows_in + rows,
         before.late + sum(int(operator.get("numRowsDroppedByWatermark", 0)) for operator in operators),
-        mark if mark and not mark.startswith("1970-01-01T00:00:00.000") else before.watermark,
+        watermark if watermark and not watermark.startswith(_NO_WATERMARK) else before.watermark,
         sum(int(operator.get("numRowsTotal", 0)) for operator in operators),
         int(report["durationMs"].get("triggerExecution", 0)),
     )

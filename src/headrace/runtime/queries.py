@@ -1,18 +1,22 @@
-"""From a plan to queries that can be started: each with its trunk, its way out, and its output mode.
+"""Planning of Spark queries: the streaming plan, the sinks and the output mode of each query.
 
-Real runs and test scripts share this; they differ in where rows come from (`Inputs`), where they go (`writer_of`) and
-who starts the queries.
+Runs and transcripts share it; they differ in the inputs (`build_inputs`), the writers (`build_writer`) and in how the
+queries are started.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace.checkpoints.layout import checkpoint_of, owes_a_batch, watermark_in_force
+from headrace.checkpoints.layout import (
+    checkpoint_of,
+    has_pending_firing,
+    read_checkpoint_id,
+    watermark_in_force,
+)
 from headrace.checkpoints.signatures import STATELESS, Record, changed, keep, kept, record_of
 from headrace.checkpoints.sources import refuse_moved
 from headrace.connectors.base import WriteContext, WriteMode, Writer
@@ -20,11 +24,12 @@ from headrace.errors import PlanError
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lowering import Inputs, Lowering
 from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed, lives_by_clock
-from headrace.plan.queries import Query, made_of_dead_letters, queries_of
+from headrace.plan.queries import DEAD_LETTERS, Query, made_of_dead_letters, queries_of
 from headrace.rules.book import RuleBook
-from headrace.runtime.delivery import Delivery, Outlet
-from headrace.runtime.exchange import HandoverLog
-from headrace.runtime.row_accounting import BalanceLog
+from headrace.runtime.delivery import Delivery, SinkBinding
+from headrace.runtime.exchange import Exchange
+from headrace.runtime.progress import EXCHANGE
+from headrace.runtime.row_accounting import AccountingLog
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.patterns.match_rules import FAULTS
@@ -41,25 +46,25 @@ OutputMode = Literal["append", "update", "complete"]
 
 
 @dataclass
-class Assembled:
+class PlannedQuery:
     """A query that is ready to start."""
 
     query: Query
-    trunk: DataFrame
+    stream_plan: DataFrame
+    """The streaming part: from the sources to the stateful step, or to the last output that all sinks share."""
     output_mode: OutputMode
     delivery: Delivery
     checkpoint: Path
     inputs: StreamInputs
-    by_clock: bool = False
-    """Whether it lives by the clock: then Spark always sees a reason for another batch."""
-    record: Record = field(default_factory=lambda: dict(STATELESS))
-    """What its state depends on."""
-    running: Any = None
-    """The Spark query, once it runs."""
+    uses_clock: bool = False
+    """True if it has processing-time timers, for which Spark always has another batch to run."""
+    signature: Record = field(default_factory=lambda: dict(STATELESS))
+    spark_query: Any = None
+    """The Spark query, once it is started."""
 
 
-class Assembly:
-    """Puts the queries of one plan together, in order: a reader of a log after its writer."""
+class QueryPlanner:
+    """Plans the queries of a pipeline in order: the reader of an exchange after its writer."""
 
     def __init__(
         self,
@@ -67,157 +72,156 @@ class Assembly:
         graph: Graph,
         directory: str | Path,
         *,
-        inputs_of: Callable[[Query], StreamInputs],
-        writer_of: Callable[[Sink], Writer],
+        build_inputs: Callable[[Query], StreamInputs],
+        build_writer: Callable[[Sink], Writer] = lambda sink: sink.connector.writer(),
     ) -> None:
         self.spark = spark
         self.graph = graph
         self.directory = Path(directory)
-        self.inputs_of = inputs_of
-        self.writer_of = writer_of
+        self.build_inputs = build_inputs
+        self.build_writer = build_writer
         self._schemas: dict[Ref, Any] = {}
 
-    def assembled(self) -> list[Assembled]:
-        """All queries of the plan.
+    def plan(self) -> list[PlannedQuery]:
+        """Plan all queries.
 
         Raises:
-            PlanError: a checkpoint holds the state of a step that was declared differently, or a place in another source.
+            PlanError: a checkpoint has the state of a different declaration, or offsets of a different source.
         """
         refuse_moved(self.graph, self.directory)
-        built = [self._assemble(query) for query in queries_of(self.graph)]
-        refuse_changed(self.graph, built, self.directory)
-        for one in built:
-            keep(one.checkpoint, one.record)
-        return built
+        planned = [self._plan(query) for query in queries_of(self.graph)]
+        refuse_changed(self.graph, planned, self.directory)
+        for each in planned:
+            keep(each.checkpoint, each.signature)
+        return planned
 
-    def _assemble(self, query: Query) -> Assembled:
-        inputs = self.inputs_of(query)
+    def _plan(self, query: Query) -> PlannedQuery:
+        inputs = self.build_inputs(query)
         checkpoint = checkpoint_of(self.directory, query)
-        tip = self.graph[query.tip.step]
-        ticks = lives_by_clock(self.graph, tip)
-        inputs.wakes = ticks or owes_a_batch(checkpoint)
-        logs = {ref: self._read_log(ref, inputs) for ref in query.reads}
-        trunk = Lowering(self.spark, self.graph, inputs, frames=logs)
-        frame = trunk.raw(tip.name) if tip.stateful else trunk.frame(query.tip)
-        if not tip.stateful and not query.hands_over:
-            frame = frame.drop(POSITION)  # the order of arrival is for stateful steps
-        delivery = Delivery(self._branches(query, inputs), [])
-        if tip.name in trunk.counts:
-            delivery.counts, delivery.balance = trunk.counts[tip.name], BalanceLog(checkpoint, tip.name)
-        if tip.name in trunk.rules:
-            delivery.rules = RuleBook(trunk.rules[tip.name], inputs.rules(tip), checkpoint)  # type: ignore[arg-type]
+        step = self.graph[query.output.step]
+        uses_clock = lives_by_clock(self.graph, step)
+        inputs.run_on_start = uses_clock or has_pending_firing(checkpoint)
+        exchanges = {ref: self._read_exchange(ref, inputs) for ref in query.reads}
+        lowering = Lowering(self.spark, self.graph, inputs, frames=exchanges)
+        frame = lowering.raw(step.name) if step.stateful else lowering.frame(query.output)
+        if not step.stateful and not query.writes:
+            frame = frame.drop(POSITION)  # only stateful steps use the arrival order
+        delivery = Delivery(self._batch_lowering(query, inputs), [])
+        if step.name in lowering.counts:
+            delivery.counts, delivery.accounting = (
+                lowering.counts[step.name],
+                AccountingLog(checkpoint, step.name),
+            )
+        if step.name in lowering.rules:
+            delivery.rules = RuleBook(lowering.rules[step.name], inputs.rules(step), checkpoint)  # type: ignore[arg-type]
         mode = self._output_mode(query)
-        record = declared(self.graph, tip, trunk)
-        built = Assembled(query, frame, mode, delivery, checkpoint, inputs, ticks, record)
+        signature = sign_state(self.graph, step, lowering)
+        planned = PlannedQuery(query, frame, mode, delivery, checkpoint, inputs, uses_clock, signature)
+        sources = query.primary_reader_of
         delivery.dead_letters = {
-            name: inputs.dead_letters[name] for name in query.speaks_for if name in inputs.dead_letters
+            name: inputs.dead_letters[name] for name in sources if name in inputs.dead_letters
         }
-        delivery.outlets = [*self._logs_out(query, built), *self._sinks_out(query, built)]
-        self._remember_schemas(query, frame, built)
-        return built
+        delivery.sinks = [*self._bind_exchanges(query, planned), *self._bind_sinks(query, planned)]
+        self._store_schemas(query, frame, planned)
+        return planned
 
-    def _branches(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
-        """Make the frames after the tip from a micro-batch."""
-        if self.graph[query.tip.step].stateful:
-            return lambda batch: Lowering(self.spark, self.graph, inputs, raw={query.tip.step: batch})
-        return lambda batch: Lowering(self.spark, self.graph, inputs, frames={query.tip: batch})
+    def _batch_lowering(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
+        """Return a function that lowers the steps after the streaming plan for a micro-batch."""
+        if self.graph[query.output.step].stateful:
+            return lambda batch: Lowering(self.spark, self.graph, inputs, raw={query.output.step: batch})
+        return lambda batch: Lowering(self.spark, self.graph, inputs, frames={query.output: batch})
 
     def _output_mode(self, query: Query) -> OutputMode:
-        tip = self.graph[query.tip.step]
-        if not isinstance(tip, Aggregate) and not (isinstance(tip, Sql) and tip.groups):
+        step = self.graph[query.output.step]
+        if not isinstance(step, Aggregate) and not (isinstance(step, Sql) and step.groups):
             return "append"
-        sinks = [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
         # Sinks of dead letters always append; they must not decide how the rows of the aggregate are emitted.
-        modes = {_mode(self.graph, s) for s in sinks if not made_of_dead_letters(self.graph, s.input)}
+        sinks = [sink for sink in self._sinks(query) if not made_of_dead_letters(self.graph, sink.input)]
+        modes = {_mode(self.graph, sink) for sink in sinks}
         return modes.pop() if len(modes) == 1 else "update"
 
-    def _sinks_out(self, query: Query, built: Assembled) -> list[Outlet]:
-        sinks = [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
+    def _sinks(self, query: Query) -> list[Sink]:
+        return [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
+
+    def _bind_sinks(self, query: Query, planned: PlannedQuery) -> list[SinkBinding]:
         return [
-            Outlet(
+            SinkBinding(
                 sink.name,
                 sink.input,
-                self.writer_of(sink),
-                self._run(built, sink.name, _mode(self.graph, sink)),
+                self.build_writer(sink),
+                self._run(planned, sink.name, _mode(self.graph, sink)),
                 of_dead_letters=made_of_dead_letters(self.graph, sink.input),
             )
-            for sink in sinks
+            for sink in self._sinks(query)
         ]
 
-    def _logs_out(self, query: Query, built: Assembled) -> list[Outlet]:
-        return [self._log_out(ref, built) for ref in query.hands_over]
+    def _bind_exchanges(self, query: Query, planned: PlannedQuery) -> list[SinkBinding]:
+        return [self._bind_exchange(ref, planned) for ref in query.writes]
 
-    def _log_out(self, ref: Ref, built: Assembled) -> Outlet:
-        log = self._log(ref)
-        run = self._run(built, f"handover.{ref}", "append")
-        return Outlet(
-            run.sink,
-            ref,
-            log.writer(),
-            run,
-            lambda frame, epoch: log.with_beat(frame, watermark_in_force(built.checkpoint, epoch)),
-            of_dead_letters=made_of_dead_letters(self.graph, ref),
-            every_epoch=True,
+    def _bind_exchange(self, ref: Ref, planned: PlannedQuery) -> SinkBinding:
+        exchange = self._exchange(ref)
+        run = self._run(planned, f"{EXCHANGE}{ref}", "append")
+
+        def prepare(frame: DataFrame, epoch: int) -> DataFrame:
+            return exchange.add_marker(frame, watermark_in_force(planned.checkpoint, epoch))
+
+        of_dead_letters = made_of_dead_letters(self.graph, ref)
+        return SinkBinding(
+            run.sink, ref, exchange.writer(), run, prepare, of_dead_letters=of_dead_letters, every_epoch=True
         )
 
-    def _read_log(self, ref: Ref, inputs: StreamInputs) -> DataFrame:
-        return self._log(ref).read(self.spark, self._schemas[ref], inputs.heartbeats, wakes=inputs.wakes)
+    def _read_exchange(self, ref: Ref, inputs: StreamInputs) -> DataFrame:
+        return self._exchange(ref).read(
+            self.spark, self._schemas[ref], inputs.heartbeats, run_on_start=inputs.run_on_start
+        )
 
-    def _log(self, ref: Ref) -> HandoverLog:
+    def _exchange(self, ref: Ref) -> Exchange:
         timed = is_timed(self.graph, ref)
         delay = delay_of(self.graph, ref) if timed else None
-        return HandoverLog(self.directory, ref, delay=delay, hold=hold_of(self.graph, ref))
+        return Exchange(self.directory, ref, delay=delay, hold=hold_of(self.graph, ref))
 
-    def _run(self, built: Assembled, sink: str, mode: WriteMode) -> WriteContext:
-        return WriteContext(
-            self.graph.name, sink, lineage_of(built.checkpoint), mode, str(self.directory / "sinks" / sink)
-        )
+    def _run(self, planned: PlannedQuery, sink: str, mode: WriteMode) -> WriteContext:
+        directory = str(self.directory / "sinks" / sink)
+        return WriteContext(self.graph.name, sink, read_checkpoint_id(planned.checkpoint), mode, directory)
 
-    def _remember_schemas(self, query: Query, frame: DataFrame, built: Assembled) -> None:
-        """The readers of a log must know its columns before anything is in it."""
-        lowering = self._branches(query, built.inputs)(frame)
-        for ref in query.hands_over:
-            if ref.output == "dead_letters":
-                lowering = lowering.with_frames({ref: built.inputs.dead_letters[ref.step].take()})
-            if ref.output == FAULTS and built.delivery.rules is not None:
-                lowering = lowering.with_frames({ref: built.delivery.rules.fault_rows(self.spark)})
+    def _store_schemas(self, query: Query, frame: DataFrame, planned: PlannedQuery) -> None:
+        """Store the schemas of exchanges, which their readers need before the first file is written."""
+        lowering = self._batch_lowering(query, planned.inputs)(frame)
+        for ref in query.writes:
+            if ref.output == DEAD_LETTERS:
+                lowering = lowering.with_frames({ref: planned.inputs.dead_letters[ref.step].take()})
+            if ref.output == FAULTS and planned.delivery.rules is not None:
+                lowering = lowering.with_frames({ref: planned.delivery.rules.fault_rows(self.spark)})
             self._schemas[ref] = lowering.frame(ref).schema
 
 
-def declared(graph: Graph, tip: Node, trunk: Lowering) -> Record:
-    """What the state of a query's step depends on."""
-    if not tip.stateful:
+def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Record:
+    """Return the state signature of a query's step."""
+    if not step.stateful:
         return dict(STATELESS)
-    fields = [column for ref in tip.inputs for column in trunk.frame(ref).schema]
+    fields = [column for ref in step.inputs for column in lowering.frame(ref).schema]
     types = {column.name: column.dataType.simpleString() for column in fields}
-    return record_of(tip, types, by_clock=any(by_clock(graph, ref) for ref in tip.inputs))
+    return record_of(step, types, by_clock=any(by_clock(graph, ref) for ref in step.inputs))
 
 
-def refuse_changed(graph: Graph, built: list[Assembled], directory: Path) -> None:
-    """Compare every stateful step with the one whose state is in the directory.
+def refuse_changed(graph: Graph, planned: list[PlannedQuery], directory: Path) -> None:
+    """Compare every stateful step with the state signature in the checkpoint directory.
 
     Raises:
         PlanError: with each step that differs.
     """
     problems = [
-        changed(graph.where(graph[one.query.tip.step]), kept(checkpoint_of(directory, one.query)), one.record)
-        for one in built
+        changed(
+            graph.where(graph[each.query.output.step]),
+            kept(checkpoint_of(directory, each.query)),
+            each.signature,
+        )
+        for each in planned
     ]
-    if found := [problem for problem in problems if problem is not None]:
-        raise PlanError(found)
+    if differing := [problem for problem in problems if problem is not None]:
+        raise PlanError(differing)
 
 
-def lineage_of(checkpoint: Path) -> str:
-    """The id of a checkpoint, made with it: epochs of another lineage are not these epochs."""
-    named = checkpoint / "lineage"
-    if not named.exists():
-        checkpoint.mkdir(parents=True, exist_ok=True)
-        whole = named.with_suffix(".new")
-        whole.write_text(uuid.uuid4().hex)
-        whole.replace(named)  # a crash must not leave half an id
-    return named.read_text()
-
-
-def _mode(graph: Graph, node: Any) -> WriteMode:
-    default: WriteMode = "update" if change_of(graph, node.input) == "updates" else "append"
-    return node.mode or default
+def _mode(graph: Graph, sink: Sink) -> WriteMode:
+    default: WriteMode = "update" if change_of(graph, sink.input) == "updates" else "append"
+    return sink.mode or default

@@ -6,16 +6,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from headrace import yaml
-from headrace.connectors.base import Connector, Guarantee
-from headrace.durations import Duration
-from headrace.errors import OptionError, PlanError, Problem
+from headrace.connectors.base import Connector
+from headrace.errors import HeadraceError, OptionError, PlanError, Problem, clean_traceback
 from headrace.formats import Format
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
+from headrace.runtime.options import RunKeywords, RunOptions
 from headrace.schemas.fields import Schema
 from headrace.steps.base import NAME, Node, Ref
 from headrace.steps.endpoints.source import FrameSource, OnError, source_node
@@ -23,12 +24,20 @@ from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.sql import sql_node
 
 if TYPE_CHECKING:
-    from headrace.runtime.run import Running
+    from headrace.runtime.handle import RunHandle
     from headrace.streams.queried import Queried
     from headrace.streams.stream import SourceStream, Stream
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _collected: ContextVar[list[Pipeline] | None] = ContextVar("collected", default=None)
+
+
+@dataclass(frozen=True)
+class DeclaredRun:
+    """A call of `run` that the command line has deferred until the file is loaded."""
+
+    options: RunOptions
+    place: str
 
 
 class Pipeline:
@@ -51,6 +60,8 @@ class Pipeline:
         self._nodes: dict[str, Node] = {}
         self._places: dict[str, str] = {}
         self._problems: list[Problem] = []
+        self.declared_run: DeclaredRun | None = None
+        """The call of `run` in a file that the command line has loaded."""
         collected = _collected.get()
         if collected is not None:
             collected.append(self)
@@ -182,11 +193,17 @@ class Pipeline:
         return Graph(self.name, self._nodes, self._places)
 
     def check(self) -> Graph:
-        """The plan, if it can be run.
+        """Return the plan, if it is valid.
 
         Raises:
-            PlanError: it can't; every reason is listed.
+            PlanError: it is not; every problem is listed.
         """
+        try:
+            return self._check()
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
+
+    def _check(self) -> Graph:
         problems = [*self._problems, *problems_of(self.graph)]
         if problems:
             raise PlanError(problems)
@@ -216,58 +233,40 @@ class Pipeline:
 
         return text_of(drawing(explain(self.check()), width=width))
 
-    def run(self, **options: Any) -> None:
-        """Run until the input ends or Ctrl-C; takes the options of `start`."""
-        if _collected.get() is not None:
-            return  # `headrace run file.py` runs it, with the options of the command line
-        with self.start(**options) as running:
-            running.wait()
-
-    def start(
-        self,
-        *,
-        once: bool = False,
-        finish: bool = False,
-        every: Duration | None = None,
-        real_time: bool = False,
-        checkpoint: str | Path | None = None,
-        guarantee: Guarantee | None = None,
-        master: str | None = None,
-        conf: Mapping[str, str] | None = None,
-    ) -> Running:
-        """Start the run and return a handle to it.
+    def run(self, **options: Unpack[RunKeywords]) -> None:
+        """Run the pipeline and block until it has ended or is stopped by Ctrl-C.
 
         Args:
-            once: take what is there now and stop; open windows stay open for the next run.
-            finish: take what is there, end the input for good and close every window.
-            every: how often a micro-batch runs; as fast as possible if None.
-            real_time: hand rows on one by one, in milliseconds, from Kafka to Kafka, at least once; `every` is then how
-                often offsets and state are committed and the watermark moves, a minute if None. A pipeline that Spark's
-                real-time mode can't take is refused.
-            checkpoint: the pipeline's directory; `.headrace/<name>` here if None.
-            guarantee: refuse to run with less than this; the best that source and sinks can do if None.
-            master: Spark's master; `local[*]` if None.
-            conf: settings of Spark.
-        """
-        if _collected.get() is not None:
-            raise OptionError(
-                "start() is called while the command line loads the file",
-                where=f"pipeline `{self.name}`",
-                hint='put it under `if __name__ == "__main__":`, so that it runs only with `python <file>`',
-            )
-        from headrace.runtime.run import start
+            options: see `RunOptions`: `until`, `mode`, `every`, `fresh`, `progress`, `guarantee`, `checkpoint`, `master`,
+                `conf`.
 
-        return start(
-            self.check(),
-            once=once,
-            finish=finish,
-            every=every,
-            real_time=real_time,
-            checkpoint=checkpoint,
-            guarantee=guarantee,
-            master=master,
-            conf=dict(conf or {}),
-        )
+        While `headrace run file.py` loads the file, the call only sets the options of the run that follows.
+        """
+        try:
+            chosen = RunOptions.of(options)
+            if _collected.get() is not None:
+                self.declared_run = DeclaredRun(chosen, _calling_place())
+                return
+            from headrace.runtime.live import run_with_progress
+
+            run_with_progress(self._check(), chosen)
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
+
+    def start(self, **options: Unpack[RunKeywords]) -> RunHandle:
+        """Start a run and return its handle; takes the options of `run`."""
+        try:
+            if _collected.get() is not None:
+                raise OptionError(
+                    "start() is called while the command line loads the file",
+                    where=f"pipeline `{self.name}`",
+                    hint='put it under `if __name__ == "__main__":`, so that it runs only with `python <file>`',
+                )
+            from headrace.runtime.run import start
+
+            return start(self._check(), RunOptions.of(options))
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
 
     def add(self, node: Node, *, place: str = "", parts: Mapping[str, str] | None = None) -> Ref:
         """Put a node into the plan; a second one of the same name is a problem of the plan.
@@ -308,7 +307,7 @@ class Pipeline:
 
 @contextmanager
 def collecting() -> Iterator[list[Pipeline]]:
-    """Within it, pipelines that are built are listed, and `run()` does nothing: how the command line loads a file."""
+    """List the pipelines that are built inside the block, and defer `run()`: how the command line loads a file."""
     found: list[Pipeline] = []
     token = _collected.set(found)
     try:

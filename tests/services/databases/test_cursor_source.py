@@ -66,7 +66,7 @@ def taken(place: Place, tmp_path: Path, **options: Any) -> list[tuple[int, str]]
     box = connect.memory()
     pipeline = Pipeline("growing")
     pipeline.read("rows", place.source(**options), schema=SCHEMA).write("box", box)
-    with pipeline.start(once=True, checkpoint=tmp_path / "checkpoint") as running:
+    with pipeline.start(until="caught_up", checkpoint=tmp_path / "checkpoint") as running:
         running.wait()
     assert all(row["at"].microsecond == 1 for row in box.contents())
     return [(row["id"], row["name"]) for row in box.contents()]
@@ -91,7 +91,7 @@ def test_names_may_have_percent_signs(spark: SparkSession, place: Place, tmp_pat
     box, pipeline = connect.memory(), Pipeline("growing")
     source = place.source(cursor="of 100 %s", max_per_batch=2)
     pipeline.read("rows", source, schema="`of 100 %s` bigint, name string").write("box", box)
-    pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")
+    pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
     assert [(row["of 100 %s"], row["name"]) for row in box.contents()] == [(1, "n1"), (2, "n2"), (3, "n3")]
 
 
@@ -134,7 +134,7 @@ def test_rows_are_followed_and_a_late_commit_within_the_delay_is_seen(
             slow.execute(f"INSERT INTO {table} VALUES (1, 'n1', now())")
             place.add(2)
         wait_until(lambda: len(box.contents()) == 2, running)
-        running.stop()
+        running.kill()
     assert [row["id"] for row in box.contents()] == [1, 2]
 
 
@@ -151,4 +151,4 @@ def test_what_the_table_lacks_is_told(
     pipeline = Pipeline("lacking")
     pipeline.read("rows", place.source(**options), schema=schema).write("box", connect.memory())
     with pytest.raises(SourceError, match=message.replace("`T`", f"`{place.table}`")):
-        pipeline.run(once=True, checkpoint=tmp_path)
+        pipeline.run(until="caught_up", checkpoint=tmp_path)

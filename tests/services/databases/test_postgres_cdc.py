@@ -58,7 +58,7 @@ class Orders:
         return pipeline
 
     def once(self, *sinks: Connector, **options: Any) -> None:
-        self.pipeline(*sinks, **options).run(once=True, checkpoint=self.work)
+        self.pipeline(*sinks, **options).run(until="caught_up", checkpoint=self.work)
 
     def taken(self, schema: str = SCHEMA, **options: Any) -> list[tuple[Any, ...]]:
         """What comes next: op, id, name. Without Spark, as it would ask, and from where the last call ended."""

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headrace import Pipeline, connect, patterns, triggers, windows
 from headrace.checkpoints.layout import progress_of
 from headrace.checkpoints.repartition import repartition
-from headrace.checkpoints.state import StepState, state_of
+from headrace.debugging.state import StepState, state_of
 from headrace.errors import OptionError, PlanError
 from headrace.plan.graph import Graph
 
@@ -80,7 +80,7 @@ def feed() -> Any:
 @pytest.fixture(scope="module")
 def checkpoint(spark: SparkSession, feed: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("state") / "checkpoint"
-    Payments(feed).run(place, once=True)
+    Payments(feed).run(place, until="caught_up")
     return place
 
 
@@ -155,7 +155,7 @@ def test_a_changed_window_is_refused_by_a_run_and_by_a_look(feed: Any, checkpoin
     other = Payments(feed, size="2 minutes")
     said = r"`totals`: its checkpoint holds .*: window was `tumbling\(1 minute\)`, is `tumbling\(2 minutes\)`"
     with pytest.raises(PlanError, match=said):
-        other.run(checkpoint, once=True)
+        other.run(checkpoint, until="caught_up")
     with pytest.raises(PlanError, match=said):
         state_of(other.graph, checkpoint, step="totals")
 
@@ -226,7 +226,7 @@ def test_partial_matches_and_rows_that_wait_are_in_the_state(spark: SparkSession
     tx = pipeline.read("tx", feed, schema=SCHEMA).event_time("ts", out_of_order="10 seconds")
     rise = patterns.step("low", "amount = 1").followed_by("high", "amount > 100 * low.amount")
     tx.key_by("card").match("rise", rise, within="1 hour").write("out", connect.memory())
-    pipeline.run(once=True, checkpoint=tmp_path)
+    pipeline.run(until="caught_up", checkpoint=tmp_path)
     [state] = state_of(pipeline.check(), tmp_path)
     assert state.found.counts == {"matches": 2, "waiting": 1}
     [of_a, of_b] = state.found.entries
@@ -246,7 +246,7 @@ def test_a_pattern_that_was_declared_differently_is_refused(spark: SparkSession,
         tx.key_by("card").match("rise", rise, within="1 hour", select={"at": at}).write(
             "out", connect.memory()
         )
-        pipeline.run(once=True, checkpoint=tmp_path)
+        pipeline.run(until="caught_up", checkpoint=tmp_path)
 
     run("amount = 1")
     run("amount = 1", at="high.ts")  # what a match gives is not in the state
@@ -264,15 +264,15 @@ def test_matches_go_on_after_their_state_was_repartitioned(spark: SparkSession, 
     rise = patterns.step("low", "amount = 1").followed_by("high", "amount = 200")
     select = {"high": "high.amount", "at": "low.ts"}
     tx.key_by("card").match("rise", rise, within="1 hour", select=select).write("out", out)
-    pipeline.run(once=True, checkpoint=tmp_path)
+    pipeline.run(until="caught_up", checkpoint=tmp_path)
     # More rows wait than one entry holds.
     feed.add(*(payment("a", 1, 20) for _ in range(300)), payment("a", 200, 21), payment("b", 200, 20))
-    pipeline.run(once=True, checkpoint=tmp_path)
+    pipeline.run(until="caught_up", checkpoint=tmp_path)
     assert repartition(pipeline.check(), tmp_path, 3) == {"rise": (2, 3)}
     [state] = state_of(pipeline.check(), tmp_path)
     assert state.found.counts == {"matches": 2, "waiting": 303}
     feed.add(payment("c", 1, 100))
-    pipeline.run(finish=True, checkpoint=tmp_path)
+    pipeline.run(until="drained", checkpoint=tmp_path)
     found = sorted((row["card"], row["at"].timestamp(), row["high"]) for row in out.contents())
     assert found == [("a", 1, 200), ("b", 1, 200)]
 
@@ -281,8 +281,8 @@ def test_matches_of_an_older_layout_are_refused(tmp_path: Path) -> None:
     pipeline = Pipeline("rises")
     tx = pipeline.read("tx", connect.memory(rows=[payment("a", 1, 1)]), schema=SCHEMA).event_time("ts")
     tx.key_by("card").match("rise", patterns.step("low", "amount = 1")).write("out", connect.memory())
-    pipeline.run(once=True, checkpoint=tmp_path)
+    pipeline.run(until="caught_up", checkpoint=tmp_path)
     record = tmp_path / "queries" / "rise" / "step.json"
     record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k != "layout"}))
     with pytest.raises(PlanError, match="layout was `nothing`, is `one entry a key`"):
-        pipeline.run(once=True, checkpoint=tmp_path)
+        pipeline.run(until="caught_up", checkpoint=tmp_path)

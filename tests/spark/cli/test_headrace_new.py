@@ -36,7 +36,7 @@ def test_a_new_project_runs_and_its_tests_pass(
     for command in (command for command in commands if command[:1] == ["headrace"]):
         called(*command[1:])
     capsys.readouterr()
-    called("run", "pipeline.yaml", "--finish", "--json", "--checkpoint", "again")
+    called("run", "pipeline.yaml", "--drain", "--json", "--checkpoint", "again")
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["rows_in"] > 0
 
 
@@ -47,7 +47,7 @@ def test_a_new_connector_writes_and_survives_its_own_tests(
     monkeypatch.chdir(tmp_path)
     called("new", "mine", "--template", "connector")
     monkeypatch.chdir(tmp_path / "mine")
-    called("run", "pipeline.py", "--finish")
+    called("run", "pipeline.py", "--drain")
     [written] = [path for path in Path("results").glob("[!_]*.jsonl") if path.stat().st_size]
     assert json.loads(written.read_text())["id"] == "a"
     monkeypatch.syspath_prepend(str(Path.cwd()))

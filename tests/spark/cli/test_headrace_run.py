@@ -1,4 +1,4 @@
-"""`headrace run`, with a real Spark: it ends by itself, drains on Ctrl-C, and stops at once on the second."""
+"""`headrace run` with Spark: it ends by itself, stops gracefully on Ctrl-C, and at once on the second."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def said(process: subprocess.Popen[str], wanted: str | Callable[[], bool]) -> st
     raise AssertionError(f"never said {wanted!r}: {''.join(seen)}")
 
 
-def test_once_takes_what_is_there_and_tells_how_to_go_on(
+def test_once_processes_the_available_input_and_prints_how_to_resume(
     spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["headrace", "run", "words.py", "--once"])
@@ -80,18 +80,18 @@ def test_once_takes_what_is_there_and_tells_how_to_go_on(
     said = capsys.readouterr().err
     assert ended.value.code == 0, said
     assert written(here) == ["be", "be", "not", "or", "to", "to"]
-    assert "words took what was there" in said
-    assert "written    6 rows  out 6" in said
-    assert "to go on   headrace run words.py --once" in said
+    assert "words processed the available input" in said
+    assert "written      6 rows  out 6" in said
+    assert "to resume    headrace run words.py --once" in said
 
 
 def test_json_ends_with_a_summary(
     spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        main(["run", "words.py", "--finish", "--json"])
+        main(["run", "words.py", "--drain", "--json"])
     last = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (last["event"], last["ending"], last["rows_out"]) == ("summary", "finished", 6)
+    assert (last["event"], last["ending"], last["rows_out"]) == ("summary", "drained", 6)
 
 
 def test_a_run_that_fails_says_where_its_log_is_and_has_status_1(
@@ -108,13 +108,13 @@ def test_a_run_that_fails_says_where_its_log_is_and_has_status_1(
     assert f"log is in {Path('.headrace/words/logs')}" in said
 
 
-def test_ctrl_c_drains_and_the_next_run_goes_on(here: Path) -> None:
+def test_ctrl_c_stops_gracefully_and_the_next_run_resumes(here: Path) -> None:
     with started("words.py") as process:
         said(process, "out 6")
         process.send_signal(signal.SIGINT)
-        said(process, "draining")
-        said(process, "words drained in")
-        assert "to go on   headrace run words.py" in said(process, "to go on")
+        said(process, "stopping")
+        said(process, "words stopped in")
+        assert "to resume    headrace run words.py" in said(process, "to resume")
         assert process.wait() == 0
     assert written(here) == ["be", "be", "not", "or", "to", "to"]
 
@@ -124,8 +124,21 @@ def test_a_second_ctrl_c_stops_at_once(here: Path) -> None:
     with started("words.py") as process:
         said(process, lambda: any(Path(".headrace/words/queries").glob("*/spark/offsets/0")))
         process.send_signal(signal.SIGINT)
-        said(process, "draining")
+        said(process, "stopping")
         process.send_signal(signal.SIGINT)
         said(process, "stopped at once")
         assert process.wait() == 130
     assert not (here / "out").exists() or written(here) == []
+
+
+def test_options_of_run_in_the_file_apply_and_are_printed(
+    spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "words.py").write_text(WORDS.format(where="true") + 'words.run(until="drained")\n')
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "words.py"])
+    printed = capsys.readouterr().err
+    assert ended.value.code == 0, printed
+    assert "words.py:9: run(...) sets until='drained'" in printed
+    assert "words drained" in printed
+    assert Path(".headrace/words/drained").exists()

@@ -122,7 +122,7 @@ def test_with_a_format_rows_are_records_and_go_through_the_decoder(
     tx = pipeline.read("tx", feed, format="json", schema="a int")
     tx.write("out", out)
     tx.dead_letters.write("broken", broken)
-    pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")
+    pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
     assert out.contents() == [{"a": 1}]
     assert [(row["raw"], row["position"]) for row in broken.contents()] == [(b"no", 1)]
 
@@ -133,4 +133,4 @@ def test_with_a_format_a_row_with_columns_is_refused(spark: SparkSession, tmp_pa
         "out", connect.memory()
     )
     with pytest.raises(SourceError, match="because the source names a format, got"):
-        pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")
+        pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")

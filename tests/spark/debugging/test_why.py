@@ -75,7 +75,7 @@ def feed() -> Any:
 @pytest.fixture(scope="module")
 def checkpoint(spark: SparkSession, feed: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("why") / "checkpoint"
-    with Payments(feed).pipeline.start(checkpoint=place, once=True) as running:
+    with Payments(feed).pipeline.start(checkpoint=place, until="caught_up") as running:
         running.wait(timeout=300)
     return place
 

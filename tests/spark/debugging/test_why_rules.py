@@ -45,7 +45,7 @@ class Job:
             for card, amount, second in payments
         ]
         (self.work / "in" / f"{number}.json").write_text("\n".join(lines))
-        self.pipeline.run(once=True, checkpoint=self.work / "checkpoint")
+        self.pipeline.run(until="caught_up", checkpoint=self.work / "checkpoint")
 
     def why(self, key: str = "a", **asked: str) -> Why:
         [found] = why_of(self.pipeline.check(), self.work / "checkpoint", key=[key], **asked)  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
-from headrace.checkpoints.state import state_of
 from headrace.connectors.failpoints import Crash, armed
+from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError, PlanError, SourceError
 from headrace.testing import read_case, stream_equals_batch
 from headrace.testing.transcripts.case import Case
@@ -50,7 +50,7 @@ class Job:
         (self.work / "rules.new").replace(self.work / "rules.yaml")
 
     def run(self) -> Any:
-        with self.pipeline.start(once=True, checkpoint=self.work / "checkpoint") as running:
+        with self.pipeline.start(until="caught_up", checkpoint=self.work / "checkpoint") as running:
             running.wait()
             return running.status()
 

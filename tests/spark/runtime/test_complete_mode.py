@@ -60,7 +60,7 @@ def test_complete_sink_holds_all_keys_after_a_second_epoch(
     counted.write("out", sink, mode="complete")
     for number, text in enumerate(("one two", "two three")):
         (lines / f"{number}.txt").write_text(text)
-        pipeline.run(once=True, checkpoint=tmp_path / "checkpoint")
+        pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
     assert read(tmp_path / "out", sink) == {"one": 1, "two": 2, "three": 1}
 
 

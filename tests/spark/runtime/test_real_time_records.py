@@ -7,7 +7,7 @@ import json
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, windows
-from headrace.runtime.real_time import _tagged
+from headrace.runtime.real_time_records import build_tagged_records
 
 TAGGED = """
     select 'main' as __output, named_struct('__key_who', 'A', 'total', 1, '__ts', 7) as __main,
@@ -25,7 +25,7 @@ def test_panes_and_late_rows_go_to_their_topics_with_their_own_keys(spark: Spark
     totals.write("out", connect.kafka(servers="s:1", topic="panes", key="who", value=["who", "total"]))
     totals.late.write("late", connect.kafka(servers="s:1", topic="too-late", value="v", headers="reason"))
     graph = pipeline.check()
-    records = _tagged(spark.sql(TAGGED), graph["totals"], graph.sinks).collect()
+    records = build_tagged_records(spark.sql(TAGGED), graph["totals"], graph.sinks).collect()
     found = sorted((row["topic"], _text(row["key"]), json.loads(row["value"])) for row in records)
     assert found == [
         ("panes", "A", {"who": "A", "total": 1}),

@@ -48,7 +48,7 @@ def test_a_key_whose_match_is_complete_is_not_visited_when_its_time_would_be_up(
     pair = patterns.step("one", "v % 2 = 0").followed_by("two", "v % 2 = 1")
     found = read.event_time("ts").key_by("k").match("pairs", pair, within="10 seconds", order="arrival")
     found.write("out", out)
-    with pipeline.start(checkpoint=tmp_path / "checkpoint", once=True) as running:
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", until="caught_up") as running:
         running.wait(timeout=300)
         status = running.status()
     *batches, end = taken(reports, "reported.pairs")

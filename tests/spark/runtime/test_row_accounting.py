@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace import Pipeline, connect, patterns, windows
-from headrace.checkpoints.state import state_of
 from headrace.connectors.failpoints import Crash, armed
+from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError
 from headrace.lowering.windows import Counts, windowed
 from headrace.triggers import Emission
@@ -37,26 +37,32 @@ def test_rows_add_up_over_runs_and_over_a_death_after_the_commit(spark: SparkSes
             return running.status()
 
     feed.add(row("a", 5), row("b", 15), row("a", 65))
-    first = run(once=True)
-    assert str(first.steps["sums"]) == "3 rows = 3 taken, in windows 6 places = 4 closed + 2 open"
-    assert (first.open, first.late, first.lost) == (2, 0, 0)
+    first = run(until="caught_up")
+    assert (
+        str(first.steps["sums"])
+        == "3 rows = 3 processed, in windows 6 assignments = 4 emitted + 2 in open windows"
+    )
+    assert (first.in_open_windows, first.late, first.dropped) == (2, 0, 0)
 
     feed.add(row("a", 6), row("b", 70))
     with armed("delivery.committed"), pytest.raises((Crash, HeadraceError)):
-        run(once=True)
-    second = run(once=True)
+        run(until="caught_up")
+    second = run(until="caught_up")
     assert (
         str(second.steps["sums"])
-        == "2 rows = 1 taken + 1 late, in windows 2 places + 2 from before = 1 closed + 3 open"
+        == "2 rows = 1 processed + 1 late, in windows 2 assignments + 2 held before = 1 emitted + 3 in open windows"
     )
     assert second.late == len(late.contents()) == 1
     [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="sums")
-    assert sum(window["rows"] for entry in held.found.entries for window in entry["windows"]) == second.open
+    assert (
+        sum(window["rows"] for entry in held.found.entries for window in entry["windows"])
+        == second.in_open_windows
+    )
 
-    last = run(finish=True)
-    assert str(last.steps["sums"]) == "0 rows + 3 from before = 3 closed"
+    last = run(until="drained")
+    assert str(last.steps["sums"]) == "0 rows + 3 held before = 3 emitted"
     assert all(step.balanced for status in (first, second, last) for step in status.steps.values())
-    log = (tmp_path / "checkpoint" / "queries" / "sums" / "balance.jsonl").read_text().splitlines()
+    log = (tmp_path / "checkpoint" / "queries" / "sums" / "row_accounting.jsonl").read_text().splitlines()
     assert json.loads(log[-1])["sum"]["rows"] == 5
     assert json.loads(log[-1])["sum"]["late"] == 1
 
@@ -79,17 +85,17 @@ def test_rows_that_no_step_of_a_pattern_takes_are_counted_and_given_out_if_late(
 
     # Only the last row moves the watermark, and it is one that the pattern has no use for.
     feed.add(row("a", 5), row("a", 6) | {"v": 7}, row("b", 90) | {"v": None})
-    assert run(once=True) == "3 rows = 3 taken"
+    assert run(until="caught_up") == "3 rows = 3 processed"
     feed.add(row("a", 60) | {"v": 2}, row("a", 61) | {"v": 7}, row("a", 91) | {"v": 7})
-    assert run(once=True) == "3 rows = 1 taken + 2 late"
+    assert run(until="caught_up") == "3 rows = 1 processed + 2 late"
     feed.add(row("a", 92), row("a", 93) | {"v": 2}, row("a", 94) | {"v": 7})
-    assert run(finish=True) == "3 rows = 3 taken"
+    assert run(until="drained") == "3 rows = 3 processed"
     assert sorted(one["v"] for one in late.contents()) == [2, 7]
     assert [one["at"].second for one in out.contents()] == [33]
-    kept = (tmp_path / "checkpoint" / "kept" / "pairs.timeouts").glob("*.json")
-    [timeout] = [json.loads(line) for file in kept for line in file.read_text().splitlines()]
+    files = (tmp_path / "checkpoint" / "unrouted" / "pairs.timeouts").glob("*.json")
+    [timeout] = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     assert (timeout["k"], len(timeout["one"]), timeout["two"]) == ("a", 1, []), (
-        "nobody takes it, so it is kept"
+        "it has no sink, so it is stored"
     )
 
 
@@ -105,18 +111,18 @@ def test_late_rows_and_timeouts_that_are_only_counted_cost_no_columns_and_leave_
     )
     found.write("out", out)
     feed.add(row("a", 5), row("b", 90), row("b", 91) | {"v": 2, "note": "x"})
-    with pipeline.start(checkpoint=tmp_path / "checkpoint", once=True) as running:
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", until="caught_up") as running:
         running.wait(timeout=300)
     [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="pairs")
     [waiting] = [one["row"] for entry in held.found.entries for one in entry["waiting"]]
     assert set(waiting) == {"k", "v", "ts"}, "nothing speaks of the note, so it is not kept"
     feed.add(row("a", 20) | {"v": 2}, row("c", 200))
-    with pipeline.start(checkpoint=tmp_path / "checkpoint", finish=True) as running:
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", until="drained") as running:
         running.wait(timeout=300)
         status = running.status()
     assert [one["at"].second for one in out.contents()] == [31]
     assert (status.late, status.steps["pairs"].timed_out) == (1, 1)
-    assert not (tmp_path / "checkpoint" / "kept").exists()
+    assert not (tmp_path / "checkpoint" / "unrouted").exists()
 
 
 def test_a_batch_that_is_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class Bench:
         return connect.memory()
 
     def run(self, **options: Any) -> Any:
-        options = options or {"finish": True}
+        options = options or {"until": "drained"}
         with self.pipeline.start(checkpoint=self.directory / "checkpoint", **options) as running:
             running.wait(timeout=300)
             return running.status()
@@ -67,7 +67,7 @@ def test_stateless_verbs(bench: Bench) -> None:
     bench.tx.where("amount > 3").with_columns(more="amount + 1").write("big", big)
     split.small.union(split.rest).write("both", both)
     bench.tx.lookup("home", homes, on="card", schema="card string, home string").write("looked", looked)
-    status = bench.run(once=True)
+    status = bench.run(until="caught_up")
     assert shown(small, "card", "amount") == [("a", 1), ("b", 2)]
     assert shown(rest, "card", "double") == [("a", 8), ("a", 60)]
     assert shown(big, "amount", "more") == [(4, 5), (30, 31)]
@@ -130,9 +130,9 @@ def test_a_column_with_a_name_of_what_is_said_of_late_rows_gives_way(bench: Benc
     late = bench.sink()
     named = bench.tx.with_columns(reason="'refund'").event_time("ts")
     named.window(windows.tumbling("1 minute")).aggregate("n", n="count(*)").late.write("late", late)
-    bench.run(once=True)
+    bench.run(until="caught_up")
     bench.feed.add(payment("a", 1, 3))
-    bench.run(once=True)
+    bench.run(until="caught_up")
     (row,) = late.contents()
     assert list(row) == ["card", "amount", "ts", "input_reason", "late_by", "window", "watermark", "reason"]
     assert (row["input_reason"], row["reason"]) == ("refund", "too_late")
@@ -149,13 +149,13 @@ def test_a_run_killed_before_the_batch_that_fires_leaves_it_to_the_next(
     panes.window(windows.tumbling("1 minute")).aggregate("minutes", n="sum(n)").write("minutes_out", minutes)
     spark.conf.set(NO_DATA_BATCHES, "false")  # as if killed between every two batches that would follow so
     try:
-        bench.run(finish=True)
+        bench.run(until="drained")
     finally:
         spark.conf.unset(NO_DATA_BATCHES)
     assert shown(tens, "n") == [(1,), (2,)]
     assert shown(minutes, "n") == []
-    (bench.directory / "checkpoint" / "sealed").unlink()
-    bench.run(finish=True)
+    (bench.directory / "checkpoint" / "drained").unlink()
+    bench.run(until="drained")
     assert shown(tens, "n") == [(1,), (1,), (2,)]
     assert shown(minutes, "n") == [(1,), (3,)]
 
@@ -163,18 +163,18 @@ def test_a_run_killed_before_the_batch_that_fires_leaves_it_to_the_next(
 def test_a_running_aggregate_is_brought_up_to_date(bench: Bench) -> None:
     changes = bench.sink()
     bench.tx.key_by("card").aggregate("totals", n="count(*)", total="sum(amount)").write("changes", changes)
-    bench.run(once=True)
+    bench.run(until="caught_up")
     bench.feed.add(payment("b", 5, 70))
-    bench.run(once=True)
+    bench.run(until="caught_up")
     assert shown(changes, "card", "n", "total") == [("a", 3, 35), ("b", 1, 2), ("b", 2, 7)]
 
 
 def test_complete_mode_gives_all_keys_every_time(bench: Bench) -> None:
     everything = bench.sink()
     bench.tx.key_by("card").aggregate("totals", n="count(*)").write("all", everything, mode="complete")
-    bench.run(once=True)
+    bench.run(until="caught_up")
     bench.feed.add(payment("b", 5, 70))
-    bench.run(once=True)
+    bench.run(until="caught_up")
     assert shown(everything, "card", "n") == [("a", 3), ("b", 2)]
 
 
@@ -183,7 +183,7 @@ def test_sql_over_named_streams(bench: Bench) -> None:
     bench.tx.where("amount > 1", name="some")
     query = "with doubled as (select card, amount * 2 d from some) select card, d from doubled where d > 5"
     bench.pipeline.sql("report", query).write("out", out)
-    bench.run(once=True)
+    bench.run(until="caught_up")
     assert shown(out, "card", "d") == [("a", 8), ("a", 60)]
 
 
@@ -192,7 +192,7 @@ def test_distinct_within_a_time_and_for_ever(bench: Bench) -> None:
     timed = bench.tx.event_time("ts", out_of_order="1 minute")
     timed.distinct("near", on="card", within="20 seconds").write("near_out", near)
     bench.tx.distinct("ever", on="card").write("ever_out", ever)
-    bench.run(once=True)
+    bench.run(until="caught_up")
     assert shown(near, "card", "amount") == [("a", 1), ("a", 4), ("b", 2)]
     assert shown(ever, "card", "amount") == [("a", 1), ("b", 2)]
 
@@ -202,9 +202,9 @@ def test_distinct_diverts_what_it_cannot_judge_any_more(bench: Bench) -> None:
     unique = bench.tx.event_time("ts").distinct("unique", on="card", within="10 seconds")
     unique.write("out", out)
     unique.late.write("late", late)
-    bench.run(once=True)  # the watermark is 65 now
+    bench.run(until="caught_up")  # the watermark is 65 now
     bench.feed.add(payment("a", 7, 54), payment("c", 8, 56), {"card": "d", "amount": 9, "ts": None})
-    bench.run(once=True)
+    bench.run(until="caught_up")
     assert ("c", 8) in shown(out, "card", "amount")
     rows = {row["card"]: row for row in late.contents()}
     assert rows["a"]["reason"] == "too_late"
@@ -225,18 +225,18 @@ def test_once_leaves_windows_open_for_the_next_run(bench: Bench) -> None:
     out = bench.sink()
     window = bench.tx.event_time("ts").window(windows.tumbling("1 minute")).emit(late_rows="count")
     window.aggregate("n", n="count(*)").write("out", out)
-    bench.run(once=True)
+    bench.run(until="caught_up")
     assert shown(out, "n") == [(3,)]
     bench.feed.add(payment("a", 1, 70))
-    bench.run(finish=True)
+    bench.run(until="drained")
     assert shown(out, "n") == [(2,), (3,)]
 
 
 def test_a_finished_pipeline_is_sealed(bench: Bench) -> None:
     bench.tx.write("out", bench.sink())
-    bench.run(finish=True)
+    bench.run(until="drained")
     with pytest.raises(OptionError, match="its input ended for good and every window is closed"):
-        bench.run(finish=True)
+        bench.run(until="drained")
 
 
 def test_two_runs_cannot_have_one_directory(bench: Bench) -> None:
@@ -253,7 +253,7 @@ def test_a_drained_run_has_delivered_what_it_took(bench: Bench) -> None:
     with bench.pipeline.start(checkpoint=bench.directory / "checkpoint") as running:
         while not out.contents():
             assert not running.wait(timeout=0.05)
-        running.drain()
+        running.stop()
         assert running.wait()
     assert len(out.contents()) == 4
 
@@ -265,8 +265,8 @@ def test_a_run_that_dies_in_an_epoch_delivers_it_once_in_the_next(bench: Bench, 
     totals.write("one", one)
     totals.where("n > 1").write("two", two)
     with armed(step), pytest.raises((Crash, HeadraceError)):
-        bench.run(once=True)
-    bench.run(once=True)
+        bench.run(until="caught_up")
+    bench.run(until="caught_up")
     assert shown(one, "card", "n") == [("a", 3), ("b", 1)]
     assert shown(two, "card", "n") == [("a", 3)]
 
@@ -291,7 +291,7 @@ def test_what_spark_refuses_is_told_with_the_step_and_no_stack_trace(
 ) -> None:
     build(bench.tx).write("out", bench.sink())
     with pytest.raises(PlanError) as caught:
-        bench.run(once=True)
+        bench.run(until="caught_up")
     text = str(caught.value)
     assert text.startswith("test_run.py:")
     assert re.search(message, text)
@@ -310,7 +310,7 @@ def test_a_record_that_does_not_decode_stops_a_run_that_was_told_to_fail(
     )
     rows.write("out", bench.sink())
     with pytest.raises(DecodeError, match="expected int"):
-        bench.run(once=True)
+        bench.run(until="caught_up")
 
 
 def test_dead_letters_are_kept_where_no_sink_takes_them_and_epochs_without_any_write_nothing(
@@ -324,8 +324,8 @@ def test_dead_letters_are_kept_where_no_sink_takes_them_and_epochs_without_any_w
     out = bench.sink()
     source = connect.files(path=str(tmp_path / "in"), max_files_per_batch=1)
     bench.pipeline.read("rows", source, format="json", schema="a int").write("out", out)
-    status = bench.run(once=True)
-    place = tmp_path / "checkpoint" / "kept" / "rows.dead_letters"
+    status = bench.run(until="caught_up")
+    place = tmp_path / "checkpoint" / "unrouted" / "rows.dead_letters"
     kept = list(place.glob("*.json"))
     assert (len(out.contents()), status.dead_letters, len(kept)) == (3, 1, 1)
     assert "-00000001-" in kept[0].name
@@ -342,13 +342,13 @@ def test_dead_letters_are_counted_whoever_takes_them(bench: Bench, tmp_path: Pat
     rows.write("out", out)
     if on_error == "divert":
         rows.dead_letters.write("taken", taken)
-    assert bench.run(once=True).dead_letters == 1
+    assert bench.run(until="caught_up").dead_letters == 1
     assert (len(out.contents()), len(taken.contents())) == (1, 1 if on_error == "divert" else 0)
 
 
 def test_a_pipeline_without_a_sink_is_refused(bench: Bench) -> None:
     with pytest.raises(PlanError, match="nothing is written"):
-        bench.run(once=True)
+        bench.run(until="caught_up")
 
 
 def test_dataframes_come_in_and_go_out(spark: SparkSession, bench: Bench) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from headrace import Pipeline, connect, windows
 from headrace.plan.queries import queries_of
-from headrace.runtime.run import _waves
+from headrace.runtime.micro_batch import group_into_waves
 
 
 def waves_of(pipeline: Pipeline) -> list[list[str]]:
     assembled: Any = [SimpleNamespace(query=query) for query in queries_of(pipeline.check())]
-    return [[built.query.name for built in wave] for wave in _waves(assembled)]
+    return [[built.query.name for built in wave] for wave in group_into_waves(assembled)]
 
 
 def test_queries_that_share_a_source_go_side_by_side() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.checkpoints.layout import Progress, left_behind, progress_of, queries_with_state
+from headrace.checkpoints.layout import Progress, find_orphans, progress_of, queries_with_state
 from headrace.errors import OptionError
 from headrace.plan.graph import Graph
 
@@ -49,7 +49,7 @@ def test_steps_with_a_checkpoint_and_those_the_plan_has_lost(graph: Graph, tmp_p
     for name in ("unique", "older"):
         checkpoint(tmp_path / "queries" / name)
     assert [query.name for query in queries_with_state(graph, tmp_path)] == ["unique"]
-    assert left_behind(graph, tmp_path) == ["older"]
+    assert find_orphans(graph, tmp_path) == ["older"]
 
 
 def test_where_there_is_nothing_to_look_at(graph: Graph, tmp_path: Path) -> None:
@@ -58,9 +58,7 @@ def test_where_there_is_nothing_to_look_at(graph: Graph, tmp_path: Path) -> None
     checkpoint(tmp_path / "queries" / "unique")
     with pytest.raises(OptionError, match="the step `counts` has no checkpoint yet"):
         queries_with_state(graph, tmp_path, "counts")
-    with pytest.raises(
-        OptionError, match="no stateful step is called `uniqe`\n  hint: did you mean `unique`"
-    ):
+    with pytest.raises(OptionError, match="unknown stateful step `uniqe`\n  hint: did you mean `unique`"):
         queries_with_state(graph, tmp_path, "uniqe")
 
 

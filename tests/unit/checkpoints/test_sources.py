@@ -119,10 +119,10 @@ def test_real_time_and_micro_batches_each_go_on_from_their_own(tmp_path: Path) -
 
 
 def test_the_checkpoint_of_another_pipeline_is_refused(tmp_path: Path) -> None:
-    PipelineDirectory.taken("mine", tmp_path).release()
+    PipelineDirectory.acquire("mine", tmp_path).release()
     with pytest.raises(
         OptionError,
         match=r"it is the checkpoint of another pipeline, `mine`\n  hint: choose another --checkpoint",
     ):
-        PipelineDirectory.taken("yours", tmp_path)
-    PipelineDirectory.taken("mine", tmp_path).release()
+        PipelineDirectory.acquire("yours", tmp_path)
+    PipelineDirectory.acquire("mine", tmp_path).release()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.cli.terminal.following import tell_faults
+from headrace.cli.terminal.following import report_faults
 from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import View
 from headrace.explain.text import text_of
@@ -29,7 +29,7 @@ def test_a_fault_of_a_rule_is_told_once() -> None:
     view, told = Told(), set[str]()
     fault = RuleFault("one", 1, "it has changed", "put it back", "rules.yaml:3:1: rule `one`", "2026-01-01")
     for _ in range(2):
-        tell_faults(status(str(fault)), view, told)
+        report_faults(status(str(fault)), view, told)
     assert view.said == [
         "a rule of `alerts` can't be used: rules.yaml:3:1: rule `one`: it has changed (version 1 stays in force)\n"
         "  hint: put it back"
@@ -37,5 +37,5 @@ def test_a_fault_of_a_rule_is_told_once() -> None:
 
 
 def test_the_summary_says_how_many_rules_are_in_force() -> None:
-    said = text_of(Summary("p", "done", 1.0, status("wrong"), Path("here"), "").lines())
-    assert "alerts       2 rules in force  1 can't be used" in said
+    said = text_of(Summary("p", "caught_up", 1.0, status("wrong"), Path("here"), "").lines())
+    assert "alerts     2 rules in force  1 can't be used" in said

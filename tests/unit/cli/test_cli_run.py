@@ -1,4 +1,4 @@
-"""What `headrace run` says: the status line, the summary, wrong options. Real runs are in tests/spark."""
+"""Output of `headrace run`: the status line, the summary, invalid options. Runs are in tests/spark."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import pytest
 
 from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.summary import Summary
-from headrace.cli.terminal.views import JsonView, LiveView, PlainView, View, status_text, view_for
+from headrace.cli.terminal.views import JsonView, LiveView, PlainView, View, view_for
 from headrace.explain.text import text_of
 from headrace.runtime.progress import QueryStatus, Status
-from headrace.runtime.row_accounting import Balance
+from headrace.runtime.row_accounting import RowAccounting
+from headrace.runtime.status_text import status_text
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -38,7 +39,7 @@ STATUS = Status(
 def summary(**changed: object) -> Summary:
     facts = {
         "pipeline": "fraud",
-        "ending": "drained",
+        "ending": "stopped",
         "seconds": 12.34,
         "status": STATUS,
         "directory": Path(".headrace/fraud"),
@@ -64,49 +65,56 @@ def test_what_real_time_does_not_count_is_left_out() -> None:
     assert "written" not in text_of(summary(status=alive).lines())
 
 
-def test_the_summary_says_what_was_done_and_how_to_go_on(tmp_path: Path) -> None:
-    (tmp_path / "kept" / "totals.late").mkdir(parents=True)
-    assert text_of(summary(directory=tmp_path).lines()).splitlines() == [
-        "fraud drained in 12.3 s",
+def test_status_line_shows_what_is_under_way_before_the_first_epoch() -> None:
+    starting = Status(True, 0, 0, 0.0, None, None, 0, 0, phase="reading")
+    assert status_text(starting, 3) == "00:03 · reading"
+
+
+def test_summary_lists_counts_and_how_to_resume(tmp_path: Path) -> None:
+    status = replace(STATUS, unrouted={"totals.late": 2, "pairs.late": 0, "tx.dead_letters": 0})
+    assert text_of(summary(directory=tmp_path, status=status).lines()).splitlines() == [
+        "fraud stopped in 12.3 s",
         "  read         12,345 rows  1,030/s",
         "  written      678 rows  totals_table 600, alerts 78",
-        f"  late         3 rows  kept in {tmp_path}/kept/totals.late",
-        "  dead letters 1 rows",
+        f"  late         3 rows  2 stored in {tmp_path}/unrouted/totals.late",
+        "  dead letters 1 record",
         "  watermark    2026-03-01 12:00:05",
-        f"  position     in {tmp_path}",
-        "  to go on     headrace run fraud.py",
+        f"  checkpoint   in {tmp_path}",
+        "  to resume    headrace run fraud.py",
     ]
 
 
-BALANCED = replace(
+ACCOUNTED = replace(
     STATUS,
     late=2,
     steps={
-        "totals": Balance.of({}, {"rows": 9, "folded": 7, "late": 2, "placed": 7, "settled": 3, "lost": 1})
+        "totals": RowAccounting.between(
+            {}, {"rows": 9, "folded": 7, "late": 2, "placed": 7, "settled": 3, "lost": 1}
+        )
     },
 )
 
 
 def test_what_is_open_and_lost_is_in_the_status_line_and_each_step_in_the_summary() -> None:
-    assert "open 3 · late 2 · lost 1 · dead letters 1" in status_text(BALANCED, 0)
-    text = text_of(summary(status=BALANCED).lines())
-    assert "  totals       9 rows = 3 closed + 3 open + 1 lost + 2 late\n" in text
+    assert "in open windows 3 · late 2 · dropped 1 · dead letters 1" in status_text(ACCOUNTED, 0)
+    text = text_of(summary(status=ACCOUNTED).lines())
+    assert "  totals       9 rows = 3 emitted + 3 in open windows + 1 dropped + 2 late\n" in text
     assert "don't add up" not in text
-    assert summary(status=BALANCED).data()["balanced"]
-    assert summary(status=BALANCED).data()["steps"]["totals"]["open"] == 3
+    assert summary(status=ACCOUNTED).data()["balanced"]
+    assert summary(status=ACCOUNTED).data()["steps"]["totals"]["in_open_windows"] == 3
 
 
-def test_rows_that_do_not_add_up_are_told() -> None:
-    off = replace(STATUS, steps={"totals": Balance.of({}, {"rows": 9})})
+def test_rows_that_do_not_add_up_are_reported() -> None:
+    off = replace(STATUS, steps={"totals": RowAccounting.between({}, {"rows": 9})})
     assert "  totals       9 rows = 0  these don't add up: please report it" in text_of(
         summary(status=off).lines()
     )
     assert not summary(status=off).data()["balanced"]
 
 
-def test_a_finished_run_has_nothing_to_go_on_with() -> None:
-    text = text_of(summary(ending="finished", command="").lines())
-    assert not [word for word in ("to go on", "position", "watermark") if word in text]
+def test_drained_run_cannot_be_resumed() -> None:
+    text = text_of(summary(ending="drained", command="").lines())
+    assert not [word for word in ("to resume", "checkpoint", "watermark") if word in text]
 
 
 def test_json_lines_are_one_object_each_and_end_with_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +123,7 @@ def test_json_lines_are_one_object_each_and_end_with_the_summary(capsys: pytest.
     view.end(summary())
     status, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert (status["event"], status["rows_in"], status["queries"][0]["epoch"]) == ("status", 12345, 7)
-    assert (last["event"], last["go_on"], last["sinks"]) == (
+    assert (last["event"], last["resume"], last["sinks"]) == (
         "summary",
         "headrace run fraud.py",
         STATUS.sinks,
@@ -139,24 +147,24 @@ def test_a_terminal_gets_one_live_line(
     assert isinstance(view, LiveView)
     with view:
         view.show(STATUS)
-        view.note("draining")
+        view.note("stopping")
     view.end(summary())
-    said = capsys.readouterr().err
-    assert "in 12,345 (1,030/s)" in said
-    assert "draining" in said
-    assert "to go on" in said
+    printed = capsys.readouterr().err
+    assert "in 12,345 (1,030/s)" in printed
+    assert "stopping" in printed
+    assert "to resume" in printed
 
 
-def test_quiet_shows_neither_status_nor_summary_but_what_one_must_know(
+def test_quiet_shows_only_notes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     view = view_for("fraud", period=0, quiet=True, json=False)
     assert type(view) is View
     with view:
         view.show(STATUS)
-        view.note("draining")
+        view.note("stopping")
     view.end(summary())
-    assert capsys.readouterr().err == "draining\n"
+    assert capsys.readouterr().err == "stopping\n"
 
 
 def test_the_first_interrupt_is_counted_and_the_second_raises() -> None:
@@ -170,9 +178,10 @@ def test_the_first_interrupt_is_counted_and_the_second_raises() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
-        (("--once", "--finish"), "run: expected --once or --finish, got both"),
+        (("--once", "--drain"), "run: expected --once or --drain, got both"),
+        (("--finish",), "run: --finish was renamed hint: write --drain"),
         (("--once", "--every", "1 s"), "run: expected --every or --once, got both"),
         (("--once", "--real-time"), "run: expected --real-time or --once, got both"),
         (("--every", "soon"), "--every: expected a length of time, got 'soon'"),
@@ -182,10 +191,12 @@ def test_the_first_interrupt_is_counted_and_the_second_raises() -> None:
         (("--pipeline", "wrods"), "good.py: the pipeline `wrods` isn't there"),
     ],
 )
-def test_wrong_options_are_told_before_spark_starts(call: Call, words: tuple[str, ...], said: str) -> None:
+def test_invalid_options_are_reported_before_spark_starts(
+    call: Call, words: tuple[str, ...], text: str
+) -> None:
     done = call("run", "good.py", *words)
     assert done.returncode == 2
-    assert said in " ".join(done.stderr.replace("│", " ").split())
+    assert text in " ".join(done.stderr.replace("│", " ").split())
 
 
 def test_a_file_with_problems_is_not_started(call: Call, write: Callable[[str, str], Path]) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.checkpoints.entries import Found
 from headrace.checkpoints.layout import Progress
-from headrace.checkpoints.state import StepState
 from headrace.cli.commands.state import lines_of
+from headrace.debugging.state import StepState
+from headrace.debugging.state_entries import Found
 from headrace.explain.text import text_of
 
 Call = Callable[..., subprocess.CompletedProcess[str]]

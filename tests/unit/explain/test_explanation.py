@@ -143,7 +143,7 @@ def test_a_narrow_terminal_wraps_facts_beside_the_rails() -> None:
 
 def test_a_cut_is_drawn_as_a_broken_rail() -> None:
     text = text_of(drawing(explain(chained().check()), width=110))
-    assert "  ╎    hand-over log\n  ●    hourly" in text
+    assert "  ╎    exchange\n  ●    hourly" in text
     assert "   2  log of tens → hourly → out" in text
 
 
@@ -193,7 +193,7 @@ def test_the_flowchart_frames_queries_and_breaks_the_arrow_of_a_cut() -> None:
     text = mermaid(explain(chained().check()))
     assert text.startswith("flowchart LR\n")
     assert 'subgraph q2["query 2: hourly"]' in text
-    assert '-.->|"hand-over log"|' in text
+    assert '-.->|"exchange"|' in text
     assert "&lt;" in mermaid(explain(fraud().check())) or "&gt;" in mermaid(explain(fraud().check()))
 
 

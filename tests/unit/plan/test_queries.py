@@ -39,7 +39,7 @@ def totals(stream: SourceStream, name: str = "totals"):  # type: ignore[no-untyp
 def test_a_stateless_pipeline_with_one_sink_is_one_query_up_to_the_sink() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", connect.memory(), schema=SCHEMA).where("amount > 5").write("big", files("big"))
-    assert cut(pipeline) == {"tx": Query("tx", Ref("tx:where"), ("big",), ("tx",), speaks_for=("tx",))}
+    assert cut(pipeline) == {"tx": Query("tx", Ref("tx:where"), ("big",), ("tx",), primary_reader_of=("tx",))}
 
 
 def test_a_sink_of_dead_letters_beside_it_is_no_reason_to_end_the_query_earlier() -> None:
@@ -48,7 +48,7 @@ def test_a_sink_of_dead_letters_beside_it_is_no_reason_to_end_the_query_earlier(
     tx.where("amount > 5").write("big", files("big"))
     tx.dead_letters.write("bad", files("bad"))
     (query,) = cut(pipeline).values()
-    assert (query.tip, query.sinks, query.owns_dead_letters) == (Ref("tx:where"), ("big", "bad"), ("tx",))
+    assert (query.output, query.sinks, query.dead_letters_of) == (Ref("tx:where"), ("big", "bad"), ("tx",))
 
 
 def test_several_stateless_sinks_of_one_source_share_its_query() -> None:
@@ -57,7 +57,7 @@ def test_several_stateless_sinks_of_one_source_share_its_query() -> None:
     tx.where("amount > 5").write("big", files("big"))
     tx.where("amount <= 5").write("small", files("small"))
     (query,) = cut(pipeline).values()
-    assert (query.tip, query.sinks) == (Ref("tx"), ("big", "small"))
+    assert (query.output, query.sinks) == (Ref("tx"), ("big", "small"))
 
 
 def test_a_stateful_step_is_in_one_query_whatever_hangs_on_it() -> None:
@@ -67,7 +67,7 @@ def test_a_stateful_step_is_in_one_query_whatever_hangs_on_it() -> None:
     panes.where("n > 3").write("many", files("many"))
     panes.late.write("late", files("late"))
     (query,) = cut(pipeline).values()
-    assert (query.name, query.tip, query.sinks) == ("totals", Ref("totals"), ("all", "many", "late"))
+    assert (query.name, query.output, query.sinks) == ("totals", Ref("totals"), ("all", "many", "late"))
 
 
 def test_two_stateful_steps_read_a_replayable_source_each_for_itself() -> None:
@@ -77,7 +77,7 @@ def test_two_stateful_steps_read_a_replayable_source_each_for_itself() -> None:
     totals(tx, "b").write("b_out", files("b"))
     queries = cut(pipeline)
     assert [query.sources for query in queries.values()] == [("tx",), ("tx",)]
-    assert not any(query.hands_over for query in queries.values())
+    assert not any(query.writes for query in queries.values())
 
 
 def test_only_the_first_reader_of_a_source_delivers_its_dead_letters() -> None:
@@ -87,15 +87,15 @@ def test_only_the_first_reader_of_a_source_delivers_its_dead_letters() -> None:
     totals(tx, "b").write("b_out", files("b"))
     tx.dead_letters.write("broken", files("broken"))
     queries = cut(pipeline)
-    assert (queries["a"].owns_dead_letters, queries["a"].sinks) == (("tx",), ("a_out", "broken"))
-    assert queries["a"].speaks_for == ("tx",)
-    assert queries["b"].owns_dead_letters == queries["b"].speaks_for == ()
+    assert (queries["a"].dead_letters_of, queries["a"].sinks) == (("tx",), ("a_out", "broken"))
+    assert queries["a"].primary_reader_of == ("tx",)
+    assert queries["b"].dead_letters_of == queries["b"].primary_reader_of == ()
 
 
 def test_dead_letters_alone_still_read_their_source() -> None:
     pipeline = Pipeline("p")
     payments(pipeline).dead_letters.write("broken", files("broken"))
-    query = Query("tx", Ref("tx"), ("broken",), ("tx",), owns_dead_letters=("tx",), speaks_for=("tx",))
+    query = Query("tx", Ref("tx"), ("broken",), ("tx",), dead_letters_of=("tx",), primary_reader_of=("tx",))
     assert cut(pipeline) == {"tx": query}
 
 
@@ -105,7 +105,7 @@ def test_a_stateful_step_after_another_reads_a_hand_over_log() -> None:
     hourly.write("out", files("out"))
     queries = cut(pipeline)
     assert list(queries) == ["totals", "hourly"]
-    assert queries["totals"].hands_over == (Ref("totals"),)
+    assert queries["totals"].writes == (Ref("totals"),)
     assert (queries["hourly"].reads, queries["hourly"].sources) == ((Ref("totals"),), ())
 
 
@@ -116,7 +116,7 @@ def test_a_source_that_cannot_be_replayed_is_read_once_into_a_log() -> None:
     totals(tx, "b").write("b_out", files("b"))
     queries = cut(pipeline)
     assert list(queries) == ["tx", "a", "b"]
-    assert queries["tx"].hands_over == (Ref("tx"),)
+    assert queries["tx"].writes == (Ref("tx"),)
     assert all(queries[name].reads == (Ref("tx"),) and not queries[name].sources for name in "ab")
 
 
@@ -135,7 +135,7 @@ def test_a_stateful_step_on_dead_letters_reads_them_from_their_log() -> None:
     tx.dead_letters.key_by("reason").aggregate("reasons", n="count(*)").write("out", files("out"))
     queries = cut(pipeline)
     assert queries["reasons"].reads == (Ref("tx", "dead_letters"),)
-    assert queries["tx"].hands_over == (Ref("tx", "dead_letters"),)
+    assert queries["tx"].writes == (Ref("tx", "dead_letters"),)
 
 
 def test_what_no_sink_depends_on_is_not_run() -> None:

@@ -127,8 +127,8 @@ def test_a_log_between_two_queries_blocks_both() -> None:
     tens = read(pipeline).event_time("ts").window(windows.count(10)).aggregate("tens", n="count(*)")
     tens.window(windows.tumbling("1 hour")).aggregate("hours", n="sum(n)").write("out", Topic())
     found = blocked(pipeline)
-    assert "another query reads its rows through a hand-over log" in " ".join(found["tens"])
-    assert "it reads the hand-over log of tens, which is files" in found["hours"]
+    assert "another query reads its rows through an exchange" in " ".join(found["tens"])
+    assert "it reads the exchange of tens, which is files" in found["hours"]
 
 
 def test_a_clock_in_a_trigger_is_told() -> None:

@@ -1,13 +1,17 @@
-"""What a run has done, from reports that come when they like."""
+"""Progress of a run from reports that arrive at any time."""
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from headrace import Pipeline, connect
 from headrace.plan.queries import queries_of
-from headrace.runtime.progress import RECENT, ProgressLog
+from headrace.runtime.progress import RECENT, ProgressLog, parse_time
+from headrace.runtime.threads import start_thread
 
 
 def report(epoch: int, rows: int) -> dict[str, Any]:
@@ -18,16 +22,55 @@ def report(epoch: int, rows: int) -> dict[str, Any]:
 def test_reports_that_come_before_their_query_is_followed_count_in_their_order() -> None:
     pipeline = Pipeline("p")
     pipeline.read("rows", connect.memory(), schema="v int").write("out", connect.memory())
-    heard: list[tuple[str, int]] = []
+    received: list[tuple[str, int]] = []
     log = ProgressLog(
-        queries_of(pipeline.check()), lambda query, said: heard.append((query, said["batchId"]))
+        queries_of(pipeline.check()), lambda query, report: received.append((query, report["batchId"]))
     )
     for epoch in range(RECENT):
-        log.note("of another pipeline", report(epoch, 100))
-    log.note("the run", report(0, 3))
-    log.note("the run", report(1, 4))
+        log.add("of another pipeline", report(epoch, 100))
+    log.add("the run", report(0, 3))
+    log.add("the run", report(1, 4))
     log.follow(SimpleNamespace(runId="the run"), "rows")
-    log.note("the run", report(2, 5))
+    log.add("the run", report(2, 5))
     status = log.status({}, active=True)
     assert (status.rows_in, status.queries[0].epoch) == (12, 2)
-    assert heard == [("rows", 0), ("rows", 1), ("rows", 2)]
+    assert received == [("rows", 0), ("rows", 1), ("rows", 2)]
+
+
+def test_report_with_a_year_beyond_9999_is_added() -> None:
+    log = ProgressLog()
+    log.follow(SimpleNamespace(runId="the run"), "rows")
+    far = {"eventTime": {"max": "+99999-01-01T00:00:00.000Z", "watermark": "+99998-12-31T23:59:59.000Z"}}
+    log.add("the run", report(0, 1) | far)
+    assert (
+        log.event_time()[0] == parse_time("+99999-01-01T00:00:00.000Z") > parse_time("9999-12-31T23:59:59Z")
+    )
+    assert log.status({}, active=True).watermark == "+99998-12-31T23:59:59.000Z"
+
+
+def test_report_that_cannot_be_read_is_logged_and_the_next_one_is_added(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reports = iter([("the run", "not json"), ("the run", json.dumps(report(0, 3))), (None, None)])
+
+    class Reports:
+        def next(self) -> Any:
+            run_id, text = next(reports)
+            return SimpleNamespace(runId=lambda: run_id, json=lambda: text)
+
+    log = ProgressLog()
+    log.follow(SimpleNamespace(runId="the run"), "rows")
+    log._reports = Reports()
+    log._collect(0)
+    assert log.status({}, active=True).queries[0].rows_in == 3
+    assert "can't be read: not json" in caplog.text
+
+
+def test_background_thread_that_fails_reports_its_error() -> None:
+    failures: list[BaseException] = []
+
+    def fail() -> None:
+        raise ValueError("no such year")
+
+    start_thread("test", fail, on_failure=failures.append).join(timeout=10)
+    assert [str(error) for error in failures] == ["no such year"]

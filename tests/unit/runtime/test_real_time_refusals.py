@@ -8,7 +8,7 @@ import pytest
 
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError, PlanError
-from headrace.runtime.real_time import _writing
+from headrace.runtime.real_time_records import producer_options
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
 
@@ -26,7 +26,7 @@ def stream(source: Any, **options: Any) -> tuple[Pipeline, Any]:
 
 def refusals(pipeline: Pipeline, **options: Any) -> str:
     with pytest.raises(PlanError) as caught:
-        pipeline.start(real_time=True, **options)
+        pipeline.start(mode="real_time", **options)
     return str(caught.value)
 
 
@@ -35,10 +35,10 @@ def test_sources_and_sinks_other_than_kafka_are_refused_with_each_step() -> None
     rows.write("out", connect.memory())
     said = refusals(pipeline)
     assert (
-        "`tx`: real-time mode can't take it: files is read in micro-batches; real-time mode reads Kafka only"
+        "`tx`: can't run in real-time mode: files is read in micro-batches; real-time mode reads Kafka only"
         in said
     )
-    assert "`out`: real-time mode can't take it: memory is written with foreachBatch" in said
+    assert "`out`: can't run in real-time mode: memory is written with foreachBatch" in said
     assert HINT in said
 
 
@@ -60,7 +60,7 @@ def test_late_rows_of_a_step_that_removes_duplicates_are_not_dropped_in_silence(
     pipeline, rows = stream(kafka(), on_error="skip")
     once = rows.event_time("ts").distinct("once", on=["k"], within="1 minute")
     once.write("out", kafka("out"))
-    assert "`once`: real-time mode can't take it: late rows that no sink takes are kept in files" in refusals(
+    assert "`once`: can't run in real-time mode: late rows that no sink takes are kept in files" in refusals(
         pipeline
     )
 
@@ -77,26 +77,26 @@ def test_a_step_after_one_with_state_and_exactly_once_are_refused() -> None:
     totals.late.write("late", kafka("late"))
     said = refusals(pipeline, guarantee="exactly_once")
     between = "a step stands between `totals`, which has state, and its sink"
-    assert f"`out`: real-time mode can't take it: {between} (write `totals` itself," in said
-    assert "guarantee: exactly_once was asked for, and in real time Kafka is written at least once" in said
+    assert f"`out`: can't run in real-time mode: {between} (write `totals` itself," in said
+    assert "guarantee: exactly_once is required, but real-time mode writes to Kafka at least once" in said
 
 
 def test_options_that_mean_an_end_or_too_short_a_batch_are_refused() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     rows.write("out", kafka("out"))
+    with pytest.raises(OptionError, match="mode: real-time mode has no end and can't run until caught_up"):
+        pipeline.start(mode="real_time", until="caught_up")
     with pytest.raises(
-        OptionError, match="real_time: a run in real time has no end, so it can't be once or finish"
+        OptionError, match="every: expected real-time batches of at least 5 seconds, got 1 second"
     ):
-        pipeline.start(real_time=True, once=True)
-    with pytest.raises(OptionError, match="real_time: expected batches of 5 seconds or more, got 1 second"):
-        pipeline.start(real_time=True, every="1 second")
+        pipeline.start(mode="real_time", every="1 second")
 
 
 def test_outputs_of_one_step_go_to_one_kafka() -> None:
     sinks = [Sink(name, Ref("totals"), connect.kafka(servers=f"{name}:1", topic="t")) for name in ("a", "b")]
     with pytest.raises(
         PlanError,
-        match="a, b: in real time all outputs of a step go to one Kafka\n  hint: give them the same",
+        match="a, b: in real-time mode all outputs of a step go to one Kafka cluster\n  hint: give them the same",
     ):
-        _writing(sinks)
-    assert _writing(sinks[:1])["kafka.linger.ms"] == "0"
+        producer_options(sinks)
+    assert producer_options(sinks[:1])["kafka.linger.ms"] == "0"

@@ -1,4 +1,4 @@
-"""The balance of rows: sums over epochs, over runs, and over an epoch that is run again."""
+"""Row accounting: sums over epochs, over runs, and over a replayed epoch."""
 
 from __future__ import annotations
 
@@ -7,71 +7,76 @@ from pathlib import Path
 
 import pytest
 
-from headrace.runtime import row_accounting as balance
-from headrace.runtime.row_accounting import Balance, BalanceLog, lines_of
+from headrace.checkpoints import journal
+from headrace.checkpoints.journal import read_lines
+from headrace.runtime.row_accounting import NAME, AccountingLog, RowAccounting
 
 FIRST = {"rows": 5, "folded": 4, "late": 1, "placed": 4, "settled": 0, "windows": 2, "panes": 1}
 SECOND = {"rows": 3, "folded": 3, "placed": 3, "settled": 6, "lost": 1, "windows": 1, "expired": 3}
 
 
-def test_a_run_counts_its_own_rows_and_what_it_found_open(tmp_path: Path) -> None:
-    BalanceLog(tmp_path, "totals").note(0, FIRST)
-    log = BalanceLog(tmp_path, "totals")
-    assert str(log.balance()) == "0 rows + 4 from before = 4 open"
-    log.note(1, SECOND)
-    found = log.balance()
-    assert str(found) == "3 rows + 4 from before = 6 closed + 1 lost"
-    assert (found.balanced, found.late, found.open, found.windows) == (True, 0, 0, 0)
+def test_run_counts_its_own_rows_and_those_held_before(tmp_path: Path) -> None:
+    AccountingLog(tmp_path, "totals").add(0, FIRST)
+    log = AccountingLog(tmp_path, "totals")
+    assert str(log.current()) == "0 rows + 4 held before = 4 in open windows"
+    log.add(1, SECOND)
+    accounting = log.current()
+    assert str(accounting) == "3 rows + 4 held before = 6 emitted + 1 dropped"
+    assert (accounting.balanced, accounting.late, accounting.in_open_windows, accounting.open_windows) == (
+        True,
+        0,
+        0,
+        0,
+    )
 
 
-def test_an_epoch_that_is_run_again_counts_once(tmp_path: Path) -> None:
-    log = BalanceLog(tmp_path, "totals")
-    log.note(0, FIRST)
-    log.note(1, SECOND)
-    again = BalanceLog(tmp_path, "totals")
-    again.note(1, SECOND)
-    lines = list(lines_of(tmp_path / balance.NAME))
+def test_replayed_epoch_counts_once(tmp_path: Path) -> None:
+    log = AccountingLog(tmp_path, "totals")
+    log.add(0, FIRST)
+    log.add(1, SECOND)
+    again = AccountingLog(tmp_path, "totals")
+    again.add(1, SECOND)
+    lines = list(read_lines(tmp_path / NAME))
     assert [line["epoch"] for line in lines] == [0, 1, 1]
     assert lines[1]["sum"] == lines[2]["sum"]
     assert lines[2]["sum"]["rows"] == 8
 
 
-def test_half_a_line_is_none(tmp_path: Path) -> None:
-    BalanceLog(tmp_path, "totals").note(0, FIRST)
-    with (tmp_path / balance.NAME).open("a") as file:
+def test_incomplete_line_is_skipped(tmp_path: Path) -> None:
+    AccountingLog(tmp_path, "totals").add(0, FIRST)
+    with (tmp_path / NAME).open("a") as file:
         file.write(json.dumps({"epoch": 1, "sum": {"rows": 99}})[:-5])
-    log = BalanceLog(tmp_path, "totals")
-    assert log.balance().open == 4
+    log = AccountingLog(tmp_path, "totals")
+    assert log.current().in_open_windows == 4
 
 
-def test_a_full_log_is_put_aside_and_read_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(balance, "FULL", 10)
-    log = BalanceLog(tmp_path, "totals")
+def test_full_log_is_rotated_and_still_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "MAX_BYTES", 10)
+    log = AccountingLog(tmp_path, "totals")
     for epoch in range(5):
-        log.note(epoch, FIRST)
-    assert [line["epoch"] for line in lines_of(tmp_path / balance.NAME)] == [3, 4]
-    assert BalanceLog(tmp_path, "totals").balance().open == 20
+        log.add(epoch, FIRST)
+    assert [line["epoch"] for line in read_lines(tmp_path / NAME)] == [3, 4]
+    assert AccountingLog(tmp_path, "totals").current().in_open_windows == 20
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"),
+    ("counts", "text"),
     [
         ({}, "0 rows = 0"),
-        ({"rows": 9, "folded": 5, "placed": 5, "pending": 4}, "9 rows = 5 open + 4 waiting"),
-        ({"rows": 9, "folded": 6, "late": 1, "repeated": 2}, "9 rows = 6 taken + 1 late + 2 repeated"),
+        ({"rows": 1, "late": 1}, "1 row = 1 late"),
+        ({"rows": 9, "folded": 5, "placed": 5, "pending": 4}, "9 rows = 5 in open windows + 4 buffered"),
+        ({"rows": 9, "folded": 6, "late": 1, "repeated": 2}, "9 rows = 6 processed + 1 late + 2 duplicates"),
         (
             {"rows": 9, "folded": 8, "late": 1, "placed": 48, "settled": 40},
-            "9 rows = 8 taken + 1 late, in windows 48 places = 40 closed + 8 open",
+            "9 rows = 8 processed + 1 late, in windows 48 assignments = 40 emitted + 8 in open windows",
         ),
     ],
 )
-def test_a_balance_in_one_line(counts: dict[str, int], said: str) -> None:
-    assert str(Balance.of({}, counts)) == said
-    assert Balance.of({}, counts).balanced
+def test_accounting_as_one_line(counts: dict[str, int], text: str) -> None:
+    assert str(RowAccounting.between({}, counts)) == text
+    assert RowAccounting.between({}, counts).balanced
 
 
 @pytest.mark.parametrize("counts", [{"rows": 2, "folded": 1}, {"settled": 1}])
-def test_rows_that_are_nowhere_or_twice_are_seen(counts: dict[str, int]) -> None:
-    assert not Balance.of({}, counts).balanced
+def test_missing_or_doubled_rows_are_detected(counts: dict[str, int]) -> None:
+    assert not RowAccounting.between({}, counts).balanced

@@ -123,6 +123,6 @@ def _tables(graph: Graph, checkpoint: Path | None) -> list[TableListing]:
 
 
 def _physical(graph: Graph) -> dict[str, str]:
-    from headrace.lowering.physical import physical_plans
+    from headrace.runtime.inspection import physical_plans
 
     return physical_plans(graph)

@@ -42,7 +42,7 @@ def new(
 
     For example:
 
-    - `headrace new fraud --template card_fraud && cd fraud && headrace run pipeline.py --finish`
+    - `headrace new fraud --template card_fraud && cd fraud && headrace run pipeline.py --drain`
     - `headrace new connector`: a sink of your own, and the tests that kill it
     """
     if not _NAME.fullmatch(name.name):

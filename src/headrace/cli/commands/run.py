@@ -1,4 +1,4 @@
-"""`headrace run`: a pipeline from a file, followed until it ends or is told to."""
+"""`headrace run`: run a pipeline from a file and follow it until it ends."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import shlex
 import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,67 +22,81 @@ from headrace.cli.terminal.views import View, view_for
 from headrace.connectors.base import Guarantee
 from headrace.durations import microseconds
 from headrace.errors import HeadraceError, OptionError
+from headrace.runtime.options import RunOptions, Until
+from headrace.streams.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from headrace.runtime.run import Running
+    from headrace.runtime.handle import RunHandle
+
+_ENDINGS: dict[Until, Ending] = {"stopped": "stopped", "caught_up": "caught_up", "drained": "drained"}
 
 
 def run(
     file: PipelineFile,
     *,
     once: Annotated[
-        bool, flag("--once", help="Take what is there and stop; open windows stay open.")
+        bool, flag("--once", help="Process the available input and exit; windows stay open for the next run.")
     ] = False,
-    finish: Annotated[
-        bool, flag("--finish", help="Take what is there, end the input for good, close every window.")
+    drain: Annotated[
+        bool,
+        flag(
+            "--drain",
+            help="Process the available input, then fire and close every window; ends the job for good.",
+        ),
     ] = False,
+    finish: Annotated[bool, flag("--finish", help="Renamed to --drain.", hidden=True)] = False,
     every: Annotated[
         str | None,
         typer.Option(
-            metavar="DURATION", help='How often a batch runs, as "10 seconds"; else as fast as it can.'
+            metavar="DURATION",
+            help='Interval between micro-batches, as "10 seconds"; default: as fast as possible.',
         ),
     ] = None,
     real_time: Annotated[
         bool,
         flag(
             "--real-time",
-            help="Milliseconds from Kafka to Kafka, at least once; --every is then how often offsets and state are "
-            "committed and the watermark moves, a minute if not said.",
+            help="Pass single rows from Kafka to Kafka within milliseconds, at least once; --every is then the "
+            "length of a batch, after which offsets and state are committed and the watermark advances; default: "
+            "1 minute.",
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool,
+        flag(
+            "--fresh",
+            help="Start with a new checkpoint and move the previous one aside; lists what happens to rows in sinks.",
         ),
     ] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIRECTORY", help="Where the run remembers its position; .headrace/NAME if not said."
-        ),
+        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
     ] = None,
     guarantee: Annotated[
         Guarantee | None,
         typer.Option(
             metavar="WORD",
-            help="Refuse to run with less than at_most_once, at_least_once or exactly_once; else the best there is.",
+            help="Reject a plan that provides less than at_most_once, at_least_once or exactly_once; default: the "
+            "best that its sources and sinks provide.",
         ),
     ] = None,
     master: Annotated[
-        str | None, typer.Option(metavar="MASTER", help="Spark's master, as local[4] or spark://host:7077.")
+        str | None, typer.Option(metavar="MASTER", help="The Spark master, as local[4] or spark://host:7077.")
     ] = None,
     conf: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be repeated.")
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A Spark setting; may be repeated.")
     ] = None,
     pipeline: PipelineName = None,
     status_every: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="How often a status line comes where there is no terminal."),
+        str, typer.Option(metavar="DURATION", help="Interval between status lines without a terminal.")
     ] = "10 seconds",
-    quiet: Annotated[bool, flag("--quiet", "-q", help="No status and no summary.")] = False,
-    json: Annotated[
-        bool, flag("--json", help="Status and summary as JSON lines on standard output.")
-    ] = False,
+    quiet: Annotated[bool, flag("--quiet", "-q", help="Print no status and no summary.")] = False,
+    json: Annotated[bool, flag("--json", help="Print status and summary as JSON lines.")] = False,
 ) -> None:
     """Run a pipeline until its input ends or Ctrl-C.
 
-    The first Ctrl-C lets the batch under way finish and says how to go on from there; the second stops at once, which
-    loses nothing either: the next run does the open batch again.
+    The first Ctrl-C is a graceful stop: it finishes the current micro-batch, commits it and exits. The second stops at
+    once; the next run processes the current micro-batch again, so no row is lost.
 
     For example:
 
@@ -92,76 +106,110 @@ def run(
     """
     from headrace.cli.loading import load_one
     from headrace.plan.warnings import warnings_of
+    from headrace.runtime.run import start
 
-    _agreeing(once, finish, every)
-    if real_time and (once or finish):
-        hint = "leave --real-time out to take what is there"
-        raise OptionError(
-            f"expected --real-time or {'--once' if once else '--finish'}, got both", where="run", hint=hint
-        )
+    if finish:
+        raise OptionError("--finish was renamed", where="run", hint="write --drain")
+    _check_combination(once, drain, every, real_time)
     settings = _settings(conf or [])
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
-    show_warnings(warnings_of(chosen.check()))
+    given = {"checkpoint": checkpoint, "guarantee": guarantee, "master": master, "fresh": fresh}
+    options = _combine(chosen, _pacing(once, drain, every, real_time), given, settings, quiet=quiet)
+    graph = chosen.check()
+    show_warnings(warnings_of(graph))
     view = view_for(chosen.name, period=period, quiet=quiet, json=json)
     began = time.monotonic()
     with Interrupts() as interrupts:
-        with _starting(chosen.name, quiet or json):
-            running = chosen.start(
-                once=once,
-                finish=finish,
-                every=every,
-                real_time=real_time,
-                checkpoint=checkpoint,
-                guarantee=guarantee,
-                master=master,
-                conf=settings,
-            )
+        with _Starting(chosen.name, quiet=quiet or json) as starting:
+            handle = start(graph, options, starting.show)
         interrupts.take()
-        _follow(running, view, interrupts)
-    ending: Ending = "drained" if interrupts.count else "finished" if finish else "done"
+        _follow(handle, view, interrupts)
+    ending = "stopped" if interrupts.count else _ENDINGS[options.until]
     seconds = time.monotonic() - began
-    command = "" if ending == "finished" else _command()
-    view.end(Summary(chosen.name, ending, seconds, running.status(), running.directory.path, command))
+    command = "" if ending == "drained" else _command()
+    view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command))
 
 
-def _agreeing(once: bool, finish: bool, every: str | None) -> None:
-    """Refuse options that contradict each other, or can't be read, before Spark starts."""
-    if once and finish:
-        hint = "--finish takes what is there too"
-        raise OptionError("expected --once or --finish, got both", where="run", hint=hint)
+def _check_combination(once: bool, drain: bool, every: str | None, real_time: bool) -> None:
+    """Reject options that contradict each other before the file is loaded."""
+    if once and drain:
+        hint = "--drain processes the available input too"
+        raise OptionError("expected --once or --drain, got both", where="run", hint=hint)
     if every is not None:
         microseconds(every, where="--every")
-    if every is not None and (once or finish):
-        hint = "with --once and --finish batches run as fast as they can: leave --every out"
-        raise OptionError(
-            f"expected --every or {'--once' if once else '--finish'}, got both", where="run", hint=hint
-        )
+    bounded = "--once" if once else "--drain" if drain else ""
+    for other, set_ in (("--every", every is not None), ("--real-time", real_time)):
+        if bounded and set_:
+            hint = f"{bounded} processes the available input as fast as possible: leave out {other}"
+            raise OptionError(f"expected {other} or {bounded}, got both", where="run", hint=hint)
 
 
-def _starting(name: str, quiet: bool) -> AbstractContextManager[object]:
-    """Spark takes some seconds to start: on a terminal, say so meanwhile."""
-    console = err()
-    return console.status(f"{name}: starting Spark") if console.is_terminal and not quiet else nullcontext()
+def _pacing(once: bool, drain: bool, every: str | None, real_time: bool) -> dict[str, Any]:
+    """Return the options `until`, `mode` and `every`, or nothing if the command line sets none of them."""
+    if not (once or drain or every or real_time):
+        return {}
+    until: Until = "caught_up" if once else "drained" if drain else "stopped"
+    return {"until": until, "mode": "real_time" if real_time else "micro_batch", "every": every}
 
 
-def _follow(running: Running, view: View, interrupts: Interrupts) -> None:
+def _combine(
+    pipeline: Pipeline,
+    pacing: dict[str, Any],
+    given: dict[str, Any],
+    settings: dict[str, str],
+    *,
+    quiet: bool,
+) -> RunOptions:
+    """Combine the options of a `run()` in the file with those of the command line, which take precedence."""
+    declared = pipeline.declared_run
+    options = declared.options if declared is not None else RunOptions()
+    if declared is not None and not pacing and not quiet:
+        say(f"{declared.place}: run(...) sets until={options.until!r}; the command line can override it")
+    changes = pacing | {name: value for name, value in given.items() if value}
+    return replace(options, **changes, conf={**options.conf, **settings})
+
+
+class _Starting:
+    """Shows what is under way while a run starts, on a terminal."""
+
+    def __init__(self, name: str, *, quiet: bool) -> None:
+        self._name = name
+        console = err()
+        shown = console.is_terminal and not quiet
+        self._spinner = console.status(f"{name}: starting") if shown else None
+
+    def __enter__(self) -> _Starting:
+        if self._spinner is not None:
+            self._spinner.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._spinner is not None:
+            self._spinner.stop()
+
+    def show(self, phase: str) -> None:
+        if self._spinner is not None:
+            self._spinner.update(f"{self._name}: {phase}")
+
+
+def _follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
     try:
-        follow(running, view, interrupts)
+        follow(handle, view, interrupts)
     except KeyboardInterrupt:
-        say("stopped at once; the batch under way is done again by the next run", "warn")
-        say(f"to go on: {_command()}")
-        _leave(INTERRUPTED)
+        say("stopped at once; the next run processes the current micro-batch again", "warn")
+        say(f"to resume: {_command()}")
+        _exit_now(INTERRUPTED)
     except HeadraceError:
         say(
-            f"the run of {running.graph.name} failed; Spark's log is in {running.directory.path / 'logs'}",
+            f"the run of {handle.graph.name} failed; Spark's log is in {handle.directory.path / 'logs'}",
             "bad",
         )
         raise
 
 
-def _leave(status: int) -> None:
-    """End this process now: Spark's Java goes with it, and the epoch that is open stays uncommitted."""
+def _exit_now(status: int) -> None:
+    """End this process and its JVM; the current epoch stays uncommitted."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
@@ -173,12 +221,12 @@ def _settings(given: list[str]) -> dict[str, str]:
         key, equals, value = item.partition("=")
         if not equals or not key.strip():
             raise OptionError(
-                f"expected KEY=VALUE, got {item!r}", where="--conf", hint="such as spark.driver.memory=2g"
+                f"expected KEY=VALUE, got {item!r}", where="--conf", hint="for example spark.driver.memory=2g"
             )
         settings[key.strip()] = value.strip()
     return settings
 
 
 def _command() -> str:
-    """The command as it was typed, to be typed again."""
+    """Return the command line as it was typed."""
     return shlex.join(["headrace", *sys.argv[1:]])

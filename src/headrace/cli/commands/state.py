@@ -13,7 +13,7 @@ from headrace.cli.terminal.output import say, show_json, show_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.checkpoints.state import StepState
+    from headrace.debugging.state import StepState
     from headrace.explain.text import Line
     from headrace.plan.graph import Graph
 
@@ -66,19 +66,19 @@ def state(
     - `headrace state fraud.py --step totals --key 4711 --json`
     - `headrace state fraud.py --repartition 16`
     """
-    from headrace.checkpoints.layout import left_behind
-    from headrace.checkpoints.state import state_of
+    from headrace.checkpoints.layout import find_orphans
     from headrace.cli.loading import load_one
+    from headrace.debugging.state import state_of
 
     graph = load_one(file, pipeline).check()
     directory = checkpoint or Path(".headrace") / graph.name
     if repartition is not None:
         _repartition(graph, directory, repartition, step)
     states = state_of(graph, directory, step=step, key=key, limit=limit)
-    gone = left_behind(graph, directory) if step is None else []
+    gone = find_orphans(graph, directory) if step is None else []
     if json:
         steps = [one.as_json() for one in states]
-        show_json({"pipeline": graph.name, "checkpoint": str(directory), "steps": steps, "left_behind": gone})
+        show_json({"pipeline": graph.name, "checkpoint": str(directory), "steps": steps, "orphans": gone})
         return
     for one in states:
         show_lines(lines_of(one))

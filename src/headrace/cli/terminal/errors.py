@@ -25,6 +25,7 @@ from headrace.errors import (
     Problem,
     SetupError,
     SourceError,
+    wants_traceback,
 )
 
 FAILED, WRONG, INTERRUPTED = 1, 2, 130
@@ -62,11 +63,6 @@ def show_warnings(warnings: Iterable[Problem]) -> None:
     """Print warnings on standard error, each with its hint beneath."""
     for warning in warnings:
         _show_one("warning", "warn", warning)
-
-
-def wants_traceback() -> bool:
-    """Whether the user asked for tracebacks, by `--traceback` or the environment."""
-    return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 def _show_one(word: str, style: str, problem: Problem) -> None:

@@ -1,4 +1,4 @@
-"""Following a run: ask how far it is, show it, and drain it when the user asks for that."""
+"""Following a run on the terminal: show its status, and stop it gracefully on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.views import View
 
 if TYPE_CHECKING:
+    from headrace.runtime.handle import RunHandle
     from headrace.runtime.progress import Status
-    from headrace.runtime.run import Running
 
 TICK = 0.25
-"""Seconds between two looks; also how long a Ctrl-C may go unnoticed."""
+"""Seconds between two status requests, and the longest time until a Ctrl-C takes effect."""
 
 
-def follow(running: Running, view: View, interrupts: Interrupts) -> None:
+def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
     """Show the run until it has ended.
 
     Raises:
         HeadraceError: the run failed.
-        KeyboardInterrupt: the user wants it ended at once.
+        KeyboardInterrupt: the user stopped it at once.
     """
-    draining: Future[None] | None = None
-    told = set[str]()
-    # Draining waits for the batch under way, and this thread must stay free for the second Ctrl-C.
-    aside = ThreadPoolExecutor(1, thread_name_prefix="drain")
+    stopping: Future[None] | None = None
+    reported = set[str]()
+    # A graceful stop waits for the current micro-batch; this thread must stay free for the second Ctrl-C.
+    executor = ThreadPoolExecutor(1, thread_name_prefix="stop")
     with view:
-        while not running.wait(TICK):
-            if interrupts.count and draining is None:
-                view.note("draining: the batch under way finishes first; Ctrl-C again stops at once")
-                draining = aside.submit(running.drain)
-            status = running.status()
-            tell_faults(status, view, told)
+        while not handle.wait(TICK):
+            if interrupts.count and stopping is None:
+                view.note("stopping: the current micro-batch finishes first; Ctrl-C again stops at once")
+                stopping = executor.submit(handle.stop)
+            status = handle.status()
+            report_faults(status, view, reported)
             view.show(status)
-        tell_faults(running.status(), view, told)
-    if draining is not None:
-        draining.result()
+        report_faults(handle.status(), view, reported)
+    if stopping is not None:
+        stopping.result()
 
 
-def tell_faults(status: Status, view: View, told: set[str]) -> None:
-    """Tell what is wrong with rules that were read while the run goes on, each fault once."""
+def report_faults(status: Status, view: View, reported: set[str]) -> None:
+    """Report faults of rules that were read during the run, each once."""
     for step, rules in status.rules.items():
         for fault in rules.faults:
-            if fault not in told:
-                told.add(fault)
+            if fault not in reported:
+                reported.add(fault)
                 view.note(f"a rule of `{step}` can't be used: {fault}")

@@ -1,4 +1,4 @@
-"""What is seen of a run while it runs: one live line on a terminal, else a line now and then, plain or JSON."""
+"""Views of a run: a live line on a terminal, otherwise a status line at intervals, plain or JSON."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.text import Text
 
-from headrace.cli.terminal.live_line import LiveLine
 from headrace.cli.terminal.output import err, out, print_lines, say
-from headrace.cli.terminal.summary import Summary, moment, per_second
+from headrace.cli.terminal.summary import Summary
 from headrace.explain.text import text_of
+from headrace.runtime.live_line import LiveLine
+from headrace.runtime.status_text import status_text
 
 if TYPE_CHECKING:
     from headrace.runtime.progress import Status
 
 
 class View:
-    """A view that shows nothing but what the user must know: `--quiet`."""
+    """A view that shows only notes: `--quiet`."""
 
     def __enter__(self) -> Self:
         return self
@@ -32,10 +33,10 @@ class View:
         return None
 
     def show(self, status: Status) -> None:
-        """Show how far the run is."""
+        """Show the status of the run."""
 
     def note(self, text: str) -> None:
-        """Tell the user something once."""
+        """Show a message once."""
         say(text, "warn")
 
     def end(self, summary: Summary) -> None:
@@ -43,7 +44,7 @@ class View:
 
 
 class PlainView(View):
-    """A line on standard error every so often: for logs."""
+    """A line on standard error at intervals, for logs."""
 
     def __init__(self, name: str, period: float) -> None:
         self._name = name
@@ -82,7 +83,7 @@ class JsonView(PlainView):
 
 
 class LiveView(View):
-    """One line that is drawn again and again; what the console sink prints scrolls by above it."""
+    """A line that is redrawn; the output of the console sink scrolls above it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -110,31 +111,9 @@ class LiveView(View):
 
 
 def view_for(name: str, *, period: float, quiet: bool, json: bool) -> View:
-    """The view that fits where the output goes."""
+    """Return the view for the options and the terminal."""
     if json:
         return JsonView(name, period)
     if quiet:
         return View()
     return LiveView(name) if err().is_terminal else PlainView(name, period)
-
-
-def status_text(status: Status, seconds: float) -> str:
-    """A status in one line."""
-    parts = [
-        _clock(seconds),
-        f"in {status.rows_in:,} ({per_second(status.rate)})",
-        f"out {status.rows_out:,}" if status.counted else "",
-        f"latency {status.latency_ms:,.0f} ms" if status.latency_ms is not None else "",
-        f"watermark {moment(status.watermark)}" if status.watermark else "",
-        f"open {status.open:,}" if status.steps else "",
-        f"late {status.late:,}" if status.counted else "",
-        f"lost {status.lost:,}" if status.lost else "",
-        f"dead letters {status.dead_letters:,}" if status.counted else "",
-    ]
-    return " · ".join(part for part in parts if part)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"

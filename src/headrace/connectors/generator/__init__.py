@@ -49,7 +49,7 @@ def _planted(given: Any) -> dict[int, dict[str, Any]]:
 class Generator(Connector):
     """Rows with a seed, a pace and a recipe for each column; or the lines of a recording, at their pace.
 
-    A column without a recipe gets one by its name and type. With `rows` the source ends: `--once` and `--finish` then
+    A column without a recipe gets one by its name and type. With `rows` the source ends: `--once` and `--drain` then
     take all of them, at the `rate` if there is one; without `rows`, `--once` takes one second's worth. `planted` sets
     columns of single rows, to have something to find.
 

@@ -89,7 +89,7 @@ class _Trial:
         pipeline = Pipeline(self.pipeline)
         rows = pipeline.read("rows", self.feed.connector, schema=self.feed.schema, format=self.feed.format)
         rows.select("id").write("out", SQLite(path=self.place / "out.db", table="out"))
-        pipeline.run(once=True, checkpoint=self.place / "checkpoint")
+        pipeline.run(until="caught_up", checkpoint=self.place / "checkpoint")
 
     def judge(self, name: str, disturb: Callable[[_Trial], None]) -> Trial:
         note = ""

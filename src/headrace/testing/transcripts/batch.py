@@ -92,6 +92,7 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     >>> stream_equals_batch(pipeline.check())
     []
     """
+    from headrace.runtime.options import RunOptions
     from headrace.runtime.run import start
     from headrace.spark.jars import jars_for
     from headrace.spark.session import open_session
@@ -104,7 +105,7 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     }
     collecting = Graph(graph.name, nodes, graph.places)
     with tempfile.TemporaryDirectory(prefix="headrace-") as directory:
-        start(collecting, finish=True, checkpoint=directory).wait()
+        start(collecting, RunOptions(until="drained", checkpoint=directory)).wait()
     lowering = Lowering(session, graph, BatchInputs(session, graph.name))
     failures = []
     for sink in graph.sinks:

@@ -16,8 +16,8 @@ from headrace.connectors.memory import Memory
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.graph import Graph
-from headrace.runtime.queries import Assembled, Assembly
-from headrace.runtime.row_accounting import Balance
+from headrace.runtime.queries import PlannedQuery, QueryPlanner
+from headrace.runtime.row_accounting import RowAccounting
 from headrace.runtime.virtual_time import Clock, Feed, quick_session
 from headrace.spark.gateway import silent_callbacks
 from headrace.steps.endpoints.sink import Sink
@@ -79,7 +79,7 @@ class Stage:
         self._dying = False
         self._dropped: dict[tuple[str, int], int] = {}
         self._missed = 0
-        self._queries: list[Assembled] = []
+        self._queries: list[PlannedQuery] = []
         try:
             self._start()
         except BaseException:
@@ -135,12 +135,12 @@ class Stage:
         """End the input."""
         self._heartbeats.end()
         self._settle()
-        if any(built.by_clock for built in self._queries):
+        if any(built.uses_clock for built in self._queries):
             self._clock.advance((END_OF_TIME_MS - self._clock.millis) * 1000)
             self._settle()
-        for balance in self.balances.values():
-            if balance.open or balance.waiting:
-                raise RuntimeError(f"the input has ended, and rows are still held: {balance}")
+        for accounting in self.accounting.values():
+            if accounting.in_open_windows or accounting.buffered:
+                raise RuntimeError(f"the input has ended, and rows are still held: {accounting}")
 
     def take(self, output: str) -> list[Output]:
         """Return the rows of an output since the last call."""
@@ -153,7 +153,7 @@ class Stage:
     @property
     def missed_windows(self) -> int:
         """The number of sliding windows missed by rows that other windows accepted."""
-        return self._missed + sum(balance.missed for balance in self.balances.values())
+        return self._missed + sum(accounting.missed for accounting in self.accounting.values())
 
     @property
     def dropped_rows(self) -> int:
@@ -161,10 +161,10 @@ class Stage:
         return sum(self._dropped.values())
 
     @property
-    def balances(self) -> dict[str, Balance]:
+    def accounting(self) -> dict[str, RowAccounting]:
         """The row accounting of each kernel step since the last start."""
-        logs = [built.delivery.balance for built in self._queries if built.delivery.balance is not None]
-        return {log.step: log.balance() for log in logs}
+        logs = [built.delivery.accounting for built in self._queries if built.delivery.accounting is not None]
+        return {log.step: log.current() for log in logs}
 
     @property
     def session(self) -> SparkSession:
@@ -191,19 +191,19 @@ class Stage:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _start(self) -> None:
-        assembly = Assembly(
+        planner = QueryPlanner(
             self._session,
             self._graph,
             self._directory,
-            inputs_of=self._inputs,
-            writer_of=lambda sink: CollectingWriter(self.collectors[sink.name]),
+            build_inputs=self._inputs,
+            build_writer=lambda sink: CollectingWriter(self.collectors[sink.name]),
         )
-        for built in assembly.assembled():
-            built.delivery.begin()
+        for built in planner.plan():
+            built.delivery.load_rules()
             built.delivery.open()
             self._queries.append(built)
-            built.running = self._clock.start(
-                built.trunk,
+            built.spark_query = self._clock.start(
+                built.stream_plan,
                 self._deliver(built),
                 mode=built.output_mode,
                 name=f"{self._id}.{built.query.name}",
@@ -216,13 +216,13 @@ class Stage:
             self._graph.name,
             self._directory,
             self._heartbeats,
-            speaks_for=query.speaks_for,
+            primary_reader_of=query.primary_reader_of,
         )
         inputs.feeds = self.feeds
         inputs.tables = self._tables
         return inputs
 
-    def _deliver(self, built: Assembled) -> Callable[[DataFrame, int], None]:
+    def _deliver(self, built: PlannedQuery) -> Callable[[DataFrame, int], None]:
         def deliver(batch: DataFrame, epoch: int) -> None:
             built.delivery(batch, epoch)
             if self._dying:
@@ -236,27 +236,28 @@ class Stage:
             for _ in range(2):
                 self._step(built)
 
-    def _step(self, built: Assembled) -> None:
+    def _step(self, built: PlannedQuery) -> None:
         try:
-            built.running.step()
+            built.spark_query.step()
         except Exception as error:
             raise (built.delivery.failure or error) from error
-        if built.delivery.balance is not None and not (found := built.delivery.balance.balance()).balanced:
-            raise RuntimeError(f"the rows of `{built.delivery.balance.step}` don't add up: {found}")
-        epoch, dropped = built.running.dropped()
+        log = built.delivery.accounting
+        if log is not None and not (accounting := log.current()).balanced:
+            raise RuntimeError(f"the rows of `{log.step}` don't add up: {accounting}")
+        epoch, dropped = built.spark_query.dropped()
         place = (built.query.name, epoch)
         self._dropped[place] = max(dropped, self._dropped.get(place, 0))  # idle steps report 0
 
     def _stop(self) -> None:
         for built in self._queries:
-            if built.running is not None:
-                built.running.stop()
+            if built.spark_query is not None:
+                built.spark_query.stop()
             built.inputs.close()
         self._queries = []
 
     def _beat(self, node: EventTime | ClockTime, millis: int) -> None:
         if node.name in self._heartbeats.steps:
-            self._heartbeats.beat(node.name, millis)
+            self._heartbeats.advance(node.name, millis)
 
 
 def with_outputs(graph: Graph, outputs: tuple[str, ...]) -> Graph:

@@ -1,4 +1,4 @@
-"""Spark's own plan of each query: what `headrace explain --physical` shows. Nothing is read or written."""
+"""Inspection of a plan's Spark queries without running them, as for `headrace explain --physical`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import Heartbeats
 from headrace.plan.queries import Query
-from headrace.runtime.queries import Assembled, Assembly
+from headrace.runtime.queries import PlannedQuery, QueryPlanner
 from headrace.spark.gateway import java_frame, jvm
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
@@ -24,29 +24,28 @@ if TYPE_CHECKING:
 def physical_plans(
     graph: Graph, *, master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The physical plan of each query's trunk, by the query's name, in the order they start.
+    """Return the physical plan of each query's streaming part, by the query's name, in the order they start.
 
-    What comes after a query's stateful step runs batch by batch and isn't in it. The plan is that of a first batch;
-    Spark plans every batch anew.
+    The steps after a query's stateful step run batch by batch and are not part of it. The plan is that of the first batch;
+    Spark plans every batch separately.
     """
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
-    with assembled_aside(spark, graph) as built:
-        return {query.query.name: _plan(query.trunk) for query in built}
+    with plan_aside(spark, graph) as built:
+        return {query.query.name: _plan(query.stream_plan) for query in built}
 
 
 @contextmanager
-def assembled_aside(spark: SparkSession, graph: Graph) -> Iterator[list[Assembled]]:
-    """The plan's queries, put together in a place of their own to be looked at, not run."""
+def plan_aside(spark: SparkSession, graph: Graph) -> Iterator[list[PlannedQuery]]:
+    """Plan the queries in a temporary directory, without running them."""
     with TemporaryDirectory(prefix="headrace-explain-") as place:
         heartbeats = Heartbeats(spark, place)
 
-        def inputs_of(query: Query) -> StreamInputs:
-            return StreamInputs(spark, graph.name, place, heartbeats, speaks_for=query.speaks_for)
+        def build_inputs(query: Query) -> StreamInputs:
+            return StreamInputs(
+                spark, graph.name, place, heartbeats, primary_reader_of=query.primary_reader_of
+            )
 
-        assembly = Assembly(
-            spark, graph, place, inputs_of=inputs_of, writer_of=lambda sink: sink.connector.writer()
-        )
-        built = assembly.assembled()
+        built = QueryPlanner(spark, graph, place, build_inputs=build_inputs).plan()
         try:
             yield built
         finally:

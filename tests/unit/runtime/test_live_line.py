@@ -1,4 +1,4 @@
-"""The live line stays at the foot of the terminal, whoever prints."""
+"""The live line stays at the bottom of the terminal while other text is printed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from headrace.cli.terminal.live_line import LiveLine
 from headrace.cli.terminal.output import err
+from headrace.runtime.live_line import LiveLine
 
 CLEAR = "\r\x1b[2K"
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.checkpoints.entries import Found, StateFiles, entries_of
 from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
-from headrace.lowering.physical import assembled_aside
+from headrace.debugging.state_entries import Found, StateFiles, entries_of
+from headrace.runtime.inspection import plan_aside
 from headrace.runtime.queries import refuse_changed
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
@@ -73,15 +73,15 @@ def state_of(
     """
     wanted = {query.name for query in queries_with_state(graph, directory, step)}
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
-    with assembled_aside(spark, graph) as built:
+    with plan_aside(spark, graph) as built:
         chosen = [one for one in built if one.query.name in wanted]
         refuse_changed(graph, chosen, directory)
         states = []
         for one in chosen:
-            node, files = graph[one.query.tip.step], StateFiles(spark, checkpoint_of(directory, one.query))
+            node, files = graph[one.query.output.step], StateFiles(spark, checkpoint_of(directory, one.query))
             progress = progress_of(files.checkpoint)
             # Before the first epoch is finished there is no state that could be read.
             nothing = progress.epoch is None
-            found = Found() if nothing else entries_of(files, node, one.trunk, key=key, limit=limit)
+            found = Found() if nothing else entries_of(files, node, one.stream_plan, key=key, limit=limit)
             states.append(StepState(node.name, node.verb, progress, found))
         return states

@@ -1,6 +1,6 @@
-"""One line at the foot of a terminal that is drawn again and again, while other text scrolls by above it.
+"""A line at the bottom of a terminal that is redrawn while other text scrolls above it.
 
-Rich's `Live` can't be used for it: a sink that prints through a Rich console of its own writes past it, into the line.
+Rich's `Live` can't be used: a sink that prints through a Rich console of its own bypasses it and writes into the line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CLEAR = "\r\x1b[2K"
 
 
 class LiveLine:
-    """While it is entered, what is printed to standard output or error appears above the line."""
+    """While it is entered, text printed to standard output or standard error appears above the line."""
 
     def __init__(self, console: Console, *, catch_output: bool) -> None:
         self._console = console
@@ -25,12 +25,12 @@ class LiveLine:
         self._lock = threading.RLock()
         self._line = ""
         self._whole = True
-        """Whether the last thing printed ended its line: in the middle of one, ours must wait."""
+        """True if the last printed text ended its line; otherwise the live line must wait."""
 
     def __enter__(self) -> Self:
         self._terminal = sys.stderr
         self._before = (sys.stdout, sys.stderr)
-        if self._catch_output:  # standard output may be a file, and then it doesn't disturb the line
+        if self._catch_output:  # standard output that goes to a file doesn't disturb the line
             sys.stdout = _Above(self, sys.stdout)
         sys.stderr = _Above(self, sys.stderr)
         return self
@@ -42,7 +42,7 @@ class LiveLine:
         self.draw(Text())
 
     def draw(self, text: Text) -> None:
-        """Replace the line; what is wider than the terminal is cut off."""
+        """Replace the line; it is truncated to the width of the terminal."""
         text.truncate(max(self._console.width - 1, 1), overflow="ellipsis")
         with self._console.capture() as capture:
             self._console.print(text, end="", soft_wrap=True)
@@ -53,7 +53,7 @@ class LiveLine:
                 self._terminal.flush()
 
     def above(self, file: TextIO, text: str) -> int:
-        """Write text to where it belongs, and the line again beneath it."""
+        """Write text to its stream and redraw the line below it."""
         if not text:
             return 0
         with self._lock:

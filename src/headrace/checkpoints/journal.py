@@ -1,0 +1,34 @@
+"""JSON-lines logs beside a checkpoint: appended line by line, limited in size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 4 << 20
+"""Size at which a log is rotated; one rotated log is kept."""
+
+
+def append_line(file: Path, line: Mapping[str, object]) -> None:
+    """Append a line; rotate the log first if it is full."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.exists() and file.stat().st_size > MAX_BYTES:
+        file.replace(_rotated(file))
+    with file.open("a") as log:
+        log.write(json.dumps(line) + "\n")
+
+
+def read_lines(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a log, oldest first, those of the rotated log included; skip an incomplete line."""
+    for part in (_rotated(file), file):
+        for line in part.read_text().splitlines() if part.exists() else ():
+            try:
+                yield json.loads(line)
+            except ValueError:  # the run died while writing it; the epoch is replayed
+                continue
+
+
+def _rotated(file: Path) -> Path:
+    return file.with_suffix(".1.jsonl")

@@ -1,0 +1,47 @@
+"""Translation of Spark's errors into errors a user can act on."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, SourceError
+from headrace.lowering.decode import as_source_error
+from headrace.lowering.python_aggregates import as_aggregate_error
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+
+_PYTHON_WORKER = "thrown from the Python worker"
+_RAISED = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: .*)?$")
+"""The last line of a Python traceback: the class of the exception, then its message."""
+_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
+
+
+def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
+    """Return the error of a query as an error with location, problem and hint, without a stack trace."""
+    text = str(error)
+    problems = (connector.explain_failure(text) for connector in graph.connectors)
+    if problem := next(filter(None, problems), None):
+        return SourceError(problem.what, where=problem.where, hint=problem.hint)
+    translated = as_source_error(error) or as_aggregate_error(error)
+    if translated is not None:
+        return translated
+    if _PYTHON_WORKER in text:
+        return SourceError(
+            f"a Python function failed: {_python_reason(text)}", hint="Spark's log has the traceback"
+        )
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return SourceError(lines[0] if lines else type(error).__name__, hint="Spark's log has the rest")
+
+
+def _python_reason(text: str) -> str:
+    """Return the exception that a Python worker raised, and where."""
+    lines = text[text.index(_PYTHON_WORKER) :].splitlines()[1:]
+    raised = next((at for at, line in enumerate(lines) if _RAISED.match(line)), None)
+    if raised is None:
+        return next((line.strip() for line in lines if line.strip()), "no reason was reported")
+    frames = [frame for line in lines[:raised] if (frame := _FRAME.match(line))]
+    own = [frame for frame in frames if "pyspark" not in frame["file"]]
+    place = f" ({own[-1]['file']}:{own[-1]['line']} in {own[-1]['function']})" if own else ""
+    return f"{lines[raised]}{place}"

@@ -1,0 +1,80 @@
+"""The handle of a run: follow it, wait for it, end it."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from headrace.errors import HeadraceError
+from headrace.runtime.failures import translate_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.checkpoints.directory import PipelineDirectory
+    from headrace.plan.graph import Graph
+    from headrace.plan.queries import Query
+    from headrace.runtime.progress import Status
+
+
+class RunHandle(ABC):
+    """A run that has been started. Use it as a context manager, or end it with `stop()`.
+
+    >>> with pipeline.start(until="caught_up") as run:  # doctest: +SKIP
+    ...     run.wait()
+    ...     run.status().rows_in
+    1000
+    """
+
+    def __init__(self, spark: SparkSession, graph: Graph, directory: PipelineDirectory) -> None:
+        self.spark = spark
+        self.graph = graph
+        self.directory = directory
+        self._failure: HeadraceError | None = None
+        self._ended = threading.Event()
+        self._stopping = False
+
+    @property
+    @abstractmethod
+    def queries(self) -> list[Query]:
+        """The queries of the plan, in order."""
+
+    @abstractmethod
+    def status(self) -> Status:
+        """Return the progress of the run."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop gracefully: finish the current micro-batch, commit it and exit. The next run resumes from there."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Stop at once. The next run processes the current micro-batch again."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until the run has ended; return False if `timeout` seconds passed before.
+
+        Raises:
+            HeadraceError: the run failed.
+        """
+        if not self._ended.wait(timeout):
+            return False
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._ended.is_set():
+            self.kill()
+
+    def _fail(self, error: BaseException) -> None:
+        """Record the failure that ends the run; the first one counts."""
+        translated = error if isinstance(error, HeadraceError) else translate_error(self.graph, error)
+        self._failure = self._failure or translated

@@ -1,0 +1,61 @@
+"""Runs with a live status line, for pipelines started from Python."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from headrace.runtime.live_line import LiveLine
+from headrace.runtime.run import start
+from headrace.runtime.status_text import format_elapsed, status_text
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+    from headrace.runtime.options import RunOptions
+
+TICK = 0.25
+
+
+def run_with_progress(graph: Graph, options: RunOptions) -> None:
+    """Run a checked plan until it has ended and show its progress, if the options request it."""
+    began = time.monotonic()
+    console = Console(stderr=True, soft_wrap=True)
+    line = LiveLine(console, catch_output=sys.stdout.isatty()) if _is_shown(options, console) else None
+    draw = _drawing(line, graph.name, began)
+    with line or nullcontext(), start(graph, options, lambda phase: draw(_phase(phase, began))) as run:
+        if line is None:
+            run.wait()
+            return
+        while not run.wait(TICK):
+            draw(status_text(run.status(), time.monotonic() - began))
+        last = status_text(run.status(), time.monotonic() - began)
+    console.print(f"{graph.name} {options.until.replace('_', ' ')} · {last}", highlight=False)
+
+
+def in_notebook() -> bool:
+    """True inside an IPython kernel, as in Jupyter."""
+    return "ipykernel" in sys.modules
+
+
+def _is_shown(options: RunOptions, console: Console) -> bool:
+    if options.progress is not None:
+        return options.progress
+    return console.is_terminal or in_notebook()
+
+
+def _drawing(line: LiveLine | None, name: str, began: float) -> Callable[[str], None]:
+    def draw(text: str) -> None:
+        if line is not None:
+            line.draw(Text.assemble((name, "bold"), " ", text))
+
+    return draw
+
+
+def _phase(phase: str, began: float) -> str:
+    return f"{format_elapsed(time.monotonic() - began)} · {phase}"

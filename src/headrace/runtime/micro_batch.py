@@ -1,0 +1,278 @@
+"""Runs in micro-batches: from a checked plan to queries that deliver epochs."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.checkpoints.directory import PipelineDirectory
+from headrace.errors import HeadraceError
+from headrace.lowering.sources import StreamInputs
+from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
+from headrace.plan.guarantees import require
+from headrace.plan.queries import Query
+from headrace.runtime.delivery import Stopped
+from headrace.runtime.failures import translate_error
+from headrace.runtime.handle import RunHandle
+from headrace.runtime.idleness import IdlenessTicker
+from headrace.runtime.progress import ProgressLog, RulesStatus, Status
+from headrace.runtime.queries import PlannedQuery, QueryPlanner
+from headrace.runtime.threads import start_thread
+from headrace.runtime.unrouted import with_unrouted_sinks
+from headrace.runtime.virtual_time import Clock, SteppedQuery
+from headrace.spark.jars import jars_for
+from headrace.spark.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.plan.graph import Graph
+    from headrace.runtime.options import RunOptions
+
+CLOCK_PERIOD = 500_000
+"""Default interval, in microseconds, between micro-batches of a step with processing-time timers."""
+
+
+def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) -> MicroBatchRun:
+    """Lock the checkpoint directory, open a session and start the queries of a plan."""
+    require(graph, options.guarantee)
+    directory = PipelineDirectory.acquire(graph.name, options.checkpoint, fresh=options.fresh)
+    try:
+        on_phase("starting Java")
+        spark = open_session(
+            graph.name,
+            master=options.master,
+            conf=options.conf,
+            jars=jars_for(graph.connectors),
+            log_directory=directory.path / "logs",
+        )
+        on_phase("planning")
+        return MicroBatchRun(spark, with_unrouted_sinks(graph, directory.path), directory, options)
+    except BaseException:
+        directory.release()
+        raise
+
+
+class MicroBatchRun(RunHandle):
+    """A run in micro-batches."""
+
+    def __init__(
+        self, spark: SparkSession, graph: Graph, directory: PipelineDirectory, options: RunOptions
+    ) -> None:
+        super().__init__(spark, graph, directory)
+        self._options = options
+        self._phase = "opening sinks"
+        self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
+        self._planned = self._plan()
+        self._progress = ProgressLog(self.queries, self._acknowledge)
+        self._progress.listen(spark, on_failure=self._abort)
+        self._idleness = IdlenessTicker(graph, self._heartbeats, self._progress, on_failure=self._abort)
+        self._thread = start_thread(graph.name, self._execute, on_failure=self._fail)
+
+    @property
+    def queries(self) -> list[Query]:
+        return [planned.query for planned in self._planned]
+
+    def status(self) -> Status:
+        deliveries = [planned.delivery for planned in self._planned]
+        logs = [delivery.accounting for delivery in deliveries if delivery.accounting is not None]
+        books = [delivery.rules for delivery in deliveries if delivery.rules is not None]
+        return self._progress.status(
+            {sink.name: sink.rows for delivery in deliveries for sink in delivery.sinks},
+            {log.step: log.current() for log in logs},
+            {book.name: RulesStatus(book.in_force, tuple(map(str, book.faults))) for book in books},
+            dead_letters=sum(delivery.dead_letter_count for delivery in deliveries),
+            active=not self._ended.is_set(),
+            phase=self._phase,
+        )
+
+    def stop(self) -> None:
+        self._stopping = True
+        for planned in self._planned:
+            planned.delivery.stopping = True
+        for planned in self._planned:
+            _stop_between_batches(planned)
+        self._ended.wait()
+
+    def kill(self) -> None:
+        self._stop_queries()
+        self._ended.wait()
+
+    def _plan(self) -> list[PlannedQuery]:
+        def build_inputs(query: Query) -> StreamInputs:
+            directory = self.directory.path
+            primary = query.primary_reader_of
+            return StreamInputs(
+                self.spark, self.graph.name, directory, self._heartbeats, primary_reader_of=primary
+            )
+
+        planner = QueryPlanner(self.spark, self.graph, self.directory.path, build_inputs=build_inputs)
+        planned = planner.plan()
+        for each in planned:
+            each.delivery.load_rules()
+        return planned
+
+    def _acknowledge(self, query: str, report: Mapping[str, Any]) -> None:
+        """Report the offsets of a committed epoch to the servers of its sources. Nothing depends on it."""
+        inputs = next(planned.inputs for planned in self._planned if planned.query.name == query)
+        with contextlib.suppress(Exception):
+            inputs.acknowledge(report.get("sources", ()))
+
+    def _execute(self) -> None:
+        try:
+            self._process()
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            self._end()
+
+    def _process(self) -> None:
+        for planned in self._planned:
+            planned.delivery.open()
+        self._phase = "reading"
+        if self._options.bounded:
+            for wave in group_into_waves(self._planned):
+                self._catch_up(wave)
+        else:
+            for planned in self._planned:
+                if not self._stopping:
+                    self._launch(planned)
+            self._idleness.start()
+            for planned in self._planned:
+                self._await(planned)
+        if self._options.until == "drained" and not self._stopping:
+            self._drain()
+
+    def _drain(self) -> None:
+        """End the input for good, query by query: rows that one still emits are input of the next."""
+        self._phase = "draining"
+        self._heartbeats.end()
+        for wave in group_into_waves(self._planned):
+            self._catch_up(wave, at_ms=END_OF_TIME_MS)
+        if not self._stopping:
+            self.directory.mark_drained()
+
+    def _catch_up(self, wave: list[PlannedQuery], at_ms: int | None = None) -> None:
+        """Run queries concurrently over the available input; those with processing-time timers at the given time."""
+        if self._stopping:
+            return
+        launched = [planned for planned in wave if not planned.uses_clock]
+        for planned in launched:
+            self._launch(planned)
+        for planned in wave:
+            if planned.uses_clock and not self._stopping:
+                self._step_until_idle(planned, at_ms if at_ms is not None else int(time.time() * 1000))
+        for planned in launched:
+            self._await(planned)
+
+    def _step_until_idle(self, planned: PlannedQuery, at_ms: int) -> None:
+        """Step a query that never ends by itself until a micro-batch has read no row."""
+        clock = Clock(self.spark)
+        clock.advance(at_ms * 1000)
+        try:
+            planned.inputs.available()
+            planned.spark_query = query = clock.start(
+                planned.stream_plan,
+                planned.delivery,
+                mode=planned.output_mode,
+                name=f"{self.graph.name}.{planned.query.name}",
+                checkpoint=str(planned.checkpoint / "spark"),
+            )
+            self._progress.follow(query, planned.query.name)
+            query.step()
+            while query.rows_read and not self._stopping:
+                query.step()
+            query.stop()
+        except BaseException as error:
+            self._raise_failure(planned, error)
+
+    def _launch(self, planned: PlannedQuery) -> None:
+        writer = planned.stream_plan.writeStream.outputMode(planned.output_mode).foreachBatch(
+            planned.delivery
+        )
+        writer = writer.queryName(f"{self.graph.name}.{planned.query.name}")
+        writer = writer.option("checkpointLocation", str(planned.checkpoint / "spark"))
+        planned.spark_query = writer.trigger(**self._trigger(planned)).start()
+        self._progress.follow(planned.spark_query, planned.query.name)
+        if self._stopping:  # requested while the query was starting, when there was nothing to stop yet
+            planned.spark_query.stop()
+
+    def _trigger(self, planned: PlannedQuery) -> dict[str, Any]:
+        """Return the arguments of `DataStreamWriter.trigger`.
+
+        A query with processing-time timers always has another batch to run, so it gets an interval by default.
+        """
+        if self._options.bounded:
+            return {"availableNow": True}
+        default = CLOCK_PERIOD if planned.uses_clock else 0
+        period = self._options.period
+        return {"processingTime": f"{default if period is None else period} microseconds"}
+
+    def _await(self, planned: PlannedQuery) -> None:
+        if planned.spark_query is None:
+            return
+        try:
+            planned.spark_query.awaitTermination()
+        except BaseException as error:
+            self._raise_failure(planned, error)
+
+    def _raise_failure(self, failed: PlannedQuery, error: BaseException) -> None:
+        """Raise the failure of a query, unless it was stopped."""
+        failure = failed.delivery.failure
+        if isinstance(failure, Stopped) or (self._stopping and failure is None):
+            return
+        self._stop_queries(failed)
+        translated = failure if isinstance(failure, HeadraceError) else None
+        raise (translated or translate_error(self.graph, failure or error)) from error
+
+    def _abort(self, error: BaseException) -> None:
+        """End the run because a background thread failed."""
+        self._fail(error)
+        self._stop_queries()
+
+    def _stop_queries(self, failed: PlannedQuery | None = None) -> None:
+        self._stopping = True
+        for planned in self._planned:
+            if planned is not failed and planned.spark_query is not None:
+                planned.spark_query.stop()
+
+    def _end(self) -> None:
+        self._idleness.stop()
+        for planned in self._planned:
+            with contextlib.suppress(Exception):  # the failure that counts has been recorded
+                if planned.spark_query is not None and planned.spark_query.isActive:
+                    planned.spark_query.stop()
+                planned.delivery.close()
+        self._heartbeats.forget()
+        self._progress.settle()
+        for planned in self._planned:
+            planned.inputs.close()
+        self._progress.close()
+        self.directory.release()
+        self._ended.set()
+
+
+def group_into_waves(planned: list[PlannedQuery]) -> list[list[PlannedQuery]]:
+    """Group queries so that a reader of an exchange comes in a later group than its writer."""
+    waves: list[list[PlannedQuery]] = [[]]
+    for each in planned:
+        written = {ref for earlier in waves[-1] for ref in earlier.query.writes}
+        if written.intersection(each.query.reads):
+            waves.append([])
+        waves[-1].append(each)
+    return waves
+
+
+def _stop_between_batches(planned: PlannedQuery) -> None:
+    """Wait for the current micro-batch. A batch that begins before the gap is seen ends the query by itself."""
+    query = planned.spark_query
+    if isinstance(query, SteppedQuery):  # its loop ends after the current step
+        return
+    while query is not None and query.isActive:
+        if not query.status["isTriggerActive"]:
+            query.stop()
+        else:
+            with contextlib.suppress(Exception):  # the thread that awaits the query reports its failure
+                query.awaitTermination(0.05)

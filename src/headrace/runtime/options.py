@@ -1,0 +1,119 @@
+"""Options of a run: when it ends, how rows pass through it, and where its checkpoint is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Literal, TypedDict, get_args
+
+from headrace.connectors.base import Guarantee
+from headrace.durations import Duration, microseconds
+from headrace.errors import OptionError, did_you_mean
+
+Until = Literal["stopped", "caught_up", "drained"]
+ExecutionMode = Literal["micro_batch", "real_time"]
+
+SHORTEST_REAL_TIME_BATCH = 5_000_000
+"""Spark's minimum length of a real-time batch, in microseconds."""
+
+_RENAMED = {"once": 'until="caught_up"', "finish": 'until="drained"', "real_time": 'mode="real_time"'}
+
+
+class RunKeywords(TypedDict, total=False):
+    """The keyword arguments of `Pipeline.run` and `Pipeline.start`; `RunOptions` describes them."""
+
+    until: Until
+    mode: ExecutionMode
+    every: Duration | None
+    fresh: bool
+    progress: bool | None
+    guarantee: Guarantee | None
+    checkpoint: str | Path | None
+    master: str | None
+    conf: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of a run, validated at construction.
+
+    >>> RunOptions(until="caught_up").bounded
+    True
+    """
+
+    until: Until = "stopped"
+    """`"stopped"`: run until stopped. `"caught_up"`: process the available input and exit; windows stay open for the
+    next run. `"drained"`: process the available input, then fire and close every window and end the job for good."""
+    mode: ExecutionMode = "micro_batch"
+    """`"real_time"` passes single rows from Kafka to Kafka within milliseconds, at least once."""
+    every: Duration | None = None
+    """Interval between micro-batches; default: as fast as possible. In real-time mode: length of a batch, default
+    1 minute."""
+    fresh: bool = False
+    """Start with a new checkpoint and move the previous one aside. Nothing is deleted from the sinks."""
+    progress: bool | None = None
+    """Show progress; default: on a terminal and in notebooks."""
+    guarantee: Guarantee | None = None
+    """Reject the plan if its sources and sinks provide less; default: the best guarantee they provide."""
+    checkpoint: str | Path | None = None
+    """The checkpoint directory; default: `.headrace/<name>`."""
+    master: str | None = None
+    """The Spark master; default: `local[*]`."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings."""
+
+    def __post_init__(self) -> None:
+        _require_word("until", self.until, get_args(Until))
+        _require_word("mode", self.mode, get_args(ExecutionMode))
+        if self.guarantee is not None:
+            _require_word("guarantee", self.guarantee, get_args(Guarantee))
+        if self.bounded and self.mode == "real_time":
+            raise OptionError(
+                f"real-time mode has no end and can't run until {self.until}",
+                where="mode",
+                hint='leave out `mode` to run until "caught_up" or "drained"',
+            )
+        if self.bounded and self.every is not None:
+            raise OptionError(
+                f"`every` can't be combined with until={self.until!r}",
+                where="every",
+                hint="a bounded run processes the available input as fast as possible: leave out `every`",
+            )
+        if self.mode == "real_time" and (self.period or SHORTEST_REAL_TIME_BATCH) < SHORTEST_REAL_TIME_BATCH:
+            raise OptionError(
+                f"expected real-time batches of at least 5 seconds, got {self.every}",
+                where="every",
+                hint="rows don't wait for the end of a batch; offsets, state and the watermark do: try 1 minute",
+            )
+
+    @classmethod
+    def of(cls, keywords: Mapping[str, object]) -> RunOptions:
+        """Build options from keyword arguments.
+
+        Raises:
+            OptionError: a keyword is unknown or was renamed, or the values contradict each other.
+        """
+        known = [each.name for each in fields(cls)]
+        for name in keywords:
+            if name in _RENAMED:
+                raise OptionError(f"`{name}` was renamed", where="run", hint=f"write {_RENAMED[name]}")
+            if name not in known:
+                raise OptionError(f"unknown option `{name}`", where="run", hint=did_you_mean(name, known))
+        return cls(**keywords)  # type: ignore[arg-type]
+
+    @property
+    def bounded(self) -> bool:
+        """True if the run ends by itself once the available input is processed."""
+        return self.until != "stopped"
+
+    @property
+    def period(self) -> int | None:
+        """`every` in microseconds."""
+        return None if self.every is None else microseconds(self.every, where="every")
+
+
+def _require_word(option: str, value: object, words: tuple[str, ...]) -> None:
+    if value not in words:
+        hint = did_you_mean(str(value), words)
+        raise OptionError(f"expected {', '.join(words)}, got {value!r}", where=option, hint=hint)

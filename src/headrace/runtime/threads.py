@@ -1,0 +1,29 @@
+"""Background threads that never fail silently."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from headrace.spark.gateway import GatewayError
+
+
+def start_thread(
+    name: str, work: Callable[[], None], *, on_failure: Callable[[BaseException], None]
+) -> threading.Thread:
+    """Run `work` in a daemon thread and pass an exception that ends it to `on_failure`.
+
+    A lost connection to the JVM is not passed on: it ends the queries as well, and their failure is reported.
+    """
+
+    def guard() -> None:
+        try:
+            work()
+        except (OSError, GatewayError):
+            return
+        except BaseException as error:
+            on_failure(error)
+
+    thread = threading.Thread(target=guard, name=f"headrace {name}", daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,43 @@
+"""Sinks for unrouted side outputs: files in the checkpoint directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headrace.connectors.files import Files
+from headrace.plan.graph import Graph
+from headrace.plan.queries import DEAD_LETTERS
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.sink import Sink
+
+DIRECTORY = "unrouted"
+SIDE_OUTPUTS = ("late", "timeouts", DEAD_LETTERS)
+"""Side outputs that are stored if no sink takes them."""
+
+
+def with_unrouted_sinks(graph: Graph, directory: Path) -> Graph:
+    """Return the plan with a file sink for each side output that no step reads."""
+    needed = {node.name for sink in graph.sinks for node in graph.upstream(sink)}
+    unrouted = [
+        Ref(node.name, output)
+        for node in graph
+        if node.name in needed
+        for output in node.outputs
+        if output in SIDE_OUTPUTS and not graph.consumers[Ref(node.name, output)]
+    ]
+    return graph.plus(*(_sink(ref, directory) for ref in unrouted))
+
+
+def is_unrouted(sink: str) -> bool:
+    """True for the name of a sink that `with_unrouted_sinks` has added."""
+    return f":{DIRECTORY}_" in sink
+
+
+def unrouted_output(sink: str) -> str:
+    """Return the side output that such a sink stores, as `step.output`."""
+    return sink.replace(f":{DIRECTORY}_", ".")
+
+
+def _sink(ref: Ref, directory: Path) -> Sink:
+    files = Files(path=str(directory / DIRECTORY / str(ref)), format="json")
+    return Sink(f"{ref.step}:{DIRECTORY}_{ref.output}", ref, files)

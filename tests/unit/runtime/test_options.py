@@ -1,0 +1,65 @@
+"""Options of a run are validated before anything starts, and old names are rejected with the new ones."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import pytest
+
+from headrace import Pipeline, connect
+from headrace.errors import HeadraceError, OptionError, PlanError
+from headrace.runtime.options import RunOptions
+from headrace.streams.pipeline import collecting
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"once": True}, 'run: `once` was renamed\n  hint: write until="caught_up"'),
+        ({"finish": True}, 'run: `finish` was renamed\n  hint: write until="drained"'),
+        ({"real_time": True}, 'run: `real_time` was renamed\n  hint: write mode="real_time"'),
+        ({"evry": "1 s"}, "run: unknown option `evry`\n  hint: did you mean `every`?"),
+        ({"until": "done"}, "until: expected stopped, caught_up, drained, got 'done'"),
+        ({"mode": "batch"}, "mode: expected micro_batch, real_time, got 'batch'"),
+        (
+            {"guarantee": "always"},
+            "guarantee: expected at_most_once, at_least_once, exactly_once, got 'always'",
+        ),
+        ({"until": "drained", "every": "1 s"}, "every: `every` can't be combined with until='drained'"),
+    ],
+)
+def test_invalid_options_are_rejected(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        RunOptions.of(options)
+    assert str(caught.value).startswith(text)
+
+
+def test_run_while_the_command_line_loads_a_file_declares_its_options() -> None:
+    with collecting() as pipelines:
+        Pipeline("p").run(until="caught_up")
+    [pipeline] = pipelines
+    assert pipeline.declared_run is not None
+    assert pipeline.declared_run.options.until == "caught_up"
+    assert pipeline.declared_run.place.startswith("test_options.py:")
+
+
+@pytest.mark.parametrize("method", ["check", "run", "start"])
+def test_errors_at_the_public_api_have_no_internal_frames(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEADRACE_TRACEBACK", raising=False)
+    pipeline = Pipeline("p")
+    pipeline.read("rows", connect.memory(), schema="v int").event_time("ts").write("out", connect.memory())
+    with pytest.raises(PlanError) as caught:
+        getattr(pipeline, method)()
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [frame.name for frame in frames[1:]] == [method]
+    assert caught.value.__suppress_context__
+
+
+def test_traceback_variable_keeps_the_internal_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_TRACEBACK", "1")
+    with pytest.raises(HeadraceError) as caught:
+        Pipeline("p").check()
+    assert len(traceback.extract_tb(caught.value.__traceback__)) > 2
