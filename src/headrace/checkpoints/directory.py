@@ -11,6 +11,7 @@ drained              the input has ended for good; no run starts here again
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 from pathlib import Path
 from typing import IO, NoReturn
@@ -80,10 +81,7 @@ class PipelineDirectory:
 
     def _move_aside(self) -> PipelineDirectory:
         """Rename the directory and lock an empty one in its place."""
-        number = 1
-        while (aside := self.path.with_name(f"{self.path.name}.old-{number}")).exists():
-            number += 1
-        self.path.rename(aside)
+        self.path.rename(next_aside(self.path))
         self.release()
         return PipelineDirectory._lock_path(self.path)
 
@@ -108,6 +106,12 @@ class PipelineDirectory:
         self._lock.truncate()
         self._lock.write(str(os.getpid()))
         self._lock.flush()
+
+
+def next_aside(path: Path) -> Path:
+    """Return the name under which a checkpoint directory is moved aside."""
+    numbers = itertools.count(1)
+    return next(aside for n in numbers if not (aside := path.with_name(f"{path.name}.old-{n}")).exists())
 
 
 def directory_of(pipeline: str, path: str | Path | None = None) -> Path:

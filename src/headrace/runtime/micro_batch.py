@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 CLOCK_PERIOD = 500_000
 """Default interval, in microseconds, between micro-batches of a step with processing-time timers."""
+DRAINING = "draining"
+DRAIN_STEPS, DRAIN_STEP_MS = 8, 366 * 86_400_000
+"""Steps of the clock while a drain closes the windows of processing-time triggers; longer than their periods."""
 
 
 def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) -> MicroBatchRun:
@@ -147,10 +150,10 @@ class MicroBatchRun(RunHandle):
 
     def _drain(self) -> None:
         """End the input for good, query by query: rows that one still emits are input of the next."""
-        self._phase = "draining"
+        self._phase = DRAINING
         self._heartbeats.end()
         for wave in group_into_waves(self._planned):
-            self._catch_up(wave, at_ms=END_OF_TIME_MS)
+            self._catch_up(wave, at_ms=END_OF_TIME_MS - DRAIN_STEPS * DRAIN_STEP_MS)
         if not self._stopping:
             self.directory.mark_drained()
 
@@ -184,9 +187,22 @@ class MicroBatchRun(RunHandle):
             query.step()
             while query.rows_read and not self._stopping:
                 query.step()
+            self._close_windows(planned, clock, query)
             query.stop()
         except BaseException as error:
             self._raise_failure(planned, error)
+
+    def _close_windows(self, planned: PlannedQuery, clock: Clock, query: SteppedQuery) -> None:
+        """Advance the clock of a drain until no window is open.
+
+        A processing-time trigger sets its next timer one period ahead of the clock, also in the batch in which the
+        watermark reaches the end of time, so the clock has to move on for the window to be visited again.
+        """
+        for _ in range(DRAIN_STEPS if self._phase == DRAINING else 0):
+            if self._stopping or not planned.holds_rows:
+                return
+            clock.advance(DRAIN_STEP_MS * 1000)
+            query.step()
 
     def _launch(self, planned: PlannedQuery) -> None:
         writer = planned.stream_plan.writeStream.outputMode(planned.output_mode).foreachBatch(

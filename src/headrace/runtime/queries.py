@@ -62,6 +62,12 @@ class PlannedQuery:
     spark_query: Any = None
     """The Spark query, once it is started."""
 
+    @property
+    def holds_rows(self) -> bool:
+        """True if the step has rows in open windows or buffered rows."""
+        accounting = self.delivery.accounting.current() if self.delivery.accounting is not None else None
+        return accounting is not None and bool(accounting.in_open_windows or accounting.buffered)
+
 
 class QueryPlanner:
     """Plans the queries of a pipeline in order: the reader of an exchange after its writer."""

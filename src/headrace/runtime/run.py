@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from headrace.checkpoints.directory import directory_of
 from headrace.errors import PlanError, Problem
 from headrace.runtime import micro_batch, real_time
+from headrace.runtime.fresh import describe_fresh_start
 from headrace.runtime.handle import RunHandle
 from headrace.runtime.options import RunOptions
 
@@ -27,5 +30,8 @@ def start(
     if not graph.sinks:
         hint = "end it with stream.write(...)"
         raise PlanError([Problem(f"pipeline `{graph.name}`", "nothing is written", hint)])
+    if options.fresh:
+        for line in describe_fresh_start(graph, directory_of(graph.name, options.checkpoint)):
+            sys.stderr.write(f"{line}\n")
     begin = real_time.start if options.mode == "real_time" else micro_batch.start
     return begin(graph, options, on_phase)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace import Pipeline, connect, patterns, windows
+from headrace import Pipeline, connect, patterns, triggers, windows
 from headrace.connectors.failpoints import Crash, armed
 from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError
@@ -65,6 +65,25 @@ def test_rows_add_up_over_runs_and_over_a_death_after_the_commit(spark: SparkSes
     log = (tmp_path / "checkpoint" / "queries" / "sums" / "row_accounting.jsonl").read_text().splitlines()
     assert json.loads(log[-1])["sum"]["rows"] == 5
     assert json.loads(log[-1])["sum"]["late"] == 1
+
+
+def test_drain_closes_windows_with_a_processing_time_trigger(spark: SparkSession, tmp_path: Path) -> None:
+    feed, out = connect.memory(rows=[row("a", 5), row("a", 6), row("b", 15)]), connect.memory()
+    pipeline = Pipeline("drained")
+    rows = pipeline.read("rows", feed, schema="k string, v int, ts timestamp").event_time("ts")
+    minutes = rows.key_by("k").window(windows.tumbling("1 minute"))
+    early = minutes.emit(early=triggers.every("3 seconds"), mode="retracting")
+    early.aggregate("sums", total="sum(v)").write("out", out)
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", until="drained") as running:
+        running.wait(timeout=300)
+        accounting = running.status().steps["sums"]
+    assert str(accounting) == "3 rows = 3 emitted"
+    assert accounting.open_windows == 0
+    last = {pane["k"]: pane for pane in out.contents() if not pane["pane"]["retraction"]}
+    assert {k: (pane["total"], pane["pane"]["timing"]) for k, pane in last.items()} == {
+        "a": (2, "on_time"),
+        "b": (1, "on_time"),
+    }
 
 
 def test_rows_that_no_step_of_a_pattern_takes_are_counted_and_given_out_if_late(

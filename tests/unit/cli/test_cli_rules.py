@@ -38,4 +38,4 @@ def test_a_fault_of_a_rule_is_told_once() -> None:
 
 def test_the_summary_says_how_many_rules_are_in_force() -> None:
     said = text_of(Summary("p", "caught_up", 1.0, status("wrong"), Path("here"), "").lines())
-    assert "alerts     2 rules in force  1 can't be used" in said
+    assert "alerts       2 rules in force  1 can't be used" in said
