@@ -13,7 +13,8 @@ from headrace.lowering.lowering import Lowering, hidden_key
 from headrace.lowering.patterns import Declared
 from headrace.lowering.sources import BatchInputs
 from headrace.plan.facts import by_clock, is_timed
-from headrace.runtime.exchange import Exchange
+from headrace.runtime.exchange import Exchange, exchange_path
+from headrace.runtime.exchange_cleanup import CLEANED
 from headrace.spark.errors import spark_says
 from headrace.spark.gateway import GatewayError
 from headrace.steps.endpoints.source import FrameSource, Source
@@ -56,6 +57,9 @@ def read_again(spark: SparkSession, graph: Graph, query: Query, directory: Path)
     for name in query.sources:
         _refuse_unreplayable(graph[name])
     with CantBeReadAgain.for_sparks_errors():
+        for ref in query.reads:
+            if (exchange_path(directory, ref) / CLEANED).exists():
+                raise CantBeReadAgain(f"rows of `{ref}` were deleted after every query had read them")
         logs = {ref: _log(graph, directory, ref).rows(spark) for ref in query.reads}
         frame = Lowering(spark, graph, BatchInputs(spark, graph.name), frames=logs).frame(node.input)
         if isinstance(node, Match | MatchRules):

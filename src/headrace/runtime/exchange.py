@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from headrace.steps.base import Ref
 
 
+def exchange_path(directory: str | Path, ref: Ref) -> Path:
+    """Return the directory of the exchange of an output."""
+    return (Path(directory) / "exchange" / str(ref).replace(":", "_")).absolute()
+
+
 class Exchange:
     """The exchange of one output of one query."""
 
@@ -37,7 +42,7 @@ class Exchange:
             delay: distance of the watermark from the time of the rows in microseconds; None if they have no time.
             hold: how long after its event time a row may be emitted: the reader's watermark is held back by it.
         """
-        self.path = Path(directory) / "exchange" / str(ref).replace(":", "_")
+        self.path = exchange_path(directory, ref)
         self.delay = delay
         self.hold = hold
 

@@ -14,11 +14,12 @@ from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.guarantees import require
 from headrace.plan.queries import Query
 from headrace.runtime.delivery import Stopped
+from headrace.runtime.exchange_cleanup import ExchangeCleaner
 from headrace.runtime.failures import translate_error
 from headrace.runtime.handle import RunHandle
 from headrace.runtime.idleness import IdlenessTicker
 from headrace.runtime.progress import ProgressLog, RulesStatus, Status
-from headrace.runtime.queries import PlannedQuery, QueryPlanner
+from headrace.runtime.queries import PlannedQuery, QueryPlanner, exchange_readers
 from headrace.runtime.threads import start_thread
 from headrace.runtime.unrouted import with_unrouted_sinks
 from headrace.runtime.virtual_time import Clock, SteppedQuery
@@ -69,6 +70,7 @@ class MicroBatchRun(RunHandle):
         self._phase = "opening sinks"
         self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
         self._planned = self._plan()
+        self._cleaner = ExchangeCleaner(exchange_readers(directory.path, self._planned))
         self._progress = ProgressLog(self.queries, self._acknowledge)
         self._progress.listen(spark, on_failure=self._abort)
         self._idleness = IdlenessTicker(graph, self._heartbeats, self._progress, on_failure=self._abort)
@@ -122,6 +124,7 @@ class MicroBatchRun(RunHandle):
         inputs = next(planned.inputs for planned in self._planned if planned.query.name == query)
         with contextlib.suppress(Exception):
             inputs.acknowledge(report.get("sources", ()))
+        self._cleaner.clean_if_due()
 
     def _execute(self) -> None:
         try:
@@ -263,6 +266,8 @@ class MicroBatchRun(RunHandle):
                 planned.delivery.close()
         self._heartbeats.forget()
         self._progress.settle()
+        with contextlib.suppress(OSError):  # the next run cleans them
+            self._cleaner.clean()
         for planned in self._planned:
             planned.inputs.close()
         self._progress.close()

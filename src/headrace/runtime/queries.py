@@ -27,7 +27,7 @@ from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed
 from headrace.plan.queries import DEAD_LETTERS, Query, made_of_dead_letters, queries_of
 from headrace.rules.book import RuleBook
 from headrace.runtime.delivery import Delivery, SinkBinding
-from headrace.runtime.exchange import Exchange
+from headrace.runtime.exchange import Exchange, exchange_path
 from headrace.runtime.progress import EXCHANGE
 from headrace.runtime.row_accounting import AccountingLog
 from headrace.steps.base import Node, Ref
@@ -199,6 +199,15 @@ class QueryPlanner:
             if ref.output == FAULTS and planned.delivery.rules is not None:
                 lowering = lowering.with_frames({ref: planned.delivery.rules.fault_rows(self.spark)})
             self._schemas[ref] = lowering.frame(ref).schema
+
+
+def exchange_readers(directory: Path, planned: list[PlannedQuery]) -> dict[Path, list[Path]]:
+    """Return the directory of each exchange, and the checkpoints of the queries that read it."""
+    readers: dict[Path, list[Path]] = {}
+    for each in planned:
+        for ref in each.query.reads:
+            readers.setdefault(exchange_path(directory, ref), []).append(each.checkpoint)
+    return readers
 
 
 def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Record:
