@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test bench delivery docs picture pictures matrix kernel servers clean
+.PHONY: help demo check lint unit test bench soak delivery docs picture pictures matrix kernel servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -45,6 +45,9 @@ test: lint kernel servers ## all tests, with coverage; what CI runs
 
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
 	$(UV) run --locked --group bench python -m benchmarks
+
+soak: kernel ## every kind of step for an hour; fails if disk, heap, state or file descriptors keep growing
+	$(RUN)/python -m benchmarks.soak --minutes 60
 
 delivery: kernel servers ## kill runs after every step and at random, brokers, and fill disks; writes the tables of the documentation
 	$(RUN)/pytest tests/services/slow_*.py

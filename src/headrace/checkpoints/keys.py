@@ -1,4 +1,4 @@
-"""Keys as people write them on a command line: `4711`, `card=4711`, `1,2`."""
+"""Keys on the command line: `4711`, `card=4711`, `1,2`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 NULL = "null"
-"""How a key column without a value is written."""
+"""Text of a key column without a value."""
 
 
 def key_of(given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-    """The value of each key column, as text.
+    """Return the value of each key column, as text.
 
-    With one column its value is taken whole, commas and all. With several, either each is named, or all values are given
-    in the columns' order, one by one or with commas between.
+    The value of a single column may contain commas. Values of several columns are named, or given in the order of the
+    columns, one by one or separated by commas.
 
     >>> key_of(["4711"], ["card"]), key_of(["city=Turku", "card=4711"], ["card", "city"])
     ({'card': '4711'}, {'card': '4711', 'city': 'Turku'})
@@ -37,16 +37,16 @@ def key_of(given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
         return {}
     if not columns:
         hint = "leave --key out"
-        raise OptionError("the step has no key: all rows are looked at together", where="--key", hint=hint)
-    values = _named(given, columns) or _in_order(given, columns)
+        raise OptionError("the step has no key", where="--key", hint=hint)
+    values = _parse_named(given, columns) or _in_order(given, columns)
     if values is None:
-        said = " ".join(given) or "none"
-        raise OptionError(f"expected {' and '.join(columns)}, got {said}", where="--key", hint=_form(columns))
+        text = " ".join(given) or "none"
+        raise OptionError(f"expected {' and '.join(columns)}, got {text}", where="--key", hint=_form(columns))
     return values
 
 
 def is_key(key: Mapping[str, str], schema: StructType, within: str = "") -> Column:
-    """Whether a row has the key; `within` names the struct that its columns are in."""
+    """Return a condition that is true for rows with the key; `within` names the struct of the key columns."""
     conditions = []
     for name, value in key.items():
         column = F.col(f"{within}.`{name}`" if within else f"`{name}`")
@@ -54,20 +54,18 @@ def is_key(key: Mapping[str, str], schema: StructType, within: str = "") -> Colu
         same = [column.cast("string") == value, column == read]
         if value == NULL:
             same.append(column.isNull())
-        conditions.append(F.coalesce(reduce(or_, (F.coalesce(one, F.lit(False)) for one in same))))
+        conditions.append(F.coalesce(reduce(or_, (F.coalesce(test, F.lit(False)) for test in same))))
     return reduce(and_, conditions) if conditions else F.lit(True)
 
 
-def _named(given: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
+def _parse_named(given: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
     pairs = [(name, value) for name, equals, value in (text.partition("=") for text in given) if equals]
     names = [name for name, _ in pairs]
     if len(pairs) < len(given) or (len(columns) == 1 and names != list(columns)):
         return None
     for name in names:
         if name not in columns:
-            raise OptionError(
-                f"no key column is called `{name}`", where="--key", hint=did_you_mean(name, columns)
-            )
+            raise OptionError(f"unknown key column `{name}`", where="--key", hint=did_you_mean(name, columns))
     return {name: dict(pairs)[name] for name in columns} if sorted(names) == sorted(columns) else None
 
 

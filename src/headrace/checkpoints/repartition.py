@@ -1,7 +1,7 @@
-"""The state of a pipeline in another number of parts: Spark's offline repartition, step by step.
+"""Repartitioning of state: Spark's offline repartition, applied to each stateful step.
 
-A checkpoint keeps the number of partitions of its first run for good. To use more cores, or fewer, its state has to be
-written anew, which Spark does as an epoch of its own.
+A checkpoint keeps the number of partitions of its first run. To use more or fewer cores, its state has to be rewritten,
+which Spark does as an epoch of its own.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def repartition(
     graph: Graph, directory: Path, partitions: int, *, step: str | None = None
 ) -> dict[str, tuple[int | None, int]]:
-    """Write the state of a pipeline that isn't running in so many parts; of one step, if it is named.
+    """Rewrite the state of a pipeline that is not running with this number of partitions; only that of `step`, if given.
 
     Returns:
-        For each step the number it had and has. A step that has it already is left as it is.
+        For each step the number before and after. A step that has this number already is not rewritten.
 
     Raises:
-        OptionError: there is no checkpoint, the pipeline is running or finished, or an epoch isn't.
+        OptionError: there is no checkpoint, the pipeline is running or drained, or an epoch is not committed.
     """
     from pyspark.errors import PySparkException
 
@@ -38,9 +38,7 @@ def repartition(
     held = PipelineDirectory.acquire(graph.name, directory)
     try:
         spark = open_session(graph.name)
-        return {
-            query.name: _rewritten(spark, checkpoint_of(directory, query), partitions) for query in queries
-        }
+        return {query.name: _rewrite(spark, checkpoint_of(directory, query), partitions) for query in queries}
     except (PySparkException, JavaError) as error:
         raise OptionError(
             f"Spark can't repartition it: {java_message(error).splitlines()[0]}",
@@ -51,7 +49,7 @@ def repartition(
         held.release()
 
 
-def _rewritten(spark: SparkSession, checkpoint: Path, partitions: int) -> tuple[int | None, int]:
+def _rewrite(spark: SparkSession, checkpoint: Path, partitions: int) -> tuple[int | None, int]:
     before = progress_of(checkpoint).partitions
     if before != partitions:
         manager = java_session(spark).streamingCheckpointManager()

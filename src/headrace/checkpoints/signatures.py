@@ -92,7 +92,7 @@ def changed(where: str, was: Record | None, now: Record) -> Problem | None:
 
     >>> print(changed("`totals`", {"step": "aggregate", "keys": "card"}, {"step": "aggregate", "keys": "shop"}))
     `totals`: its checkpoint holds the state of another declaration: keys were `card`, are `shop`
-      hint: put that back to go on from it, or start anew with another --checkpoint DIR (or another name for the step)
+      hint: put that back to resume, or start over with --fresh (or rename the step)
     """
     if was is None or was == now:
         return None
@@ -101,7 +101,7 @@ def changed(where: str, was: Record | None, now: Record) -> Problem | None:
     return Problem(
         where,
         f"its checkpoint holds the state of another declaration: {'; '.join(filter(None, said))}",
-        "put that back to go on from it, or start anew with another --checkpoint DIR (or another name for the step)",
+        "put that back to resume, or start over with --fresh (or rename the step)",
     )
 
 

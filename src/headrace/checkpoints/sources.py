@@ -1,8 +1,8 @@
-"""What the positions in a query's checkpoint are positions in: written beside it, compared before they are used again.
+"""Offset identities of sources: stored beside a query's checkpoint, compared before its offsets are used again.
 
-Spark keeps positions by the number of a source and asks no further. Those of one topic or table, taken for another's, lose
-rows or repeat them; and where Spark does find out, it has written the next epoch down by then, so that the checkpoint
-fits neither the old source nor the new one. So it is asked before Spark starts.
+Spark stores offsets by the ordinal of a source and does not check what they refer to. Offsets of one topic or table,
+applied to another, lose or repeat rows. Where Spark detects it, the next epoch is already logged, and the checkpoint fits
+neither the old source nor the new one. The check therefore runs before Spark starts.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
 NAME = "sources.json"
-_ANEW = "start anew with another --checkpoint DIR"
+_START_OVER = "start over with --fresh"
 
 _PACE = "(pace)"
 
 Record = dict[str, list[str]]
-"""The sources of a query in Spark's order, what each counts in, and how its rows are taken."""
+"""The sources of a query in Spark's order with their offset identities, and the execution mode."""
 
 
 def record_of(graph: Graph, query: Query, *, real_time: bool = False) -> Record:
-    """The sources of a query as they are declared now."""
+    """Return the present sources of a query."""
     logs = {str(ref): ["rows of another query"] for ref in query.reads}
-    sources = {name: _counted_in(graph, name) for name in query.sources} | logs
-    # Where there is time, micro-batches have heartbeats beside the rows, and state that knows of them.
+    sources = {name: _offset_identity(graph, name) for name in query.sources} | logs
+    # With event time, micro-batches have heartbeat sources, which real-time mode does not have.
     timed = any(isinstance(node, EventTime | ClockTime) for node in graph.upstream(graph[query.output.step]))
     return {_PACE: ["real time" if real_time else "micro-batches"] if timed else [], **sources}
 
 
 def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> None:
-    """Compare the sources of every query with those that its checkpoint was made with, and note them.
+    """Compare the sources of every query with those of its checkpoint, and store them.
 
     Raises:
-        PlanError: with each source whose position means nothing now.
+        PlanError: with each source whose offsets are no longer valid.
     """
     records = {query: record_of(graph, query, real_time=real_time) for query in queries_of(graph)}
     problems: list[Problem] = []
@@ -60,32 +60,32 @@ def _changes(graph: Graph, query: Query, was: Record, now: Record) -> list[Probl
     pace = was.pop(_PACE, []), now.pop(_PACE)
     if all(pace) and pace[0] != pace[1]:
         what = (
-            f"its checkpoint was made by a run in {pace[0][0]}, and one in {pace[1][0]} can't go on from it"
+            f"its checkpoint was written by a run in {pace[0][0]}; a run in {pace[1][0]} can't resume from it"
         )
-        return [Problem(where, what, f"run it as before, or {_ANEW}")]
+        return [Problem(where, what, f"run it as before, or {_START_OVER}")]
     if list(was) != list(now):
-        what = f"its checkpoint was made with the sources {_listed(was)}, and now they are {_listed(now)}"
-        return [Problem(where, what, f"put them back, in that order, to go on from it, or {_ANEW}")]
+        what = f"its checkpoint has the sources {_quote_names(was)}, and now they are {_quote_names(now)}"
+        return [Problem(where, what, f"put them back, in that order, to resume, or {_START_OVER}")]
     return [
         Problem(
             graph.where(graph[name]),
-            f"its checkpoint holds a position in {', '.join(lost)}, and now it reads {', '.join(now[name])}",
-            f"put that back to go on from it, or {_ANEW}",
+            f"its checkpoint has offsets of {', '.join(lost)}, and now it reads {', '.join(now[name])}",
+            f"put that back to resume, or {_START_OVER}",
         )
         for name in was
-        if (lost := _lost(graph, name, was[name]))
+        if (lost := _missing_identity(graph, name, was[name]))
     ]
 
 
-def _lost(graph: Graph, name: str, was: list[str]) -> list[str]:
+def _missing_identity(graph: Graph, name: str, was: list[str]) -> list[str]:
     node = graph.nodes.get(name)
     return node.connector.missing_identity(was) if isinstance(node, Source) else []
 
 
-def _counted_in(graph: Graph, name: str) -> list[str]:
+def _offset_identity(graph: Graph, name: str) -> list[str]:
     node = graph[name]
     return list(node.connector.offset_identity) if isinstance(node, Source) else ["a DataFrame"]
 
 
-def _listed(names: Record) -> str:
+def _quote_names(names: Record) -> str:
     return ", ".join(f"`{name}`" for name in names)

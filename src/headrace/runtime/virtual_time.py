@@ -1,7 +1,7 @@
-"""Virtual time: queries that are stepped by hand, with a clock that stands still until it is told.
+"""Virtual time: queries that are stepped explicitly, with a clock that only moves when it is advanced.
 
-Transcripts run in it. A query looks at its sources only in `step`, so a script decides what is in each micro-batch
-and nothing depends on how fast the machine is; and nobody sleeps.
+Transcripts and drains use it. A query reads its sources only in `step`, so a script decides which rows a micro-batch has,
+and results do not depend on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ QUICK = {
     "spark.sql.streaming.numRecentProgressUpdates": "4",  # with 1 Spark keeps none
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
 }
-"""Settings under which a micro-batch of a few rows costs least; they change no result."""
+"""Settings under which a micro-batch of a few rows is fastest; they change no result."""
 
 EAGER = {"spark.headrace.windows.eager": "true"}
-"""Windows that live by the clock look at the watermark in every batch: here it moves while the clock stands still."""
+"""Windows with processing-time timers check the watermark in every batch: here it advances while the clock stands."""
 
 _numbers = itertools.count()
 
 
 def quick_session(spark: SparkSession) -> SparkSession:
-    """A session beside `spark`, with views and settings of its own, in which small queries run fast."""
+    """Return a new session beside `spark` in which small queries run fast."""
     session = spark.newSession()
     for key, value in (QUICK | EAGER).items():
         session.conf.set(key, value)
@@ -47,7 +47,7 @@ def quick_session(spark: SparkSession) -> SparkSession:
 
 
 class Clock:
-    """The time of one run; it starts at 0 and only `advance` moves it."""
+    """The clock of a run; it starts at 0 and only `advance` moves it."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._clock = _time(spark).VirtualTime.clock()
@@ -57,16 +57,15 @@ class Clock:
         return int(self._clock.getTimeMillis())
 
     def advance(self, microseconds: int) -> None:
-        """Let time pass, in whole milliseconds as Spark counts them."""
+        """Advance the clock, in whole milliseconds."""
         self._clock.advance(microseconds // 1000)
 
     def start(
         self, frame: DataFrame, deliver: Deliver, *, mode: str, name: str, checkpoint: str
     ) -> SteppedQuery:
-        """Start a query that lives by this clock.
+        """Start a query with this clock.
 
-        It returns when the query waits for its first step. An epoch that the checkpoint holds but that was not
-        committed has been run again by then.
+        Returns when the query waits for its first step. An uncommitted epoch of the checkpoint has been replayed by then.
         """
         from pyspark.sql.utils import ForeachBatchFunction
 
@@ -96,20 +95,20 @@ class SteppedQuery:
 
     @property
     def rows_read(self) -> int:
-        """How many rows the last micro-batch has read; 0 if there was none."""
+        """Rows that the last micro-batch has read; 0 before the first."""
         progress = self._jsq.lastProgress()
         return int(progress.numInputRows()) if progress is not None else 0
 
     def step(self) -> None:
-        """Let the query look at its sources once; it runs one micro-batch if it finds a reason to.
+        """Let the query read its sources once; it runs one micro-batch if there is anything to do.
 
         Raises:
-            pyspark.errors.StreamingQueryException: the query has died.
+            pyspark.errors.StreamingQueryException: the query failed.
         """
         self._query.step()
 
     def dropped(self) -> tuple[int, int]:
-        """The last epoch, and how many rows Spark's own operators dropped in it because they were late."""
+        """Return the last epoch and the late rows that Spark's own operators dropped in it."""
         progress = self._jsq.lastProgress()
         if progress is None:
             return -1, 0
@@ -117,12 +116,12 @@ class SteppedQuery:
         return int(progress.batchId()), sum(int(each.numRowsDroppedByWatermark()) for each in operators)
 
     def stop(self) -> None:
-        """Stop it as a kill would: the checkpoint stays as it is."""
+        """Stop the query at once: the checkpoint stays as it is."""
         self._query.stop()
 
 
 class Feed:
-    """Rows given to queries lot by lot. It forgets none, so that any query can start again from its checkpoint."""
+    """Rows added batch by batch. All rows are kept, so that a query can restart from its checkpoint."""
 
     def __init__(self, spark: SparkSession, schema: Schema) -> None:
         self._name = f"{os.getpid()}-{next(_numbers)}"
@@ -130,38 +129,38 @@ class Feed:
         self._feed = _time(spark).TestStream.open(self._name, schema.ddl)
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """One more lot of rows. Values are as JSON has them; a timestamp is ISO text with six digits and a zone."""
+        """Add a batch of rows with JSON values; a timestamp is ISO text with six digits and a zone."""
         self._feed.add(json.dumps(rows))
 
     def stream(self, spark: SparkSession) -> DataFrame:
-        """All lots, and those to come."""
+        """Return all rows, present and future, as a stream."""
         return spark.readStream.format(FEED).option("name", self._name).load()
 
     def batch(self, spark: SparkSession) -> DataFrame:
-        """All rows there are now."""
+        """Return the present rows as a batch."""
         return spark.read.format(FEED).option("name", self._name).load()
 
     def close(self) -> None:
-        """Forget the rows; queries that read them must have ended."""
+        """Remove the rows; queries that read them must have ended."""
         _time(self._spark).TestStream.close(self._name)
 
 
 @dataclass(frozen=True)
-class Collected:
-    """The rows of a frame, exact: `schema` is Spark's JSON of it, which says how to read the values."""
+class CollectedRows:
+    """The exact rows of a frame; `schema` is Spark's JSON of its schema."""
 
     schema: Mapping[str, Any]
     rows: Sequence[Sequence[Any]]
 
 
-def collect(frame: DataFrame) -> Collected:
-    """Run a frame and bring its rows here without loss: no zone, century or precision is in the way."""
-    found = json.loads(_time(frame.sparkSession).RowJson.collect(java_frame(frame)))
-    return Collected(found["schema"], found["rows"])
+def collect(frame: DataFrame) -> CollectedRows:
+    """Compute a frame and return its rows without loss of precision or range of timestamps."""
+    result = json.loads(_time(frame.sparkSession).RowJson.collect(java_frame(frame)))
+    return CollectedRows(result["schema"], result["rows"])
 
 
-def numbered(frame: DataFrame) -> DataFrame:
-    """The rows of a batch with their number in the order of arrival, from 0, in the column `__number`."""
+def number_rows(frame: DataFrame) -> DataFrame:
+    """Add the column `__number`: the position of a row in arrival order, from 0."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 

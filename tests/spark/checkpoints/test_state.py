@@ -185,7 +185,10 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
     """Spark keeps the checkpoint's number of partitions, not the session's; the results are those of one run."""
     feed = connect.memory(rows=PAYMENTS)
     outs = []
-    for options in ({"once": True}, {"finish": True, "conf": {"spark.sql.shuffle.partitions": "5"}}):
+    for options in (
+        {"until": "caught_up"},
+        {"until": "drained", "conf": {"spark.sql.shuffle.partitions": "5"}},
+    ):
         pipeline = Pipeline("totals")
         tx = pipeline.read("tx", feed, schema=SCHEMA)
         if outs:
@@ -197,11 +200,11 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
         outs = outs or [connect.memory(), connect.memory(), connect.memory()]
         kernel.write("kernel_out", outs[0])
         native.write("native_out", outs[1])
-        if "finish" in options:
+        if options["until"] == "drained":
             kernel.where("total > 5").write("more", outs[2])
         with pipeline.start(checkpoint=tmp_path / "checkpoint", **options) as running:  # type: ignore[arg-type]
             running.wait(timeout=300)
-        if "once" in options:
+        if options["until"] == "caught_up":
             assert repartition(pipeline.check(), tmp_path / "checkpoint", 3, step="kernel") == {
                 "kernel": (2, 3)
             }

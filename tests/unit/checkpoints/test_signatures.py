@@ -150,7 +150,7 @@ def test_another_kind_of_step_is_told_as_that_alone() -> None:
     assert problem.what == (
         "its checkpoint holds the state of another declaration: step was `window`, is `stateless`"
     )
-    assert "--checkpoint DIR" in problem.hint
+    assert "--fresh" in problem.hint
 
 
 def test_a_record_counts_once_an_epoch_was_begun(tmp_path: Path) -> None:

@@ -65,19 +65,19 @@ def test_a_source_that_still_reads_what_it_read_goes_on(
         (
             kafka(topic="a"),
             kafka(topic="b"),
-            "`a`: its checkpoint holds a position in a, and now it reads kafka, b",
+            "`a`: its checkpoint has offsets of a, and now it reads kafka, b",
         ),
-        (kafka(topics=["a", "b"]), kafka(topic="b"), "holds a position in a, and"),
-        (kafka(assign={"a": [0, 1]}), kafka(assign={"a": [1]}), "holds a position in a-0, and"),
-        (kafka(topic="a"), kafka(pattern="b.*"), "holds a position in a, and now it reads kafka"),
-        (kafka(topic="a"), connect.files(path="in"), "holds a position in kafka, a, and now it reads files"),
+        (kafka(topics=["a", "b"]), kafka(topic="b"), "has offsets of a, and"),
+        (kafka(assign={"a": [0, 1]}), kafka(assign={"a": [1]}), "has offsets of a-0, and"),
+        (kafka(topic="a"), kafka(pattern="b.*"), "has offsets of a, and now it reads kafka"),
+        (kafka(topic="a"), connect.files(path="in"), "has offsets of kafka, a, and now it reads files"),
         (
             visits(),
             visits(table="hits"),
-            "holds a position in table `visits`, and now it reads sqlite, table `hits`",
+            "has offsets of table `visits`, and now it reads sqlite, table `hits`",
         ),
-        (changes("a"), changes("b"), "holds a position in table `a`, and"),
-        (visits(), visits(cursor="at"), "holds a position in column `id`, and"),
+        (changes("a"), changes("b"), "has offsets of table `a`, and"),
+        (visits(), visits(cursor="at"), "has offsets of column `id`, and"),
     ],
 )
 def test_a_source_whose_position_means_nothing_now_is_refused_and_the_checkpoint_stays(
@@ -87,15 +87,13 @@ def test_a_source_whose_position_means_nothing_now_is_refused_and_the_checkpoint
     with pytest.raises(PlanError) as caught:
         begun(tmp_path, now)
     assert said in str(caught.value)
-    assert "\n  hint: put that back to go on from it, or start anew with another --checkpoint DIR" in str(
-        caught.value
-    )
+    assert "\n  hint: put that back to resume, or start over with --fresh" in str(caught.value)
     begun(tmp_path, was)
 
 
 def test_sources_keep_their_order(tmp_path: Path) -> None:
     begun(tmp_path, visits(), visits("hits"))
-    with pytest.raises(PlanError, match=r"was made with the sources `a`, `b`, and now they are `b`, `a`"):
+    with pytest.raises(PlanError, match=r"has the sources `a`, `b`, and now they are `b`, `a`"):
         begun(tmp_path, visits("hits"), visits(), names="ba")
 
 
@@ -113,7 +111,7 @@ def test_real_time_and_micro_batches_each_go_on_from_their_own(tmp_path: Path) -
         (tmp_path / "queries" / "totals" / "spark" / "offsets" / "0").touch()
     with pytest.raises(
         PlanError,
-        match=r"made by a run in real time, and one in micro-batches can't.*\n  hint: run it as before, or",
+        match=r"written by a run in real time; a run in micro-batches can't.*\n  hint: run it as before, or",
     ):
         refuse_moved(graph, tmp_path)
 

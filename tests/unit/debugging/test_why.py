@@ -48,8 +48,8 @@ def test_a_key_as_people_write_it(given: list[str], columns: list[str], found: d
             ["a", "b"],
             "expected a and b, got 1\n  hint: write --key a=... --key b=..., or --key ...,...",
         ),
-        (["a=1", "c=2"], ["a", "b"], "no key column is called `c`\n  hint: Known: a, b"),
-        (["1"], [], "the step has no key: all rows are looked at together\n  hint: leave --key out"),
+        (["a=1", "c=2"], ["a", "b"], "unknown key column `c`\n  hint: Known: a, b"),
+        (["1"], [], "the step has no key\n  hint: leave --key out"),
     ],
 )
 def test_a_key_that_does_not_fit(given: list[str], columns: list[str], said: str) -> None:

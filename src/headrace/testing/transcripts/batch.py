@@ -12,7 +12,7 @@ from headrace.lowering.expressions import hidden, shown
 from headrace.lowering.lowering import Lowering, lower
 from headrace.lowering.sources import BatchInputs
 from headrace.plan.graph import Graph
-from headrace.runtime.virtual_time import NUMBER, Feed, collect, numbered
+from headrace.runtime.virtual_time import NUMBER, Feed, collect, number_rows
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
@@ -140,7 +140,7 @@ def _less(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
     """Return the input of a step without its late rows, with multiplicity."""
     left = list(late)
     gone: list[str] = []
-    counted = numbered(frame)
+    counted = number_rows(frame)
     seen = collect(counted.drop(*hidden(frame)))
     for row in rows_of(seen.schema, seen.rows):
         number = row[NUMBER]

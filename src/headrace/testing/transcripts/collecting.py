@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Staged, WriteContext, WriteMode
-from headrace.runtime.virtual_time import Collected, collect
+from headrace.runtime.virtual_time import CollectedRows, collect
 from headrace.testing.transcripts.outputs import Output, rows_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Collector:
 
 
 class _Rows:
-    def __init__(self, collected: Collected) -> None:
+    def __init__(self, collected: CollectedRows) -> None:
         self.content = rows_of(collected.schema, collected.rows)
 
     @property
