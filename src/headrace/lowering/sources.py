@@ -45,7 +45,7 @@ class StreamInputs:
         """True if the query has to run a batch as soon as it starts, whether or not there are rows."""
         self.dead_letters: dict[str, DeadLetters] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
-        self._speaks_for = frozenset(primary_reader_of)
+        self._primary_reader_of = frozenset(primary_reader_of)
         self._real_time = real_time
         self._tables: dict[str, DataFrame] = {}
         self._reading: list[tuple[str, Reader]] = []
@@ -69,12 +69,12 @@ class StreamInputs:
         return self.heartbeats.watermarked(frame, node, run_on_start=self.run_on_start)
 
     def acknowledge(self, reported: Sequence[Mapping[str, Any]]) -> None:
-        """Tell the servers of the sources how far an epoch went, from Spark's report of its sources.
+        """Report the offsets of an epoch to the servers of the sources.
 
-        Of the queries that read a source, one speaks for it.
+        Of the queries that read a source, only the primary reader reports.
         """
         for name, reader in self._reading:
-            if name in self._speaks_for and isinstance(reader, Acknowledging):
+            if name in self._primary_reader_of and isinstance(reader, Acknowledging):
                 for source in reported:
                     reader.acknowledge(source["description"], source.get("endOffset"))
 
@@ -106,7 +106,11 @@ class StreamInputs:
                 if POSITION in frame.columns
                 else frame.withColumn(POSITION, _order_of_arrival(node.name))
             )
-        policy = "skip" if node.on_error == "divert" and node.name not in self._speaks_for else node.on_error
+        policy = (
+            "skip"
+            if node.on_error == "divert" and node.name not in self._primary_reader_of
+            else node.on_error
+        )
         rows, dead_letters = decoded(
             self.spark, frame, format=node.format, schema=node.schema, on_error=policy, source=node.name
         )
