@@ -474,13 +474,14 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a window without its size",
         window("{tumbling: {offset: 1 hour}}"),
-        "p.yaml:5:36: `size` of the window `tumbling` is missing\n  hint: such as {tumbling: 10 minutes}",
+        "p.yaml:5:36: `size` of the window `tumbling` is missing\n"
+        "  hint: such as {tumbling: 10 minutes} or {sliding: {size: 1 hour, every: 10 minutes}}",
     ),
     (
         "a window without arguments",
         window("{sliding: 1 hour}"),
         "p.yaml:5:35: expected the keys of the window `sliding`, got `1 hour`\n"
-        "  hint: such as {sliding: {size: 1 hour, every: 10 minutes}}",
+        "  hint: such as {tumbling: 10 minutes} or {sliding: {size: 1 hour, every: 10 minutes}}",
     ),
     (
         "an unknown argument of a window",

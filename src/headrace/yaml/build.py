@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterator, Mapping
 from headrace.errors import RENAMED, did_you_mean
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.endpoints.sink import SinkModel
+from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.rows.sql import SqlModel
-from headrace.yaml.entries import SinkEntry, SourceEntry, StepEntry
+from headrace.yaml.entries import Entry
 from headrace.yaml.errors import ErrorCollector, located, raise_problem
 from headrace.yaml.positions import Scalar
 
@@ -31,12 +33,12 @@ class PlanBuilder:
         """Return the plan."""
         return Graph(name, self._nodes, self._places)
 
-    def add_sources(self, entries: Mapping[str, SourceEntry]) -> None:
+    def add_sources(self, entries: Mapping[str, Entry]) -> None:
         """Add the sources, each with its time."""
         for name, entry in entries.items():
             self._errors.attempt(self._add_source, name, entry)
 
-    def add_steps(self, entries: Mapping[str, StepEntry]) -> None:
+    def add_steps(self, entries: Mapping[str, Entry]) -> None:
         """Add the steps, each after those that it reads."""
         order, cycles = sort_by_inputs({name: list(_references(entry)) for name, entry in entries.items()})
         for cycle in cycles:
@@ -47,22 +49,23 @@ class PlanBuilder:
             if name not in in_cycles:
                 self._errors.attempt(self._add_step, name, entries[name])
 
-    def add_sinks(self, entries: Mapping[str, SinkEntry]) -> None:
+    def add_sinks(self, entries: Mapping[str, Entry]) -> None:
         """Add the sinks."""
         for name, entry in entries.items():
-            ref = self._errors.attempt(self._resolve, entry.input)
-            if ref is not None:
-                self._add(entry.sink.build(name, ref), entry.where, entry.places)
+            ref = self._errors.attempt(self._resolve, entry.inputs[0])
+            if ref is not None and isinstance(entry.endpoint, SinkModel):
+                self._add(entry.endpoint.build(name, ref), entry.where, entry.places)
 
-    def _add_source(self, name: str, entry: SourceEntry) -> None:
+    def _add_source(self, name: str, entry: Entry) -> None:
+        assert isinstance(entry.endpoint, SourceModel)
         with located(entry.where):
-            ref = self._add(entry.source.build(name), entry.where)
-        if entry.time is not None:
-            made = self._unnamed(ref, entry.time.key)
-            ref = self._add(entry.time.build(made, Inputs((ref,))), entry.time_at)
+            ref = self._add(entry.endpoint.build(name), entry.where)
+        for time in entry.steps:
+            node = time.build(self._unnamed(ref, time.key), Inputs((ref,)))
+            ref = self._add(node, entry.places[time.key])
         self._last[name] = ref
 
-    def _add_step(self, name: str, entry: StepEntry) -> None:
+    def _add_step(self, name: str, entry: Entry) -> None:
         inputs = [self._resolve(reference) for reference in entry.inputs]
         refs = tuple(ref for ref in inputs if ref is not None)
         tables = entry.sql.tables if entry.sql is not None else ()
@@ -121,7 +124,7 @@ class PlanBuilder:
         return name
 
 
-def _references(entry: StepEntry) -> Iterator[str]:
+def _references(entry: Entry) -> Iterator[str]:
     yield from (reference.text.strip().partition(".")[0] for reference in entry.inputs)
     yield from entry.sql.tables if entry.sql is not None else ()
 

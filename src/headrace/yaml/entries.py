@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pydantic import Field
@@ -27,23 +27,12 @@ from headrace.yaml.errors import ErrorCollector, raise_problem, validate
 from headrace.yaml.positions import Fields, Items, Scalar, Value, plain
 from headrace.yaml.reading import read_mapping, reject_unknown
 
-TIMES: tuple[type[StepModel], ...] = (EventTimeModel, IngestionTimeModel, ProcessingTimeModel)
-STEPS: tuple[type[StepModel], ...] = (
-    UnionModel,
-    WhereModel,
-    WithColumnsModel,
-    *TIMES,
-    WindowAggregateModel,
-    AggregateModel,
-    MatchModel,
-    MatchRulesModel,
-    LookupModel,
-    DistinctModel,
-    RouteModel,
-    SqlModel,
-    SelectModel,
-    DropModel,
-)
+Models = tuple[type[StepModel], ...]
+TIMES: Models = (EventTimeModel, IngestionTimeModel, ProcessingTimeModel)
+OPERATIONS: Models = (
+    WindowAggregateModel, AggregateModel, MatchModel, MatchRulesModel, LookupModel, DistinctModel, RouteModel, SqlModel
+)  # fmt: skip
+STEPS: Models = (UnionModel, WhereModel, WithColumnsModel, *TIMES, *OPERATIONS, SelectModel, DropModel)
 """All kinds of steps, in the order in which their keys apply."""
 _EXAMPLE = "such as {from: tx, where: amount > 50}"
 _CONFLICTS = {
@@ -64,24 +53,15 @@ class InputModel(DocumentModel):
 
 
 @dataclass(frozen=True)
-class SourceEntry:
-    """A source and the declaration of its time."""
+class Entry:
+    """An entry of a document: its inputs, and its kinds of steps in order."""
 
     where: str
-    source: SourceModel
-    time: StepModel | None
-    time_at: str = ""
-
-
-@dataclass(frozen=True)
-class StepEntry:
-    """A step: its inputs, and its kinds of steps in order. The operation has the name of the entry, or else the last one."""
-
-    where: str
-    inputs: tuple[Scalar, ...]
-    steps: tuple[StepModel, ...]
     places: Mapping[str, str] = field(default_factory=dict)
     """The position of each key's value."""
+    inputs: tuple[Scalar, ...] = ()
+    steps: tuple[StepModel, ...] = ()
+    endpoint: SourceModel | SinkModel | None = None
 
     @property
     def sql(self) -> SqlModel | None:
@@ -90,131 +70,112 @@ class StepEntry:
 
     @property
     def named(self) -> StepModel:
-        """The part of the step that has its name."""
+        """The part of the step that has its name: the operation, or else the last part."""
         return next((step for step in self.steps if step.slot == Slot.OPERATION), self.steps[-1])
 
 
-@dataclass(frozen=True)
-class SinkEntry:
-    """A sink and its input."""
-
-    where: str
-    input: Scalar
-    sink: SinkModel
-    places: Mapping[str, str] = field(default_factory=dict)
-
-
-def read_source(name: str, where: str, value: Value) -> SourceEntry:
+def read_source(name: str, where: str, value: Value) -> Entry:
     """Read an entry of `sources`."""
-    entry = read_mapping(value, expected="a connector and its options", hint=SourceModel.example)
-    errors = ErrorCollector()
-    keys = {key for model in TIMES for key in model.field_names()}
-    source = errors.attempt(validate, SourceModel, entry.only(set(entry) - keys))
-    times = _read_steps(entry.only(keys), TIMES, errors)
+    fields = read_mapping(value, expected="a connector and its options", hint=SourceModel.example)
+    errors, keys = ErrorCollector(), {key for model in TIMES for key in model.field_names()}
+    source = errors.attempt(validate, SourceModel, fields.only(set(fields) - keys))
+    time = _read_steps(fields.only(keys), TIMES, errors)
     errors.raise_any()
-    assert source is not None
-    time = times[0] if times else None
-    return SourceEntry(where, source, time, entry[time.key].where if time is not None else "")
+    return Entry(where, _places(fields), (), tuple(time), source)
 
 
-def read_step(name: str, where: str, value: Value) -> StepEntry:
+def read_step(name: str, where: str, value: Value) -> Entry:
     """Read an entry of `steps`."""
-    entry = read_mapping(value, expected="the keys of a step", hint=_EXAMPLE)
+    fields = read_mapping(value, expected="the keys of a step", hint=_EXAMPLE)
     errors = ErrorCollector()
     known = {key for model in STEPS for key in model.field_names()}
-    reject_unknown(entry, ("from", *known), f"the step `{name}`", errors)
-    inputs = errors.attempt(_read_inputs, entry)
-    steps = _read_steps(entry, STEPS, errors)
-    _check_dependencies(entry, errors)
+    reject_unknown(fields, ("from", *known), f"the step `{name}`", errors)
+    inputs = errors.attempt(_read_inputs, fields)
+    steps = _read_steps(fields, STEPS, errors)
+    _check_dependencies(fields, errors)
     if not errors.problems:
-        _check_together(entry, steps, errors)
+        _check_together(fields, steps, errors)
     errors.raise_any()
     options = [step.key for step in steps if isinstance(getattr(step, "options", None), DocumentModel)]
-    return StepEntry(where, inputs or (), tuple(steps), _places(entry, *options))
+    return Entry(where, _places(fields, *options), inputs or (), tuple(steps))
 
 
-def read_sink(name: str, where: str, value: Value) -> SinkEntry:
+def read_sink(name: str, where: str, value: Value) -> Entry:
     """Read an entry of `sinks`."""
-    entry = read_mapping(value, expected="`from` and a connector", hint=SinkModel.example)
-    sink, reference = validate(SinkModel, entry), entry["from"]
-    assert isinstance(reference, Scalar)
-    return SinkEntry(where, reference, sink, _places(entry, sink.connector.kind))
+    fields = read_mapping(value, expected="`from` and a connector", hint=SinkModel.example)
+    sink = validate(SinkModel, fields)
+    return Entry(where, _places(fields, sink.connector.kind), _scalars(fields["from"]), (), sink)
 
 
-def _read_steps(
-    entry: Fields, models: tuple[type[StepModel], ...], errors: ErrorCollector
-) -> list[StepModel]:
-    applied: dict[Slot, type[StepModel]] = {}
+def _read_steps(fields: Fields, models: Models, errors: ErrorCollector) -> list[StepModel]:
+    first: dict[Slot, type[StepModel]] = {}
     steps = []
-    for model in [model for model in models if model.applies(plain(entry))]:
-        first = applied.setdefault(model.slot, model)
-        if first is not model:
+    for model in [model for model in models if model.applies(plain(fields))]:
+        other = first.setdefault(model.slot, model)
+        if other is not model:
             what, hint = _CONFLICTS[model.slot]
-            errors.add(entry.key_at(model.key), f"{what}, got `{first.key}` and `{model.key}`", hint)
-        elif (step := errors.attempt(validate, model, entry.only(model.field_names()))) is not None:
+            errors.add(fields.key_at(model.key), f"{what}, got `{other.key}` and `{model.key}`", hint)
+        elif (step := errors.attempt(validate, model, fields.only(model.field_names()))) is not None:
             steps.append(step)
     return steps
 
 
-def _read_inputs(entry: Fields) -> tuple[Scalar, ...]:
-    if "from" in entry and "union" in entry:
-        raise_problem(
-            entry.key_at("union"),
-            "expected either `from` or `union`, got both",
-            "list all streams in `union`",
-        )
-    if "from" in entry:
-        validate(InputModel, entry.only({"from"}))
-        return tuple(_scalars(entry["from"]))
-    if "union" not in entry and "sql" not in entry:
-        raise_problem(entry.where, "`from` of the step is missing", _EXAMPLE)
-    return tuple(_scalars(entry.get("union")))
+def _read_inputs(fields: Fields) -> tuple[Scalar, ...]:
+    if "from" in fields and "union" in fields:
+        what, hint = "expected either `from` or `union`, got both", "list all streams in `union`"
+        raise_problem(fields.key_at("union"), what, hint)
+    if "from" in fields:
+        validate(InputModel, fields.only({"from"}))
+        return _scalars(fields["from"])
+    if "union" not in fields and "sql" not in fields:
+        raise_problem(fields.where, "`from` of the step is missing", _EXAMPLE)
+    return _scalars(fields["union"]) if "union" in fields else ()
 
 
-def _scalars(value: Value | None) -> Iterator[Scalar]:
-    yield from (
-        item for item in (value.items if isinstance(value, Items) else [value]) if isinstance(item, Scalar)
-    )
+def _scalars(value: Value) -> tuple[Scalar, ...]:
+    items = value.items if isinstance(value, Items) else (value,)
+    return tuple(item for item in items if isinstance(item, Scalar))
 
 
-def _check_dependencies(entry: Fields, errors: ErrorCollector) -> None:
+def _check_dependencies(fields: Fields, errors: ErrorCollector) -> None:
     """Report keys such as `emit` whose step is not there."""
-    for key in entry:
+    for key in fields:
         users = [model for model in STEPS if key in model.field_names() and model.key != key]
-        if users and not any(model.applies(plain(entry)) for model in users):
-            missing = dict.fromkeys(k for model in users for k in _missing_keys(model, entry))
+        if users and not any(model.applies(plain(fields)) for model in users):
+            missing = dict.fromkeys(k for model in users for k in _missing_keys(model, fields))
             what = f"`{key}` needs {' or '.join(f'`{k}`' for k in missing)} in the same step"
-            errors.add(entry.key_at(key), what, _HINTS.get(next(iter(missing)), ""))
+            errors.add(fields.key_at(key), what, _HINTS.get(next(iter(missing)), ""))
 
 
-def _missing_keys(model: type[StepModel], entry: Fields) -> list[str]:
-    if model.key not in entry:
+def _missing_keys(model: type[StepModel], fields: Fields) -> list[str]:
+    if model.key not in fields:
         return [model.key]
-    fields = model.field_names().items()
-    return [key for key, name in fields if key not in entry and model.model_fields[name].is_required()]
+    names = model.field_names().items()
+    return [key for key, name in names if key not in fields and model.model_fields[name].is_required()]
 
 
-def _check_together(entry: Fields, steps: list[StepModel], errors: ErrorCollector) -> None:
+def _check_together(fields: Fields, steps: list[StepModel], errors: ErrorCollector) -> None:
     """Check the parts of a step together."""
     if not steps:
-        errors.add(entry.where, "the step has no operation", "add where, select, aggregate, ...")
-        return
+        errors.add(fields.where, "the step has no operation", "add where, select, aggregate, ...")
     sql = next((step for step in steps if isinstance(step, SqlModel)), None)
-    if sql is not None and "from" not in entry and steps[0] is not sql:
-        errors.add(entry.where, "without `from`, `sql` begins the step", "put the condition into the query")
-    if sql is not None and "from" in entry and "this" not in sql.tables:
+    if sql is not None and "from" not in fields and steps[0] is not sql:
+        errors.add(fields.where, "without `from`, `sql` begins the step", "put the condition into the query")
+    if sql is not None and "from" in fields and "this" not in sql.tables:
         what = "the query does not read `this`, the stream of `from`"
-        errors.add(entry["sql"].where, what, "remove `from`")
-    if "route" in entry and steps[-1].slot > Slot.OPERATION:
-        after = next(step.key for step in steps if step.slot > Slot.OPERATION)
-        errors.add(entry[after].where, f"`{after}` cannot follow `route`", "split it into two steps")
+        errors.add(fields["sql"].where, what, "remove `from`")
+    for step in steps:
+        if "route" in fields and step.slot > Slot.OPERATION:
+            errors.add(
+                fields[step.key].where, f"`{step.key}` cannot follow `route`", "split it into two steps"
+            )
 
 
-def _places(entry: Fields, *inside: str) -> dict[str, str]:
+def _places(fields: Fields, *inside: str) -> dict[str, str]:
     """Return the position of each key's value; for those in `inside`, also of the keys of that value."""
-    places = {key: entry[key].where for key in entry}
+    places = {key: fields[key].where for key in fields}
     for key in inside:
-        value = entry.get(key)
+        value = fields.get(key)
         if isinstance(value, Fields):
             places |= {inner: value[inner].where for inner in value if inner not in places}
     return places

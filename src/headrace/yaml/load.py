@@ -6,14 +6,14 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ruamel.yaml.nodes import Node as YamlNode
 
 from headrace.plan.graph import Graph
 from headrace.steps.base import NAME
 from headrace.yaml.build import PlanBuilder
-from headrace.yaml.entries import read_sink, read_source, read_step
+from headrace.yaml.entries import Entry, read_sink, read_source, read_step
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.parsing import build_tree, compose, expand_tree
 from headrace.yaml.positions import Fields, Value, from_plain
@@ -23,7 +23,6 @@ GENERATED_NAME = re.compile(rf"{NAME.pattern}:[a-z_]+(:[0-9]+)?")
 """The name of a step without a name of its own, as `dump` writes it."""
 _SECTIONS = ("sources", "steps", "sinks")
 _EXAMPLE = "begin with `name: my-pipeline`, then sources, steps and sinks"
-Entry = TypeVar("Entry")
 
 
 def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> Graph:

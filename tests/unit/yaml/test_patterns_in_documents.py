@@ -64,6 +64,14 @@ def test_a_pattern_goes_to_a_document_and_back(options: dict[str, object]) -> No
     jsonschema.validate(YAML(typ="safe").load(given.to_yaml()), document_schema(["memory"]))
 
 
+def test_a_step_that_matches_any_row_is_printed_in_its_short_form() -> None:
+    made = Pipeline("p")
+    rows = made.read("s", connect.memory(), schema="k string, ts timestamp").event_time("ts")
+    rows.key_by("k").match("m", patterns.step("a").next("b", "k = a.k"), within="1 minute")
+    assert "match: {steps: [a: true, b: {next: k = a.k}], within: 1 minute}" in made.to_yaml()
+    assert Pipeline.from_yaml_text(made.to_yaml()).graph == made.graph
+
+
 WRONG = {
     "{}": "4:34: `steps` of match is missing",
     "{steps: []}": "4:42: expected a list of steps, got an empty list",

@@ -61,6 +61,18 @@ def translate_error(error: HeadraceError) -> PydanticCustomError:
     return invalid(error.what, error.hint, where=error.where)
 
 
+def collect_errors(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function whose errors pydantic is to collect.
+
+    Raises:
+        PydanticCustomError: the function raised a `HeadraceError`.
+    """
+    try:
+        return function(*arguments)
+    except HeadraceError as error:
+        raise translate_error(error) from None
+
+
 def problem_at(path: tuple[str | int, ...], error: PydanticCustomError) -> InitErrorDetails:
     """Return an error with its path below the value that is being validated."""
     return InitErrorDetails(type=error, loc=path, input=None)
@@ -169,7 +181,9 @@ class DocumentModel(BaseModel):
     @model_serializer(mode="wrap")
     def _serialize(self, handler: SerializerFunctionWrapHandler) -> Any:
         with unwrapped_errors():
-            return self.shorten(handler(self))
+            data = handler(self)
+        # A recursive model is serialized twice: its reference and its definition both have this serializer.
+        return self.shorten(data) if isinstance(data, dict) else data
 
     def shorten(self, data: dict[str, Any]) -> Any:
         """Return the shortest form of the serialized fields."""

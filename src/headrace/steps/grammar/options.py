@@ -14,13 +14,13 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, InitErrorDetails
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from headrace import formats
 from headrace.connectors import registry
 from headrace.connectors.base import Connector, Role
 from headrace.connectors.roles import misplaced_options
-from headrace.errors import HeadraceError, OptionError, did_you_mean
+from headrace.errors import OptionError, did_you_mean
 from headrace.formats import Format
 from headrace.formats.options import option_problems
 from headrace.schemas.fields import Schema
@@ -29,16 +29,18 @@ from headrace.steps.grammar.model import (
     MISSING_KEY,
     UNKNOWN_KEY,
     DocumentModel,
+    collect_errors,
     expected,
     invalid,
     problem_at,
     raise_at,
-    translate_error,
     validation_error,
 )
+from headrace.steps.grammar.values import NAMED_SCHEMA, TEXT_SCHEMA
 
 OPTION_TEXT = "option_text"
 """The type of the error that an option wants text."""
+_KINDS = {"missing": MISSING_KEY, "extra_forbidden": UNKNOWN_KEY, "string_type": OPTION_TEXT}
 
 
 def _schema(value: Any) -> Schema:
@@ -48,32 +50,21 @@ def _schema(value: Any) -> Schema:
         return Schema(tuple(field for name, kind in value.items() for field in _field(name, kind).fields))
     if not isinstance(value, str) or not value.strip():
         raise expected("a schema such as `card string, amount double`")
-    try:
-        return Schema.of(value)
-    except HeadraceError as error:
-        raise translate_error(error) from None
+    return collect_errors(Schema.of, value)
 
 
 def _field(name: str, kind: Any) -> Schema:
-    if not isinstance(kind, str):
-        raise_at((name,), expected("a type"))
     try:
-        return Schema.of({name: kind})
-    except HeadraceError as error:
-        raise_at((name,), translate_error(error))
-        raise
+        return collect_errors(Schema.of, {name: kind})
+    except PydanticCustomError as error:
+        raise_at((name,), error)
 
 
-_MAPPING_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": {"type": "string"},
-    "minProperties": 1,
-}
 SchemaValue = Annotated[
     Schema,
     PlainValidator(_schema),
     PlainSerializer(lambda schema: schema.ddl),
-    WithJsonSchema({"anyOf": [{"type": "string"}, _MAPPING_SCHEMA]}),
+    WithJsonSchema({"anyOf": [TEXT_SCHEMA, NAMED_SCHEMA]}),
 ]
 """Columns as DDL text, or as a mapping from name to type."""
 
@@ -92,20 +83,12 @@ def validate_options(model: type[BaseModel], options: Any, *, name: str) -> Any:
         BaseModel.__init__(instance, **(options or {}))
     except ValidationError as error:
         problems = option_problems(model, error, where=name)
+        kinds = [_KINDS.get(item["type"], INVALID) for item in error.errors()]
         raise validation_error(
-            InitErrorDetails(
-                type=invalid(problem.what, problem.hint, where=problem.where, kind=_kind(item["type"])),
-                loc=(name, *path),
-                input=None,
-            )
-            for (path, problem), item in zip(problems, error.errors(), strict=True)
+            problem_at((name, *path), invalid(problem.what, problem.hint, where=problem.where, kind=kind))
+            for (path, problem), kind in zip(problems, kinds, strict=True)
         ) from None
     return instance
-
-
-def _kind(pydantic_type: str) -> str:
-    kinds = {"missing": MISSING_KEY, "extra_forbidden": UNKNOWN_KEY, "string_type": OPTION_TEXT}
-    return kinds.get(pydantic_type, INVALID)
 
 
 def _format(value: Any) -> Format:
@@ -123,20 +106,17 @@ def _format(value: Any) -> Format:
     return validate_options(formats.get(name), options, name=name)  # type: ignore[no-any-return]
 
 
-class _FormatSchema:
-    """Annotates formats with their JSON Schema; the definitions are those of the formats' option models."""
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        models = {
-            name: {"anyOf": [{"$ref": f"#/$defs/{formats.get(name).__name__}"}, {"type": "null"}]}
-            for name in formats.names()
-        }
-        options = {"type": "object", "properties": models, "additionalProperties": False}
-        return {
-            "anyOf": [{"enum": list(formats.names())}, options | {"minProperties": 1, "maxProperties": 1}]
-        }
+def _format_schema() -> JsonSchemaValue:
+    """Return the JSON Schema of formats; the definitions are those of their option models."""
+    refs = {name: {"$ref": f"#/$defs/{formats.get(name).__name__}"} for name in formats.names()}
+    properties = {name: {"anyOf": [ref, {"type": "null"}]} for name, ref in refs.items()}
+    options = {
+        "properties": properties,
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+    return {"anyOf": [{"enum": list(refs)}, {"type": "object", **options}]}
 
 
 def _format_document(chosen: Format) -> Any:
@@ -144,7 +124,12 @@ def _format_document(chosen: Format) -> Any:
     return {chosen.name: options} if options else chosen.name
 
 
-FormatValue = Annotated[Format, PlainValidator(_format), PlainSerializer(_format_document), _FormatSchema()]
+FormatValue = Annotated[
+    Format,
+    PlainValidator(_format),
+    PlainSerializer(_format_document),
+    WithJsonSchema(_format_schema()),
+]
 """A format by its name, or by name with options: `{csv: {delimiter: ";"}}`."""
 
 
@@ -255,19 +240,10 @@ class _RulesConnector(ConnectorModel):
     role: ClassVar[Role] = "table"
 
 
-class _RulesSchema:
-    """Annotates a table of rules with its JSON Schema."""
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        return {"anyOf": [{"type": "string"}, {"type": "object", "properties": {}, "x-connectors": "rules"}]}
-
-
 RulesTable = Annotated[
     Connector | str,
     PlainValidator(_rules_table),
     PlainSerializer(lambda table: _connector_document(table) if isinstance(table, Connector) else table),
-    _RulesSchema(),
+    WithJsonSchema({"anyOf": [TEXT_SCHEMA, {"type": "object", "properties": {}, "x-connectors": "rules"}]}),
 ]
 """A file of rules, or a table of a connector."""

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from headrace.durations import text as duration_text
-from headrace.errors import HeadraceError, did_you_mean
+from headrace.errors import did_you_mean
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import (
     Contiguity,
@@ -42,15 +42,21 @@ from headrace.steps.grammar.model import (
     DeclarationModel,
     DocumentModel,
     Written,
+    collect_errors,
     declared,
     expected,
     invalid,
-    problem_at,
     raise_at,
-    translate_error,
-    validation_error,
 )
-from headrace.steps.grammar.values import Condition, Expected, Flag, Length, NamedExpressions, Text
+from headrace.steps.grammar.values import (
+    TEXT_SCHEMA,
+    Condition,
+    Expected,
+    Flag,
+    Length,
+    NamedExpressions,
+    Text,
+)
 
 VERBS = tuple(word for word in get_args(Contiguity) if word != "first")
 _TIMES = "such as times: 3, times: {from: 2, to: 4} or, without an upper bound, times: {from: 2}"
@@ -153,19 +159,16 @@ def _require_one_step(step: dict[str, StepDetails]) -> dict[str, StepDetails]:
 
 def _require_verbs(steps: tuple[dict[str, StepDetails], ...]) -> tuple[dict[str, StepDetails], ...]:
     """Require a verb of every step except the first."""
-    errors = []
     for place, step in enumerate(steps):
         [(name, details)] = step.items()
         verb = next(iter(details.verbs), "where")
         if place == 0 and verb != "where":
-            problem = invalid(f"`{verb}` cannot begin a pattern", "the first step has `where`")
-            errors.append(problem_at((place, name, verb), problem))
+            what, hint = f"`{verb}` cannot begin a pattern", "the first step has `where`"
+            raise_at((place, name, verb), invalid(what, hint))
         if place > 0 and verb == "where":
             hint = f"such as {{{name}: {{followed_by: ...}}}}; verbs: {', '.join(VERBS)}"
-            problem = invalid(f"`{name}` does not state how it follows the step before it", hint)
-            errors.append(problem_at((place, name, verb), problem))
-    if errors:
-        raise validation_error(errors)
+            what = f"`{name}` does not state how it follows the step before it"
+            raise_at((place, name, verb), invalid(what, hint))
     return steps
 
 
@@ -253,32 +256,21 @@ def _skip(value: Any) -> Skip:
         raise invalid(what, did_you_mean(got, ("to_first", "to_last")))
     if not isinstance(value, str | Mapping | Skip):
         raise expected(f"one of {', '.join(get_args(SkipKind))}")
-    try:
-        return skip_of(value)
-    except HeadraceError as error:
-        raise translate_error(error) from None
+    return collect_errors(skip_of, value)
 
 
+_SKIP_TO: dict[str, Any] = {
+    "type": "object",
+    "properties": {"to_first": TEXT_SCHEMA, "to_last": TEXT_SCHEMA},
+    "additionalProperties": False,
+    "minProperties": 1,
+    "maxProperties": 1,
+}
 SkipValue = Annotated[
     Skip,
     PlainValidator(_skip),
     PlainSerializer(lambda skip: {skip.kind: skip.step} if skip.step else skip.kind),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"enum": ["none", "past_last", "to_next"]},
-                *(
-                    {
-                        "type": "object",
-                        "properties": {key: {"type": "string"}},
-                        "required": [key],
-                        "additionalProperties": False,
-                    }
-                    for key in ("to_first", "to_last")
-                ),
-            ]
-        }
-    ),
+    WithJsonSchema({"anyOf": [{"enum": ["none", "past_last", "to_next"]}, _SKIP_TO]}),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Self
 
@@ -15,7 +16,6 @@ from headrace.steps.grammar.model import DeclarationModel, DocumentModel, OneKey
 from headrace.steps.grammar.values import Expected, Flag, LengthText, Rows
 from headrace.triggers import Emission, LateRows, Mode, Trigger
 
-_EXAMPLE = "such as {every: 30 seconds} or {after_count: 100}"
 Several = Annotated[
     tuple["TriggerModel", ...],
     MinLen(1),
@@ -26,22 +26,6 @@ Pair = Annotated[
     Len(2, 2),
     Expected("a list of two triggers", "such as {or_finally: [trigger, until]}"),
 ]
-_LISTS: dict[str, Callable[..., Trigger]] = {
-    "any_of": triggers.any_of,
-    "all_of": triggers.all_of,
-    "in_sequence": triggers.in_sequence,
-    "or_finally": triggers.or_finally,
-}
-_KEYS: dict[type[Trigger], str] = {
-    triggers.Every: "every",
-    triggers.AfterCount: "after_count",
-    triggers.AfterWatermark: "after_watermark",
-    triggers.AnyOf: "any_of",
-    triggers.AllOf: "all_of",
-    triggers.InSequence: "in_sequence",
-    triggers.Repeatedly: "repeatedly",
-    triggers.OrFinally: "or_finally",
-}
 
 
 class AfterWatermarkParts(DocumentModel):
@@ -62,7 +46,7 @@ class TriggerModel(OneKey[Trigger]):
     """A trigger."""
 
     label = "trigger"
-    example = _EXAMPLE
+    example = "such as {every: 30 seconds} or {after_count: 100}"
     bare = frozenset({"after_watermark"})
     every: LengthText | None = None
     after_count: Rows | None = None
@@ -74,14 +58,13 @@ class TriggerModel(OneKey[Trigger]):
     or_finally: Pair | None = None
 
     def build(self) -> Trigger:
+        """Call the function of the same name in `headrace.triggers`."""
         name, value = self.choice
-        if name in _LISTS:
-            return _LISTS[name](*(item.build() for item in value))
+        make: Callable[..., Trigger] = getattr(triggers, name)
         if isinstance(value, AfterWatermarkParts):
-            return triggers.after_watermark(**value.build())
-        if isinstance(value, TriggerModel):
-            return triggers.repeatedly(value.build())
-        return triggers.every(value) if name == "every" else triggers.after_count(value)
+            return make(**value.build())
+        parts = value if isinstance(value, tuple) else (value,)
+        return make(*(part.build() if isinstance(part, TriggerModel) else part for part in parts))
 
     @classmethod
     def describe(cls, declaration: Trigger) -> Self:
@@ -89,21 +72,17 @@ class TriggerModel(OneKey[Trigger]):
 
 
 def _plain(trigger: Trigger) -> dict[str, Any]:
-    """Return a trigger as a document holds it; the fields of a trigger are its arguments."""
-    key = _KEYS[type(trigger)]
-    arguments = [getattr(trigger, field.name) for field in dataclasses.fields(trigger)]
-    match trigger:
-        case triggers.Every(period):
-            return {key: duration_text(period)}
-        case triggers.AfterWatermark(early, late):
-            parts = {"early": early, "late": late}
-            return {key: {name: _plain(part) for name, part in parts.items() if part}}
-        case triggers.OrFinally():
-            return {key: [_plain(part) for part in arguments]}
-    [value] = arguments
-    if isinstance(value, tuple):
-        return {key: [_plain(part) for part in value]}
-    return {key: _plain(value) if isinstance(value, Trigger) else value}
+    """Return a trigger as a document holds it: the key is its class name in snake case, the value its fields."""
+    key = re.sub(r"(?<!^)(?=[A-Z])", "_", type(trigger).__name__).lower()
+    fields = {field.name: getattr(trigger, field.name) for field in dataclasses.fields(trigger)}
+    if isinstance(trigger, triggers.AfterWatermark):
+        return {key: {name: _plain(part) for name, part in fields.items() if part is not None}}
+    values = [part for value in fields.values() for part in (value if isinstance(value, tuple) else (value,))]
+    parts = [_plain(part) if isinstance(part, Trigger) else part for part in values]
+    if isinstance(trigger, triggers.Every):
+        return {key: duration_text(trigger.period)}
+    single = isinstance(trigger, triggers.AfterCount | triggers.Repeatedly)
+    return {key: parts[0] if single else parts}
 
 
 class EmitModel(DeclarationModel[Emission]):

@@ -12,7 +12,6 @@ from pydantic import (
     BeforeValidator,
     Field,
     GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     PlainSerializer,
     PlainValidator,
     StrictBool,
@@ -20,24 +19,25 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
 )
-from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from headrace.durations import microseconds
 from headrace.durations import text as duration_text
-from headrace.errors import HeadraceError
 from headrace.steps.expressions import Named, sql_text, sql_texts
 from headrace.steps.grammar.model import (
     EXPECTED,
     EXPECTED_TEXT,
     INVALID,
     Written,
+    collect_errors,
     details_of,
     expected,
     invalid,
-    translate_error,
     validation_error,
 )
+
+TEXT_SCHEMA: dict[str, Any] = {"type": "string"}
+NAMED_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": TEXT_SCHEMA, "minProperties": 1}
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,7 @@ Number = Annotated[float, PlainValidator(_parse_number), WithJsonSchema({"type":
 def _parse_duration(value: Any) -> int:
     if not isinstance(value, str) or not value.strip():
         raise invalid("a length of time", kind=EXPECTED_TEXT)
-    try:
-        return microseconds(value)
-    except HeadraceError as error:
-        raise translate_error(error) from None
+    return collect_errors(microseconds, value)
 
 
 def _check_duration(value: Any) -> str:
@@ -123,35 +120,19 @@ LengthText = Annotated[str, PlainValidator(_check_duration), _DURATION]
 """A duration as text."""
 
 
-@dataclass(frozen=True)
-class OneOrMore:
-    """Annotates a tuple: a single item can be written without the list."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(
-            _as_list,
-            handler(source),
-            serialization=core_schema.plain_serializer_function_ser_schema(_one_or_list),
-        )
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        schema = handler(core)
-        return {"anyOf": [schema["items"], schema]}
-
-
 def _as_list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def _one_or_list(values: tuple[Any, ...]) -> Any:
-    return values[0] if len(values) == 1 else list(values)
-
-
-Names = Annotated[tuple[Text, ...], MinLen(1), OneOrMore(), Expected("columns")]
-
-
+Names = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(_as_list),
+    MinLen(1),
+    PlainSerializer(lambda names: names[0] if len(names) == 1 else list(names)),
+    WithJsonSchema({"anyOf": [TEXT_SCHEMA, {"type": "array", "items": TEXT_SCHEMA, "minItems": 1}]}),
+    Expected("columns"),
+]
+"""A column or a list of columns."""
 NamedExpressions = Annotated[
     Named,
     Written(Annotated[dict[str, SqlText], MinLen(1)], lambda named: tuple(named.items()), sql_texts),
@@ -183,15 +164,12 @@ def _plain_keys(columns: Named) -> Any:
     return plain[0] if isinstance(plain, list) and len(plain) == 1 else plain
 
 
-_NAMED: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}
-_COLUMN: dict[str, Any] = {"anyOf": [{"type": "string"}, _NAMED]}
+_COLUMN: dict[str, Any] = {"anyOf": [TEXT_SCHEMA, NAMED_SCHEMA]}
 _Columns = Annotated[
     tuple[Annotated[dict[str, SqlText], BeforeValidator(_column), MinLen(1)], ...],
     MinLen(1),
     BeforeValidator(_as_list),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string"}, _NAMED, {"type": "array", "items": _COLUMN, "minItems": 1}]}
-    ),
+    WithJsonSchema({"anyOf": [*_COLUMN["anyOf"], {"type": "array", "items": _COLUMN, "minItems": 1}]}),
 ]
 """Text, names with expressions, or a list of both."""
 SelectColumns = Annotated[

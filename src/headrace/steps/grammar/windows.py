@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Self, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import Field
 
@@ -18,7 +18,12 @@ from headrace.windows import Order, Window
 class WindowArguments(DeclarationModel[Window]):
     """The arguments of one kind of window."""
 
+    example = "such as {tumbling: 10 minutes} or {sliding: {size: 1 hour, every: 10 minutes}}"
     make: ClassVar[Callable[..., Window]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        cls.label = f"the window `{cls.__name__.lower()}`"
 
     def build(self) -> Window:
         return type(self).make(**{name: getattr(self, name) for name in self.model_fields_set})
@@ -41,8 +46,6 @@ class WindowArguments(DeclarationModel[Window]):
 class Tumbling(WindowArguments):
     """Windows of one size, side by side."""
 
-    label = "the window `tumbling`"
-    example = "such as {tumbling: 10 minutes}"
     short = "size"
     make = windows.tumbling
     size: LengthText
@@ -52,8 +55,6 @@ class Tumbling(WindowArguments):
 class Sliding(WindowArguments):
     """Windows of one size that overlap."""
 
-    label = "the window `sliding`"
-    example = "such as {sliding: {size: 1 hour, every: 10 minutes}}"
     make = windows.sliding
     size: LengthText
     every: LengthText
@@ -62,8 +63,6 @@ class Sliding(WindowArguments):
 class Session(WindowArguments):
     """Windows that end after a gap without rows."""
 
-    label = "the window `session`"
-    example = "such as {session: 30 seconds}"
     short = "gap"
     make = windows.session
     gap: LengthText
@@ -72,16 +71,12 @@ class Session(WindowArguments):
 class Global(WindowArguments):
     """One window for all time."""
 
-    label = "the window `global`"
-    example = "it has no arguments"
     make = windows.global_window
 
 
 class Count(WindowArguments):
     """Windows of a number of rows."""
 
-    label = "the window `count`"
-    example = "such as {count: 100}"
     short = "size"
     make = windows.count
     size: Rows
@@ -92,7 +87,6 @@ class Count(WindowArguments):
 class Delta(WindowArguments):
     """Windows that end when a value has moved away from that of the first row."""
 
-    label = "the window `delta`"
     example = "such as {delta: {of: temperature, by: 5}}"
     make = windows.delta
     of: SqlText
@@ -103,8 +97,6 @@ class Delta(WindowArguments):
 class Punctuation(WindowArguments):
     """Windows that end with a row that satisfies a condition."""
 
-    label = "the window `punctuation`"
-    example = "such as {punctuation: kind = 'end'}"
     short = "when"
     make = windows.punctuation
     when: SqlText
@@ -114,7 +106,6 @@ class Punctuation(WindowArguments):
 class Landmark(WindowArguments):
     """Windows that grow from a landmark: a row that satisfies `when`, or every `reset` of event time."""
 
-    label = "the window `landmark`"
     example = "such as {landmark: {when: kind = 'open'}} or {landmark: {reset: 1 day, step: 1 hour}}"
     make = windows.landmark
     when: SqlText = ""
@@ -126,8 +117,6 @@ class Landmark(WindowArguments):
 class Trailing(WindowArguments):
     """For each row, the rows of the time before it."""
 
-    label = "the window `trailing`"
-    example = "such as {trailing: 1 hour}"
     short = "size"
     make = windows.trailing
     size: LengthText
@@ -137,7 +126,7 @@ class WindowModel(OneKey[Window]):
     """The value of `window`."""
 
     label = "window"
-    example = "such as {tumbling: 10 minutes} or {sliding: {size: 1 hour, every: 10 minutes}}"
+    example = WindowArguments.example
     bare = frozenset({"global"})
     tumbling: Tumbling | None = None
     sliding: Sliding | None = None
@@ -156,11 +145,9 @@ class WindowModel(OneKey[Window]):
 
     @classmethod
     def describe(cls, declaration: Window) -> Self:
-        for key, name in cls.field_names().items():
-            model, _ = get_args(cls.model_fields[name].annotation)
-            if get_type_hints(model.make)["return"] is type(declaration):
-                return cls.model_validate({key: model.describe(declaration)})
-        raise TypeError(f"documents cannot describe {declaration!r}")
+        key = type(declaration).__name__.lower()
+        model, _ = get_args(cls.model_fields[cls.field_names()[key]].annotation)
+        return cls.model_validate({key: model.describe(declaration)})
 
 
 WindowValue = Annotated[Window, declared(WindowModel)]

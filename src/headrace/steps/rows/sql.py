@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from pydantic import Field
+from pydantic_core import PydanticCustomError
 
-from headrace.errors import HeadraceError, OptionError, did_you_mean
+from headrace.errors import OptionError, did_you_mean
 from headrace.sql import facts as sql_facts
 from headrace.steps.base import Node, Ref
-from headrace.steps.grammar.model import raise_at, translate_error
+from headrace.steps.grammar.model import collect_errors, raise_at
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Expected, SqlText
 from headrace.steps.patterns.match_recognize import RowPattern
@@ -76,9 +77,9 @@ class SqlModel(StepModel):
 
     def check(self) -> None:
         try:
-            sql_facts.read(self.query, where="")
-        except HeadraceError as error:
-            raise_at(("sql",), translate_error(error))
+            collect_errors(lambda: self.tables)
+        except PydanticCustomError as error:
+            raise_at(("sql",), error)
 
     def build(self, name: str, inputs: Inputs) -> Sql | RowPattern:
         """Return the node of the step."""
