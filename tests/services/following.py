@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import Pipeline, connect
-from headrace.connectors.postgres_cdc.record import Record
+from headrace.connectors.postgres_cdc.slot_record import SlotRecord
 
 EACH = 60
 """How many transactions somebody does for each run: some before it reads, some while it does."""
@@ -73,7 +73,7 @@ class Writer:
         with closing(self.server.connect()) as connection:
             number = 0
             while not self._ended.wait(PAUSE):
-                if number < self._most and Record.read(self._record).made:
+                if number < self._most and SlotRecord.read(self._record).complete:
                     number += 1
                     with connection.transaction():
                         self._transact(connection, 1000 + number)

@@ -22,8 +22,8 @@ from tests.services import following
 
 KILLED = -9
 STEPS = (
-    "changes.noted", "changes.created", "changes.made", "delivery.staged@1", "delivery.committed@1", "changes.confirming@1",
-    "changes.confirmed@1", "changes.confirming@2", "delivery.staged@4", "delivery.committed@5",
+    "cdc.recorded", "cdc.created", "cdc.completed", "delivery.staged@1", "delivery.committed@1", "cdc.confirming@1",
+    "cdc.confirmed@1", "cdc.confirming@2", "delivery.staged@4", "delivery.committed@5",
 )  # fmt: skip
 SINKS = {
     "copy": "the changes, applied by key",
@@ -90,7 +90,7 @@ def faults(server: Any, name: str, work: Path, writer: following.Writer) -> dict
 
 def test_killed_while_somebody_writes(tmp_path: Path, servers: Callable[[str], Any]) -> None:
     server = servers("postgres")
-    writer = killed(server, "sample", tmp_path, ["changes.created"], kills=1)
+    writer = killed(server, "sample", tmp_path, ["cdc.created"], kills=1)
     assert faults(server, "sample", tmp_path, writer) == dict.fromkeys(SINKS, (0, 0))
     assert min(writer.visits, writer.done["delete"], epochs(tmp_path)) > 4
 

@@ -27,8 +27,8 @@ SCHEMA = "card string, amount int, at timestamp"
 STEPS = ("kafka.fenced", "kafka.staged", "kafka.ledger", "kafka.committed")
 
 
-def run(sink: str = "out", lineage: str = "l1", mode: Any = "append") -> WriteContext:
-    return WriteContext("p", sink, lineage, mode, "")
+def run(sink: str = "out", checkpoint_id: str = "l1", mode: Any = "append") -> WriteContext:
+    return WriteContext("p", sink, checkpoint_id, mode, "")
 
 
 def contents(client: Client, topic: str) -> list[str]:
@@ -197,7 +197,7 @@ def test_an_epoch_that_comes_again_is_not_written_again_and_another_checkpoint_s
     for epoch, line in ((0, "a"), (1, "b"), (1, "b"), (0, "a")):
         deliver(sink, run("again"), epoch, rows(spark, (line,), schema="line string"))
     assert contents(client, name) == ["a", "b"]
-    deliver(sink, run("again", lineage="l2"), 0, rows(spark, ("c",), schema="line string"))
+    deliver(sink, run("again", checkpoint_id="l2"), 0, rows(spark, ("c",), schema="line string"))
     assert contents(client, name) == ["a", "b", "c"]
     writer = sink.writer()
     assert writer.open(run("again")) == 1

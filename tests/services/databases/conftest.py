@@ -1,4 +1,4 @@
-"""What tests of databases share: a PostgreSQL and a MariaDB, each test with a table of its own."""
+"""Fixtures for tests of databases: a PostgreSQL and a MariaDB server, and a table per test."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def table() -> str:
 
 @pytest.fixture
 def run(tmp_path: Path, table: str) -> Callable[..., WriteContext]:
-    """Makes what a writer is told by the engine; the pipeline is the test's own."""
+    """Make the context of a writer; the pipeline is the test's own."""
 
-    def make(mode: str = "append", lineage: str = "lineage-one", sink: str = "out") -> WriteContext:
-        return WriteContext(f"pipe-{table}", sink, lineage, mode, str(tmp_path / "checkpoint"))  # type: ignore[arg-type]
+    def make(mode: str = "append", checkpoint_id: str = "checkpoint-one", sink: str = "out") -> WriteContext:
+        return WriteContext(f"pipe-{table}", sink, checkpoint_id, mode, str(tmp_path / "checkpoint"))  # type: ignore[arg-type]
 
     return make
 

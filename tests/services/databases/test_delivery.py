@@ -26,4 +26,4 @@ def test_tables_keep_their_promise(spark: SparkSession, server: Server, table: s
 
     report = delivery.check_sink(spark, target, disturbances={"the server is restarted": restarted})
     assert report.passed, str(report)
-    assert len(report.trials) == (14 if server.kind == "postgres" else 13)
+    assert len(report.trials) == 13

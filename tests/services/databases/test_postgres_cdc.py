@@ -20,9 +20,9 @@ from headrace import Pipeline, connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import Connector, ReadContext
 from headrace.connectors.postgres_cdc import PostgresCdc
-from headrace.connectors.postgres_cdc.log import ChangeLog
-from headrace.connectors.postgres_cdc.table import looked_at
-from headrace.connectors.sql.patience import said_by_task
+from headrace.connectors.postgres_cdc.enumerator import CdcEnumerator
+from headrace.connectors.postgres_cdc.replicated_table import describe_table
+from headrace.connectors.retry import find_problem
 from headrace.errors import SourceError
 from headrace.formats import Schema
 
@@ -31,7 +31,7 @@ SCHEMA = "id bigint, name string, raw binary, at timestamp"
 
 @dataclass
 class Orders:
-    """A table of a server, and a pipeline that follows it."""
+    """A table of a server, and a pipeline that reads its changes."""
 
     server: Server
     table: str
@@ -61,32 +61,31 @@ class Orders:
         self.pipeline(*sinks, **options).run(until="caught_up", checkpoint=self.work)
 
     def taken(self, schema: str = SCHEMA, **options: Any) -> list[tuple[Any, ...]]:
-        """What comes next: op, id, name. Without Spark, as it would ask, and from where the last call ended."""
-        context = ReadContext(self.table, "orders", Schema.of(schema), None, str(self.work / "follower"))
-        log = ChangeLog(looked_at(self.source(**options), context, self.slot)[0])
+        """Read the next changes (op, id, name) as Spark would, from where the last call ended."""
+        context = ReadContext(self.table, "orders", Schema.of(schema), None, str(self.work / "source"))
+        enumerator = CdcEnumerator(describe_table(self.source(**options), context, self.slot)[0])
         try:
-            self.position = self.position or log.initial()
-            log.available()
+            self.position = self.position or enumerator.initial()
+            enumerator.available()
             rows = []
-            while (end := log.latest(self.position)) != self.position:
-                rows += [row for piece in log.pieces(self.position, end) for row in _rows(piece)]
+            while (end := enumerator.latest(self.position)) != self.position:
+                rows += [row for split in enumerator.splits(self.position, end) for row in _rows(split)]
                 self.position = end
-                log.commit(end)
+                enumerator.commit(end)
         finally:
-            log.close()
+            enumerator.close()
         return [(row["__op"], int(row["id"]), row.get("name")) for row in rows]
 
     def refused(self, message: str, **options: Any) -> None:
-        """See that what comes next is refused with a message, hint and all."""
+        """Assert that reading fails with a message, hint included."""
         with pytest.raises((RuntimeError, SourceError)) as caught:
             self.taken(**options)
-        said = said_by_task(str(caught.value))
-        text = str(caught.value) if said is None else f"{said[2]}: {said[0]}\n  hint: {said[1]}"
+        text = str(find_problem(str(caught.value)) or caught.value)
         assert re.search(message, text), text
 
 
-def _rows(piece: bytes) -> list[dict[str, Any]]:
-    with pyarrow.ipc.open_stream(piece) as batches:
+def _rows(split: bytes) -> list[dict[str, Any]]:
+    with pyarrow.ipc.open_stream(split) as batches:
         return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -195,9 +194,7 @@ def test_values_that_the_server_does_not_repeat(orders: Orders) -> None:
     orders.sql(f"INSERT INTO {{t}} (id, name) VALUES (1, {large})")
     assert [row[:2] for row in orders.taken()] == [("snapshot", 1)]
     orders.sql("UPDATE {t} SET at = now()")
-    orders.refused(
-        r"orders: an update of `t\d+` doesn't say `name`: .*\n  hint: ALTER TABLE t\d+ REPLICA IDENTITY"
-    )
+    orders.refused(r"orders: an update of `t\d+` lacks `name`: .*\n  hint: ALTER TABLE t\d+ REPLICA IDENTITY")
     assert orders.taken(schema="id bigint, at timestamp") == [("update", 1, None)]
     orders.sql("ALTER TABLE {t} REPLICA IDENTITY FULL", "UPDATE {t} SET at = NULL")
     [(op, _, name)] = orders.taken()
@@ -217,11 +214,11 @@ def test_a_table_that_gets_and_loses_columns(orders: Orders) -> None:
 def test_a_truncated_table_is_told(orders: Orders) -> None:
     orders.taken()
     orders.sql("INSERT INTO {t} (id) VALUES (1)", "TRUNCATE {t}", "INSERT INTO {t} (id) VALUES (2)")
-    orders.refused("was truncated, and that names no rows\n  hint: truncate=")
+    orders.refused("was truncated, and TRUNCATE names no rows\n  hint: truncate=")
     assert orders.taken(truncate="skip") == [("insert", 1, None), ("insert", 2, None)]
 
 
-@pytest.mark.parametrize("step", ["changes.noted", "changes.created", "changes.made"])
+@pytest.mark.parametrize("step", ["cdc.recorded", "cdc.created", "cdc.completed"])
 def test_a_slot_that_was_half_made_is_made_again(orders: Orders, step: str) -> None:
     orders.sql("INSERT INTO {t} (id) VALUES (1)")
     with failpoints.armed(step), pytest.raises(failpoints.Crash):
@@ -230,7 +227,7 @@ def test_a_slot_that_was_half_made_is_made_again(orders: Orders, step: str) -> N
     assert sorted(row[1] for row in orders.taken()) == [1, 2]
 
 
-@pytest.mark.parametrize("step", ["changes.confirming", "changes.confirmed"])
+@pytest.mark.parametrize("step", ["cdc.confirming", "cdc.confirmed"])
 def test_whether_the_server_heard_how_far_a_run_was_is_the_same_to_the_next(
     orders: Orders, step: str
 ) -> None:
@@ -252,13 +249,15 @@ def test_a_slot_that_is_not_as_it_was_left_is_told(orders: Orders) -> None:
         f" 'proto_version', '1', 'publication_names', '{orders.slot}')"
     )
     orders.refused(
-        "somebody else has read the replication slot .*\n  hint: give each reader a slot of its own"
+        "another reader has advanced the replication slot .*\n  hint: give each reader its own slot"
     )
     orders.server.sql(f"SELECT pg_drop_replication_slot('{orders.slot}')")
-    orders.refused(r"slot `\w+` is gone, and with it the changes.*\n  hint: remove the pipeline's directory")
+    orders.refused(
+        r"slot `\w+` is missing, and with it the changes.*\n  hint: remove the pipeline's directory"
+    )
     orders.server.sql(f"SELECT pg_create_logical_replication_slot('{orders.slot}', 'pgoutput')")
     orders.work, orders.position = orders.work / "fresh", None
-    orders.refused(r"is there, and this pipeline's directory knows nothing of it\n  hint: if no other")
+    orders.refused(r"exists, but not in this pipeline's directory\n  hint: if no other")
 
 
 def test_a_slot_that_the_server_gave_up_is_told(orders: Orders) -> None:
@@ -275,7 +274,7 @@ def test_a_slot_that_the_server_gave_up_is_told(orders: Orders) -> None:
     try:
         wait_until(given_up)
         orders.refused(
-            "the server has given up the replication slot .*\n  hint: select pg_drop_replication_slot"
+            "the server has invalidated the replication slot .*\n  hint: select pg_drop_replication_slot"
         )
     finally:
         orders.sql("ALTER SYSTEM RESET max_slot_wal_keep_size", "SELECT pg_reload_conf()")
@@ -285,7 +284,7 @@ def test_what_server_user_and_table_do_not_allow_is_told(orders: Orders) -> None
     orders.refused(
         r"orders: the table `t\d+` has no column `nome`\n  hint: did you mean `name`", schema="nome string"
     )
-    orders.refused("there is no table `nothing` at", table="nothing")
+    orders.refused("unknown table `nothing` at", table="nothing")
     orders.sql("CREATE PUBLICATION {t}_none")
     without = r"publication `\w+` doesn't have the table .*\n  hint: ALTER PUBLICATION"
     orders.refused(without, publication=f"{orders.table}_none")
@@ -313,8 +312,8 @@ def test_a_server_that_is_away_or_refuses_the_login_is_told(orders: Orders) -> N
 
 def test_a_server_that_goes_and_comes_back_is_waited_for(orders: Orders) -> None:
     orders.taken()
-    context = ReadContext(orders.table, "orders", Schema.of(SCHEMA), None, str(orders.work / "follower"))
-    log = ChangeLog(looked_at(orders.source(every="1 millisecond"), context, orders.slot)[0])
+    context = ReadContext(orders.table, "orders", Schema.of(SCHEMA), None, str(orders.work / "source"))
+    log = CdcEnumerator(describe_table(orders.source(every="1 millisecond"), context, orders.slot)[0])
     start = orders.position or {}
     assert log.latest(start) == start
     orders.server.stop()
@@ -329,11 +328,11 @@ def test_a_server_that_goes_and_comes_back_is_waited_for(orders: Orders) -> None
 
     wait_until(came)
     end = found[-1]
-    assert [row["id"] for piece in log.pieces(start, end) for row in _rows(piece)] == ["1"]
+    assert [row["id"] for split in log.splits(start, end) for row in _rows(split)] == ["1"]
     log.close()
     orders.server.stop()
     try:
-        impatient = ChangeLog(replace(log._followed, patience=0.0))
+        impatient = CdcEnumerator(replace(log._table, retry_timeout=0.0))
         with pytest.raises(RuntimeError, match=r"can't be read: .*is the server running"):
             impatient.latest(start)
     finally:

@@ -17,8 +17,8 @@ from headrace.formats import Format, Schema
 def run(tmp_path: Path) -> Callable[..., WriteContext]:
     """Makes what a writer is told by the engine."""
 
-    def make(mode: Any = "append", lineage: str = "lineage-one", sink: str = "out") -> WriteContext:
-        return WriteContext("pipe", sink, lineage, mode, str(tmp_path / "checkpoint"))
+    def make(mode: Any = "append", checkpoint_id: str = "checkpoint-one", sink: str = "out") -> WriteContext:
+        return WriteContext("pipe", sink, checkpoint_id, mode, str(tmp_path / "checkpoint"))
 
     return make
 

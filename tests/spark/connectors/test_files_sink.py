@@ -46,9 +46,11 @@ def test_rows_are_seen_after_the_commit_and_not_before(
     assert spark.read.json(str(tmp_path / "out")).count() == 2
 
 
-def test_names_tell_sink_lineage_and_epoch(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
+def test_file_names_contain_sink_checkpoint_and_epoch(
+    spark: SparkSession, run: MakeRun, tmp_path: Path
+) -> None:
     deliver(connect.files(path=tmp_path, format="json"), run(), 7, rows(spark, ("a", 1)))
-    assert [file.name for file in tmp_path.glob("*.json")] == ["out-lineage--00000007-0000.json"]
+    assert [file.name for file in tmp_path.glob("*.json")] == ["out-checkpoi-00000007-0000.json"]
 
 
 def test_repeated_epoch_is_written_once(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
@@ -66,15 +68,15 @@ def test_same_writer_skips_a_committed_epoch(spark: SparkSession, run: MakeRun, 
     assert seen(tmp_path) == [3]
 
 
-def test_open_gives_the_last_epoch_of_its_own_lineage(
+def test_open_returns_the_last_epoch_of_its_checkpoint(
     spark: SparkSession, run: MakeRun, tmp_path: Path
 ) -> None:
     out = connect.files(path=tmp_path, format="json")
-    deliver(out, run(lineage="one"), 4, rows(spark, ("a", 1)))
-    deliver(out, run(lineage="two"), 0, rows(spark, ("a", 2)))
-    assert out.writer().open(run(lineage="one")) == 4
-    assert out.writer().open(run(lineage="two")) == 0
-    assert out.writer().open(run(lineage="three")) == -1
+    deliver(out, run(checkpoint_id="one"), 4, rows(spark, ("a", 1)))
+    deliver(out, run(checkpoint_id="two"), 0, rows(spark, ("a", 2)))
+    assert out.writer().open(run(checkpoint_id="one")) == 4
+    assert out.writer().open(run(checkpoint_id="two")) == 0
+    assert out.writer().open(run(checkpoint_id="three")) == -1
     assert seen(tmp_path) == [1, 2]
 
 

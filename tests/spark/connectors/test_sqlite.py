@@ -42,8 +42,8 @@ def test_rows_are_appended_once(spark: SparkSession, run: MakeRun, tmp_path: Pat
         deliver(out, run(), epoch, rows(spark, ("a", epoch)))
     assert query(tmp_path / "new" / "x.db", "SELECT * FROM t ORDER BY v") == [("a", 0), ("a", 1)]
     assert query(
-        tmp_path / "new" / "x.db", "SELECT pipeline, sink, lineage, epoch, run FROM _headrace_ledger"
-    ) == [("pipe", "out", "lineage-one", 1, 2)]
+        tmp_path / "new" / "x.db", "SELECT pipeline, sink, checkpoint_id, epoch, token FROM _headrace_ledger"
+    ) == [("pipe", "out", "checkpoint-one", 1, 2)]
 
 
 def test_values_of_every_type(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_decimal_that_would_be_rounded_is_refused(spark: SparkSession, run: Make
     ]
     with pytest.raises(
         DeliveryError,
-        match=r"out: SQLite would round 1234567890\.1234567890 in `n`: it keeps 15 digits of a fraction\n"
+        match=r"out: SQLite would round 1234567890\.1234567890 in `n`: it stores 15 digits of a fraction\n"
         r"  hint: in a select, cast\(n as string\) keeps all digits",
     ):
         deliver(out, run(), 1, spark.sql("select cast(1234567890.123456789BD as decimal(38, 10)) n"))
@@ -187,11 +187,11 @@ def test_older_run_is_fenced(spark: SparkSession, run: MakeRun, tmp_path: Path) 
     assert query(tmp_path / "x.db", "SELECT * FROM t") == [("a", 1)]
 
 
-def test_two_sinks_and_two_lineages_have_their_own_ledger(
+def test_two_sinks_and_two_checkpoints_have_their_own_ledger(
     spark: SparkSession, run: MakeRun, tmp_path: Path
 ) -> None:
     out = connect.sqlite(path=tmp_path / "x.db", table="t")
-    for given in (run(), run(sink="other"), run(lineage="two")):
+    for given in (run(), run(sink="other"), run(checkpoint_id="two")):
         deliver(out, given, 0, rows(spark, ("a", 1)))
     assert query(tmp_path / "x.db", "SELECT count(*) FROM t") == [(3,)]
     assert out.writer().open(run()) == 0
@@ -202,20 +202,20 @@ def test_two_sinks_and_two_lineages_have_their_own_ledger(
     [
         (
             "k TEXT, v TEXT",
-            "out: column `v` is TEXT in the table `t` and int (INTEGER) in the stream\n  hint: cast it in a select",
+            "out: column `v` is TEXT in the table `t` and int in the stream\n  hint: cast it in a select",
         ),
         (
             "k TEXT",
-            "out: the table `t` has no column `v`; the stream has it as int (INTEGER)\n"
-            '  hint: ALTER TABLE "t" ADD COLUMN "v" INTEGER',
+            "out: the table `t` has no column `v`; the stream has it as int\n"
+            "  hint: ALTER TABLE t ADD COLUMN `v` INTEGER",
         ),
         (
             "k TEXT, v INTEGER, w TEXT NOT NULL",
-            "out: the table `t` demands a value in `w`, which the stream lacks\n  hint: add the column to the stream",
+            "out: the table `t` requires a value in `w`, which the stream lacks\n  hint: add the column to the stream",
         ),
     ],
 )
-def test_table_that_does_not_fit_is_told(
+def test_table_that_does_not_fit_is_an_error(
     spark: SparkSession, run: MakeRun, tmp_path: Path, table: str, message: str
 ) -> None:
     query(tmp_path / "x.db", f"CREATE TABLE t ({table})")
@@ -233,13 +233,11 @@ def test_table_of_other_words_that_fits_is_taken(spark: SparkSession, run: MakeR
 
 def test_unknown_key_column_is_named(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     out = connect.sqlite(path=tmp_path / "x.db", table="t", key="kk")
-    with pytest.raises(
-        DeliveryError, match="out: there is no column `kk` for the key\n  hint: did you mean `k`"
-    ):
+    with pytest.raises(DeliveryError, match="out: unknown key column `kk`\n  hint: did you mean `k`"):
         deliver(out, run(), 0, rows(spark, ("a", 1)))
 
 
-def test_file_that_is_no_database_is_told(run: MakeRun, tmp_path: Path) -> None:
+def test_file_that_is_no_database_is_an_error(run: MakeRun, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("something else " * 100)
     with pytest.raises(
         DeliveryError, match=r"x\.db can't be opened: file is not a database\n  hint: give the path"
@@ -247,7 +245,7 @@ def test_file_that_is_no_database_is_told(run: MakeRun, tmp_path: Path) -> None:
         connect.sqlite(path=tmp_path / "x.db", table="t").writer().open(run())
 
 
-def test_directory_in_the_way_is_told(run: MakeRun, tmp_path: Path) -> None:
+def test_directory_in_the_way_is_an_error(run: MakeRun, tmp_path: Path) -> None:
     with pytest.raises(
         DeliveryError, match=r"can't be opened: unable to open database file\n  hint: does its directory"
     ):
@@ -258,10 +256,10 @@ def test_full_database_keeps_the_epoch_out(spark: SparkSession, run: MakeRun, tm
     out = connect.sqlite(path=tmp_path / "x.db", table="t")
     writer = out.writer()
     writer.open(run())
-    writer._connected().execute("PRAGMA max_page_count = 8")  # type: ignore[attr-defined]
+    writer._connect().execute("PRAGMA max_page_count = 8")  # type: ignore[attr-defined]
     frame = rows(spark, *[("a" * 1000, v) for v in range(100)])
     with pytest.raises(
-        DeliveryError, match=r"can't take epoch 0: database or disk is full\n  hint: free some space"
+        DeliveryError, match=r"can't commit epoch 0: database or disk is full\n  hint: free some space"
     ):
         writer.commit(0, writer.stage(0, frame))
     writer.close()
@@ -269,10 +267,10 @@ def test_full_database_keeps_the_epoch_out(spark: SparkSession, run: MakeRun, tm
     assert query(tmp_path / "x.db", "SELECT count(*) FROM t") == [(100,)]
 
 
-def test_read_only_database_is_told(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
+def test_read_only_database_is_an_error(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     writer = connect.sqlite(path=tmp_path / "x.db", table="t").writer()
     writer.open(run())
-    writer._connected().execute("PRAGMA query_only = 1")  # type: ignore[attr-defined]
+    writer._connect().execute("PRAGMA query_only = 1")  # type: ignore[attr-defined]
     with pytest.raises(DeliveryError, match="attempt to write a readonly database\n  hint: make the file"):
         writer.commit(0, writer.stage(0, rows(spark, ("a", 1))))
 
@@ -310,16 +308,19 @@ def test_lookup_obeys_a_schema(
         reader.batch(spark, context("crd string"))
 
 
-def test_lookup_says_what_is_not_there(
+def test_lookup_names_what_does_not_exist(
     spark: SparkSession, context: Callable[..., ReadContext], tmp_path: Path
 ) -> None:
-    with pytest.raises(SourceError, match=r"tx: there is no database .*x\.db"):
+    with pytest.raises(
+        SourceError, match=r"tx: the table `homes` at .*x\.db can't be read: the file does not exist"
+    ):
         connect.sqlite(path=tmp_path / "x.db", table="homes").reader().batch(spark, context())
     query(tmp_path / "x.db", "CREATE TABLE homes (card TEXT)")
-    with pytest.raises(SourceError, match=r"there is no table `home` in .*\n  hint: did you mean `homes`"):
+    with pytest.raises(SourceError, match=r"unknown table `home` at .*\n  hint: did you mean `homes`"):
         connect.sqlite(path=tmp_path / "x.db", table="home").reader().batch(spark, context())
     assert connect.sqlite(path=tmp_path / "x.db", table="homes").reader().batch(spark, context()).count() == 0
     with pytest.raises(
-        SourceError, match="can't be read as a stream\n  hint: name a column that grows with every row"
+        SourceError,
+        match="can't be read as a stream without a cursor column\n  hint: name a column that increases",
     ):
         connect.sqlite(path=tmp_path / "x.db", table="homes").reader().stream(spark, context())

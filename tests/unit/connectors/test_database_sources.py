@@ -1,4 +1,4 @@
-"""Databases as sources, without a server: options, plans, documents, and the arithmetic of positions."""
+"""Databases as sources, without a server: options, plans, documents, and the arithmetic of offsets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from headrace import Pipeline, connect
 from headrace.connectors.base import Connector
 from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Decoder
-from headrace.connectors.postgres_cdc.record import Record
-from headrace.connectors.sql.poller import Poller
-from headrace.connectors.sql.polling import Marks, Piece, Polled, Polling
+from headrace.connectors.postgres_cdc.slot_record import SlotRecord
+from headrace.connectors.sql.cursor import CursorOptions, CursorSplit, CursorTable, SafeHighWatermark
+from headrace.connectors.sql.cursor_source import CursorEnumerator
 from headrace.errors import DocumentError, OptionError, PlanError
 from headrace.explain.explanation import explain
 
@@ -38,20 +38,20 @@ def reading(source: Connector, **options: Any) -> Pipeline:
         connect.sqlite(path="shop.db", table="orders"),
     ],
 )
-def test_a_table_that_does_not_say_what_grows_is_refused(table: Connector) -> None:
+def test_table_without_a_cursor_column_is_no_stream(table: Connector) -> None:
     with pytest.raises(PlanError) as caught:
         reading(table).check()
-    text = f"a table of {table.kind} doesn't tell what is new, so it can't be read as a stream"
+    text = f"a {table.kind} table can't be read as a stream without a cursor column"
     assert text in str(caught.value)
-    assert 'hint: name a column that grows with every row: cursor="id"' in str(caught.value)
+    assert 'hint: name a column that increases with every row: cursor="id"' in str(caught.value)
 
 
-def test_the_guarantee_says_what_it_assumes() -> None:
+def test_guarantee_names_its_assumption() -> None:
     table = connect.postgres(url=URL, table="orders", cursor="id")
     [promise] = explain(reading(table).check()).promises
     assert promise.guarantee == "exactly_once"
     assert promise.because.endswith(
-        "provided that rows of `orders` are only added, each with a larger `id`, and stay as they are"
+        "provided that rows of `orders` are only added, each with a larger `id`, and never change"
     )
     [promise] = explain(reading(CHANGES).check()).promises
     assert promise.guarantee == "exactly_once"
@@ -63,9 +63,9 @@ def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:
     rows = pipeline.read("rows", CHANGES, schema="id bigint, name string")
     rows.key_by("id").aggregate("by_id", n="count(*)").write("a", connect.memory())
     rows.key_by("name").aggregate("by_name", n="count(*)").write("b", connect.memory())
-    found = explain(pipeline.check()).queries
-    assert [query.name for query in found if "rows" in query.sources] == ["rows"]
-    assert [len(query.reads) for query in found] == [0, 1, 1]
+    queries = explain(pipeline.check()).queries
+    assert [query.name for query in queries if "rows" in query.sources] == ["rows"]
+    assert [len(query.reads) for query in queries] == [0, 1, 1]
     table = connect.postgres(url=URL, table="orders", cursor="id")
     both = Pipeline("q")
     rows = both.read("rows", table, schema="id bigint, name string")
@@ -75,9 +75,9 @@ def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:
 
 
 def test_columns_that_changes_bring_are_known() -> None:
-    told = connect.postgres_cdc(url=URL, table="orders", before="old")
+    source = connect.postgres_cdc(url=URL, table="orders", before="old")
     pipeline = Pipeline("p")
-    rows = pipeline.read("rows", told, schema="id bigint")
+    rows = pipeline.read("rows", source, schema="id bigint")
     rows.where("change.op = 'delete' and old.id > 1").write("box", connect.memory())
     pipeline.check()
     clash = Pipeline("p")
@@ -95,7 +95,7 @@ def test_columns_that_changes_bring_are_known() -> None:
         ({"tabel": "orders"}, r"did you mean `table`"),
     ],
 )
-def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
+def test_wrong_options_are_errors(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         connect.postgres_cdc(**{"url": URL, "table": "orders", **options})
 
@@ -128,53 +128,54 @@ def test_documents_name_the_same_sources(tmp_path: Path) -> None:
         loaded(DOCUMENT.replace("table: orders}\n    schema", "table: orders, snapshoot: never}\n    schema"))
     with pytest.raises(
         (DocumentError, PlanError),
-        match=r"copies.yaml:7:3: `visits`: a table of mysql doesn't tell what is new",
+        match=r"copies.yaml:7:3: `visits`: a mysql table can't be read as a stream",
     ):
         loaded(DOCUMENT.replace("cursor: id, ", "")).check()
 
 
-def test_a_mark_is_used_when_it_is_old_enough() -> None:
-    marks = Marks(delay=0)
-    assert [marks.settled(0, None), marks.settled(1, "5"), marks.settled(2, None)] == [None, "5", "5"]
+def test_high_watermark_without_delay_is_the_largest_value() -> None:
+    watermark = SafeHighWatermark(delay=0)
+    values = [watermark.advance(0, None), watermark.advance(1, "5"), watermark.advance(2, None)]
+    assert values == [None, "5", "5"]
 
 
-def test_the_age_of_a_mark_counts_from_when_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server takes longer to answer than the delay is: rows below the mark still have all of it to become visible."""
+def test_age_of_a_value_counts_from_when_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server answers more slowly than the delay: rows below the value still get the whole delay to become visible."""
     clock, takes = [0.0], [10.0, 0.0, 3.0]
-    monkeypatch.setattr("headrace.connectors.sql.poller.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("headrace.connectors.sql.cursor_source.time.monotonic", lambda: clock[0])
 
-    class Slow(Polled):
-        def highest(self, database: Any) -> str:
+    class SlowTable(CursorTable):
+        def highest(self, session: Any) -> str:
             clock[0] += takes.pop(0)
             return "8"
 
-        def end(self, database: Any, start: Any, mark: str, most: int | None) -> str:
-            return mark
+        def end(self, session: Any, start: Any, high_watermark: str, max_rows: int | None) -> str:
+            return high_watermark
 
-    polled = Slow(SimpleNamespace(connect=object), "t", "id", "bigint", (("id", False),))  # type: ignore[arg-type]
-    poller = Poller("rows", polled, Polling("id", every=0, delay=3))
-    assert [poller.latest({"after": None})["after"] for _ in range(3)] == [None, None, "8"]
+    table = SlowTable(SimpleNamespace(connect=object), "t", "id", "bigint", {"id": "bigint"})  # type: ignore[arg-type]
+    enumerator = CursorEnumerator("rows", table, CursorOptions("id", every=0, delay=3))
+    assert [enumerator.latest({"after": None})["after"] for _ in range(3)] == [None, None, "8"]
 
 
 def test_a_range_is_split_without_a_gap() -> None:
-    polled = Polled(None, "t", "id", "bigint", (("id", False),))  # type: ignore[arg-type]
-    pieces = polled.pieces({"after": "10"}, "20", 3)
-    assert pieces == [
-        Piece({"after": "10"}, "13", 0),
-        Piece({"after": "13"}, "16", 1),
-        Piece({"after": "16"}, "20", 2),
+    table = CursorTable(None, "t", "id", "bigint", {"id": "bigint"})  # type: ignore[arg-type]
+    splits = table.splits({"after": "10"}, "20", 3)
+    assert splits == [
+        CursorSplit({"after": "10"}, "13", 0),
+        CursorSplit({"after": "13"}, "16", 1),
+        CursorSplit({"after": "16"}, "20", 2),
     ]
-    assert polled.pieces({"after": None}, "20", 3) == [Piece({"after": None}, "20")]
-    assert polled.pieces({"from": "2026-01-01"}, "2026-02-01", 3) == [
-        Piece({"from": "2026-01-01"}, "2026-02-01")
+    assert table.splits({"after": None}, "20", 3) == [CursorSplit({"after": None}, "20")]
+    assert table.splits({"from": "2026-01-01"}, "2026-02-01", 3) == [
+        CursorSplit({"from": "2026-01-01"}, "2026-02-01")
     ]
-    assert len(polled.pieces({"after": "19"}, "20", 3)) == 1
+    assert len(table.splits({"after": "19"}, "20", 3)) == 1
 
 
 def test_the_record_of_a_slot_survives(tmp_path: Any) -> None:
-    assert not Record.read(tmp_path / "new").made
-    Record.read(tmp_path).noted(slot="s").noted(made=True, begins=7, parts=2)
-    assert Record.read(tmp_path) == Record(tmp_path, "s", True, 7, 2)
+    assert not SlotRecord.read(tmp_path / "new").complete
+    SlotRecord.read(tmp_path).update(slot="s").update(complete=True, begins=7, parts=2)
+    assert SlotRecord.read(tmp_path) == SlotRecord(tmp_path, "s", True, 7, 2)
 
 
 def test_messages_of_the_server_become_changes() -> None:

@@ -15,7 +15,6 @@ from headrace import Pipeline, connect
 from headrace.connectors.base import StagedRows
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.failures import is_fence, told
-from headrace.connectors.kafka.ledger import Entry
 from headrace.connectors.kafka.records import expressions, fields_of
 from headrace.connectors.kafka.servers import kafka_java
 from headrace.errors import DeliveryError, OptionError, PlanError, SetupError
@@ -193,16 +192,6 @@ def test_columns_become_bytes_by_their_type() -> None:
     with pytest.raises(DeliveryError) as caught:
         expressions(kafka(format="raw"), fields, where="out")
     assert caught.value.what == "raw takes one column of type binary, got `a string, b binary, at timestamp`"
-
-
-def test_the_ledger_remembers_the_last_epoch_of_the_newest_checkpoints() -> None:
-    entry = Entry()
-    for number in range(20):
-        entry = entry.with_epoch(f"l{number}", number)
-    assert Entry.decoded(entry.encoded()) == entry
-    assert list(entry.epochs) == [f"l{n}" for n in range(12, 20)]
-    assert entry.with_epoch("l13", 99).epochs["l13"] == 99
-    assert Entry.decoded(None) == Entry()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.connectors.sqlite.listing import SQLiteListing
 from headrace.errors import DocumentError, OptionError, PlanError, SourceError
 from headrace.explain.explanation import explain
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
@@ -199,11 +198,11 @@ def test_the_log_knows_the_rules_of_every_epoch(tmp_path: Path) -> None:
     assert RuleLog(tmp_path / "elsewhere").last is None
 
 
-def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="there is no database"):
-        SQLiteListing(str(tmp_path / "none.db"), "rules").rows()
+def test_missing_rule_table_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="the table `rules` can't be read: the file does not exist"):
+        connect.sqlite(path=tmp_path / "none.db", table="rules").listing().rows()
     (tmp_path / "empty.db").touch()
-    with pytest.raises(SourceError, match="the table `rules` can't be read: no such table"):
-        SQLiteListing(str(tmp_path / "empty.db"), "rules").rows()
+    with pytest.raises(SourceError, match=r"unknown table `rules` at .*empty.db"):
+        connect.sqlite(path=tmp_path / "empty.db", table="rules").listing().rows()
     with pytest.raises(OptionError, match="the rows of memory can't be listed"):
         connect.memory().listing()

@@ -1,8 +1,8 @@
-"""Sources that this process follows by itself: it knows positions and how to read between them, Spark does the rest.
+"""Driver-side sources: offsets are planned on the driver, in Python, and tasks read the splits between them.
 
-A *follower* lives on the driver, in the engine's own process. Spark asks it where an epoch ends, writes that down, and gets
-the *pieces* of the epoch from it, which tasks turn into rows. Whoever can read the same rows again between two positions
-has a source that loses and doubles nothing.
+A *split enumerator* lives on the driver, in the process of the run. Spark asks it for the end of each epoch, stores that
+offset in the checkpoint, and requests the *splits* of the epoch, which tasks turn into rows. A source that reads the same
+rows again between two offsets is replayable.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 Position = dict[str, Any]
-"""Plain data, kept as JSON in Spark's checkpoint."""
+"""An offset: plain data, stored as JSON in Spark's checkpoint."""
 
 
-class Follower(Protocol):
-    """Knows how far a source goes. Called by one query, one call at a time."""
+class SplitEnumerator(Protocol):
+    """Plans the epochs of a source. Called by one query, one call at a time."""
 
     def initial(self) -> Position:
-        """Where a new checkpoint begins."""
+        """Return the offset at which a new checkpoint begins."""
         ...
 
     def available(self) -> None:
-        """The run takes what is there now and ends: from here on nothing newer is there."""
+        """Fix the end of the source: the run processes the available records and stops."""
         ...
 
     def latest(self, start: Position) -> Position:
-        """The end of the next epoch; `start` if there is nothing new. All before `start` has been delivered."""
+        """Return the end of the next epoch; `start` if there is nothing new. Everything before `start` is delivered."""
         ...
 
-    def pieces(self, start: Position, end: Position) -> Sequence[bytes]:
-        """What tasks need to read an epoch, a piece for each; the same range gives the same rows."""
+    def splits(self, start: Position, end: Position) -> Sequence[bytes]:
+        """Return the splits of an epoch, one per task. The same range always gives the same rows."""
         ...
 
     def commit(self, end: Position) -> None:
-        """All up to here has been delivered."""
+        """Acknowledge that everything up to an offset is delivered."""
         ...
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Release the server."""
         ...

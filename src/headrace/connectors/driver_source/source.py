@@ -1,4 +1,4 @@
-"""Gives Spark what a follower finds."""
+"""Connects split enumerators to Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from headrace.connectors.driver_source import Follower
+from headrace.connectors.driver_source import SplitEnumerator
 from headrace.spark.gateway import kernel, start_callbacks
 
 if TYPE_CHECKING:
@@ -18,58 +18,59 @@ FORMAT = "org.apache.spark.sql.headrace.sources.DriverSourceProvider"
 _numbers = itertools.count()
 
 
-class Following:
-    """Followers of one reader, for as long as its queries run."""
+class DriverSources:
+    """The split enumerators of one reader, registered for as long as its queries run."""
 
     def __init__(self) -> None:
-        self._names: list[tuple[SparkSession, str, Follower]] = []
+        self._registered: list[tuple[SparkSession, str, SplitEnumerator]] = []
 
-    def pieces(self, spark: SparkSession, source: str, follower: Follower) -> DataFrame:
-        """A stream of what tasks are to read: `piece binary`, each in a task of its own."""
+    def splits(self, spark: SparkSession, source: str, enumerator: SplitEnumerator) -> DataFrame:
+        """Return a stream of splits, one column of bytes, each split in a task of its own."""
         start_callbacks(spark)
         name = f"{source} ({next(_numbers)})"
-        kernel(spark).sources.DriverSource.register(name, _Proxy(follower))
-        self._names.append((spark, name, follower))
+        kernel(spark).sources.DriverSource.register(name, _JavaEnumerator(enumerator))
+        self._registered.append((spark, name, enumerator))
         return spark.readStream.format(FORMAT).option("name", name).load()
 
     def available(self) -> None:
-        """The run takes what is there now and ends."""
-        for _, _, follower in self._names:
-            follower.available()
+        """Fix the end of all sources: the run processes the available records and stops."""
+        for _, _, enumerator in self._registered:
+            enumerator.available()
 
     def close(self) -> None:
-        for spark, name, follower in self._names:
+        """Unregister and close all enumerators."""
+        for spark, name, enumerator in self._registered:
             with suppress(Exception):  # server or session may be gone already, and the run must end
-                kernel(spark).sources.DriverSource.forget(name)
-                follower.close()
-        self._names.clear()
+                kernel(spark).sources.DriverSource.unregister(name)
+                enumerator.close()
+        self._registered.clear()
 
 
-class _Proxy:
-    """A follower as the JVM calls it."""
+class _JavaEnumerator:
+    """A split enumerator as the JVM calls it."""
 
-    def __init__(self, follower: Follower) -> None:
-        self._follower = follower
+    def __init__(self, enumerator: SplitEnumerator) -> None:
+        self._enumerator = enumerator
 
     def initial(self) -> str:
-        return json.dumps(self._follower.initial())
+        return json.dumps(self._enumerator.initial())
 
     def available(self) -> None:
-        self._follower.available()
+        self._enumerator.available()
 
     def latest(self, start: str) -> str:
-        given = json.loads(start)
-        found = self._follower.latest(given)
-        return start if found == given else json.dumps(found)
+        before = json.loads(start)
+        end = self._enumerator.latest(before)
+        return start if end == before else json.dumps(end)
 
-    def pieces(self, start: str, end: str) -> str:
-        found = self._follower.pieces(json.loads(start), json.loads(end))
-        return "\n".join(base64.b64encode(piece).decode() for piece in found)
+    def splits(self, start: str, end: str) -> str:
+        splits = self._enumerator.splits(json.loads(start), json.loads(end))
+        return "\n".join(base64.b64encode(split).decode() for split in splits)
 
     def commit(self, end: str) -> None:
-        self._follower.commit(json.loads(end))
+        self._enumerator.commit(json.loads(end))
 
     class Java:
-        """The Java interface that py4j implements with this class."""
+        """The Java interface, for py4j."""
 
         implements = ("org.apache.spark.sql.headrace.sources.SplitEnumerator",)

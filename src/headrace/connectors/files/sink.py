@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors import flatten as flat
 from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.failpoints import reach
-from headrace.connectors.files.ledger import Entry, Ledger
+from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
-from headrace.errors import DeliveryError, FencedError, did_you_mean
+from headrace.connectors.ledger import Ledger, LedgerEntry
+from headrace.errors import DeliveryError, did_you_mean
 from headrace.spark.gateway import GatewayError
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ class FilesWriter:
         self._options = options
         self._root = spark_path(str(options.path))
         self._run: WriteContext | None = None
-        self._entry = Entry(-1, 0)
         self._ledger: Ledger | None = None
         self._store: Store = LocalStore()
 
@@ -61,16 +61,18 @@ class FilesWriter:
         with self._told(f"{self._root} can't be written to"):
             if local_path(self._root) is None:
                 self._store = HadoopStore(_session(), self._root)
-            self._ledger = Ledger(self._store, f"{self._root}/{self._own}/log")
-            self._take_over()
+            log = LedgerLog(self._store, f"{self._root}/{self._own}/log")
+            self._ledger = Ledger(log, run, self._root)
+            committed = self._ledger.take_over(self._roll_forward)
+            reach("files.fenced")
             self._store.remove(f"{self._root}/{self._own}/staging")
-        return self._entry.epochs.get(run.checkpoint_id, -1)
+        return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> _Parts:
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
-        place = f"{self._own}/staging/{self._entry.run}-{epoch}"
+        place = f"{self._own}/staging/{self._opened.token}-{epoch}"
         observed = Observation()
         shaped = self._shaped(frame).observe(observed, f.count(f.lit(1)).alias("rows"))
         if self._running.mode == "complete":
@@ -85,37 +87,26 @@ class FilesWriter:
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, _Parts):
             raise TypeError("commit takes what stage gave")
-        lineage = self._running.checkpoint_id
-        if epoch <= self._entry.epochs.get(lineage, -1):
+        if epoch <= self._opened.committed:
             return
-        entry = self._entry.with_epoch(lineage, epoch, staged.moves)
         with self._told(f"epoch {epoch} can't be committed to {self._root}"):
-            if self._ledger is None or not self._ledger.write(entry):
-                raise self._fenced(epoch)
-            self._entry = entry
+            entry = self._opened.commit(epoch, {"moves": staged.moves})
             reach("files.manifest")
             self._show(entry)
-            self._store.remove(f"{self._root}/{self._own}/staging/{entry.run}-{epoch}")
+            self._store.remove(f"{self._root}/{self._own}/staging/{entry.token}-{epoch}")
         reach("files.cleaned")
 
     def close(self) -> None:
         self._run = None
 
-    def _take_over(self) -> None:
-        """Complete what the last entry began, then write the next; again if another run was faster."""
-        if self._ledger is None:
-            return
-        while True:
-            last = self._ledger.last()
-            self._show(last)
-            reach("files.rolled_forward")
-            if self._ledger.write(last.taken_over()):
-                self._entry = last.taken_over()
-                reach("files.fenced")
-                return
+    def _roll_forward(self, entry: LedgerEntry) -> None:
+        """Complete the commit of an earlier run."""
+        self._show(entry)
+        reach("files.rolled_forward")
 
-    def _show(self, entry: Entry) -> None:
-        for source, target in entry.moves:
+    def _show(self, entry: LedgerEntry) -> None:
+        """Move the files of an epoch to their visible names; files that have been moved are skipped."""
+        for source, target in entry.detail.get("moves", ()):
             self._store.move(f"{self._root}/{source}", f"{self._root}/{target}")
             reach("files.shown")
 
@@ -167,7 +158,7 @@ class FilesWriter:
             yield
         except (OSError, GatewayError, PySparkException) as error:
             if self._ledger is not None and self._overtaken():
-                raise self._fenced(None) from error
+                raise self._ledger.fenced() from error
             if isinstance(error, OSError) or _OF_FILES.search(str(error)):
                 hint = "is the disk full, or the directory not writable by this user?"
                 raise DeliveryError(
@@ -179,17 +170,9 @@ class FilesWriter:
 
     def _overtaken(self) -> bool:
         try:
-            return self._ledger is not None and 0 < self._entry.run < self._ledger.last().run
+            return self._ledger is not None and self._ledger.overtaken()
         except OSError:
             return False
-
-    def _fenced(self, epoch: int | None) -> FencedError:
-        what = "nothing" if epoch is None else f"epoch {epoch} is not"
-        return FencedError(
-            f"{what} written: a newer run has taken over {self._root}",
-            where=self._running.sink,
-            hint="two runs of one pipeline write here; stop one of them",
-        )
 
     def _ending(self, part: str) -> str:
         """`.json`, and the compression's if the session asks for one."""
@@ -203,6 +186,12 @@ class FilesWriter:
     @property
     def _own(self) -> str:
         return f"_headrace/{_word(self._running.pipeline)}.{_word(self._running.sink)}"
+
+    @property
+    def _opened(self) -> Ledger:
+        if self._ledger is None:
+            raise DeliveryError("the sink is not open", where="files")
+        return self._ledger
 
     @property
     def _running(self) -> WriteContext:

@@ -1,19 +1,21 @@
-"""The ledger of a sink: its newest entry in the compacted topic `_headrace_ledger`.
+"""The ledger of a Kafka sink: its newest entry in the compacted topic `_headrace_ledger`.
 
     key     {"pipeline": "fraud", "sink": "alerts", "topic": "alerts"}
-    value   {"epochs": {"<lineage>": 41}}
+    value   {"token": 3, "epochs": {"<checkpoint id>": 41}}
 
-An entry is written in the transaction of the rows it speaks of, so one is there if and only if the other is.
+An entry is sent in the transaction of its rows, so both are visible or neither is.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.servers import kafka_java
+from headrace.connectors.ledger import LedgerEntry
 from headrace.spark.gateway import java_duration, java_list, java_map, kernel
 
 if TYPE_CHECKING:
@@ -21,48 +23,52 @@ if TYPE_CHECKING:
 
     from headrace.connectors.kafka import Kafka
 
-_LINEAGES = 8
-"""How many checkpoints' epochs an entry remembers; older ones can't come back but from a backup."""
 _POLL_MS = 500
 
 
 @dataclass(frozen=True)
-class Entry:
-    """The last epoch committed, by lineage; the newest lineage stands last."""
+class LedgerTopic:
+    """Stores the entries of one sink. The producer's transactional id fences older runs, not the entry's token.
 
-    epochs: dict[str, int] = field(default_factory=dict)
+    Args:
+        spark: the session.
+        options: of the sink.
+        sink: pipeline, sink and topic; a sink with another topic has another ledger.
+        producer: has a transaction open when an entry is committed.
+    """
 
-    def with_epoch(self, lineage: str, epoch: int) -> Entry:
-        others = [(name, last) for name, last in self.epochs.items() if name != lineage]
-        return Entry(dict([*others[1 - _LINEAGES :], (lineage, epoch)]))
+    spark: SparkSession
+    options: Kafka
+    sink: tuple[str, str, str]
+    producer: Any
 
-    def encoded(self) -> bytes:
-        return json.dumps({"epochs": self.epochs}).encode()
+    def read(self) -> LedgerEntry:
+        java = kafka_java(self.spark)
+        partition = java.common.TopicPartition(properties.LEDGER, 0)
+        partitions = java_list(self.spark, [partition])
+        configuration = java_map(self.spark, properties.ledger_consumer(self.options))
+        consumer = java.clients.consumer.KafkaConsumer(configuration)
+        try:
+            consumer.assign(partitions)
+            consumer.seekToBeginning(partitions)
+            end, content = consumer.endOffsets(partitions)[partition], None
+            while consumer.position(partition) < end:
+                records = consumer.poll(java_duration(self.spark, _POLL_MS))
+                content = kernel(self.spark).kafka.LedgerScan.last(records, self._key) or content
+        finally:
+            consumer.close()
+        return LedgerEntry() if content is None else LedgerEntry.decode(bytes(content))
 
-    @classmethod
-    def decoded(cls, content: bytes | None) -> Entry:
-        return cls(json.loads(bytes(content))["epochs"]) if content is not None else cls()
+    def take_over(self, entry: LedgerEntry) -> bool:
+        return True
 
+    def commit(self, entry: LedgerEntry) -> bool:
+        record = kafka_java(self.spark).clients.producer.ProducerRecord
+        self.producer.send(record(properties.LEDGER, 0, self._key, entry.encode()))
+        reach("kafka.ledger")
+        self.producer.commitTransaction()
+        return True
 
-def key_of(pipeline: str, sink: str, topic: str) -> bytes:
-    """The key of a sink's entries; a sink that is given another topic begins anew there, as with another file."""
-    return json.dumps({"pipeline": pipeline, "sink": sink, "topic": topic}).encode()
-
-
-def newest(spark: SparkSession, options: Kafka, key: bytes) -> Entry:
-    """Read the ledger to its end; entries of transactions that were given up aren't seen."""
-    java = kafka_java(spark)
-    duration = java_duration(spark, _POLL_MS)
-    scan: Any = kernel(spark).kafka.LedgerScan
-    place = java.common.TopicPartition(properties.LEDGER, 0)
-    places = java_list(spark, [place])
-    consumer = java.clients.consumer.KafkaConsumer(java_map(spark, properties.ledger_consumer(options)))
-    try:
-        consumer.assign(places)
-        consumer.seekToBeginning(places)
-        end, found = consumer.endOffsets(places)[place], None
-        while consumer.position(place) < end:
-            found = scan.last(consumer.poll(duration), key) or found
-        return Entry.decoded(found)
-    finally:
-        consumer.close()
+    @property
+    def _key(self) -> bytes:
+        return json.dumps(dict(zip(("pipeline", "sink", "topic"), self.sink, strict=True))).encode()

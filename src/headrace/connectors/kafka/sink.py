@@ -20,8 +20,9 @@ from headrace.connectors.base import Staged, StagedRows, WriteContext
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties, records
 from headrace.connectors.kafka.failures import is_fence, reason, told
-from headrace.connectors.kafka.ledger import Entry, key_of, newest
+from headrace.connectors.kafka.ledger import LedgerTopic
 from headrace.connectors.kafka.servers import MissingTopicError, Servers, kafka_java
+from headrace.connectors.ledger import Ledger
 from headrace.errors import DeliveryError, FencedError
 from headrace.spark.gateway import GatewayError, java_duration, java_frame, java_map, kernel
 
@@ -39,7 +40,7 @@ class KafkaWriter:
         self._run: WriteContext | None = None
         self._producer: Any = None
         self._sender: Any = None
-        self._entry = Entry()
+        self._ledger: Ledger | None = None
         self._under_way = False
 
     def open(self, run: WriteContext) -> int:
@@ -52,8 +53,9 @@ class KafkaWriter:
             self._producer = self._opened(spark)
             reach("kafka.fenced")
             self._sender = kernel(spark).kafka.RecordSender(self._producer)
-            self._entry = newest(spark, self._options, key_of(*self._owner))
-        return self._entry.epochs.get(run.checkpoint_id, -1)
+            topic = LedgerTopic(spark, self._options, self._owner, self._producer)
+            self._ledger = Ledger(topic, run, f"Kafka at {self._options.servers}")
+            return self._ledger.take_over()
 
     def prepare(self, run: WriteContext) -> None:
         """See that the topic is there, and no more: in real time Spark's own sink writes, and would wait for it in silence."""
@@ -77,16 +79,14 @@ class KafkaWriter:
         return StagedRows(rows)
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        run = self._running
+        if self._ledger is None:
+            raise DeliveryError("the sink is not open", where="kafka")
         with self._told(f"can't commit epoch {epoch}"):
-            if epoch <= self._entry.epochs.get(run.checkpoint_id, -1) or not staged.rows:
-                self._give_up()  # nothing of it is to be seen, again or at all
+            if epoch <= self._ledger.committed or not staged.rows:
+                self._give_up()  # the epoch is committed, or empty
                 return
-            entry = self._entry.with_epoch(run.checkpoint_id, epoch)
-            self._send_entry(entry)
-            reach("kafka.ledger")
-            self._producer.commitTransaction()
-            self._entry, self._under_way = entry, False
+            self._ledger.commit(epoch)
+            self._under_way = False
         reach("kafka.committed")
 
     def close(self) -> None:
@@ -115,12 +115,6 @@ class KafkaWriter:
             producer.close(java_duration(spark, 0))
             raise
         return producer
-
-    def _send_entry(self, entry: Entry) -> None:
-        java = kafka_java(_session())
-        self._producer.send(
-            java.clients.producer.ProducerRecord(properties.LEDGER, 0, key_of(*self._owner), entry.encoded())
-        )
 
     def _give_up(self) -> None:
         if self._under_way:

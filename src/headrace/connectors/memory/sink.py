@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import Staged, WriteContext
-from headrace.connectors.memory.shelf import Shelf
-from headrace.errors import FencedError
+from headrace.connectors.ledger import Ledger
+from headrace.connectors.memory.shelf import Shelf, ShelfLedger
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,32 +27,26 @@ class MemoryWriter:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._number = 0
-        self._run: WriteContext | None = None
+        self._context: WriteContext | None = None
+        self._ledger: Ledger | None = None
 
-    def open(self, run: WriteContext) -> int:
-        self._run = run
-        self._number, epoch = self._shelf.take_over(self._key(run))
-        return epoch
+    def open(self, context: WriteContext) -> int:
+        self._context = context
+        storage = ShelfLedger(self._shelf, (context.pipeline, context.sink))
+        self._ledger = Ledger(storage, context, "the rows in memory")
+        with self._shelf.lock:
+            return self._ledger.take_over()
 
     def stage(self, epoch: int, frame: DataFrame) -> _Collected:
         return _Collected(frame.toArrow().to_pylist())
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        if self._run is None or not isinstance(staged, _Collected):
-            raise TypeError("commit takes what stage of the same, open writer gave")
-        replace = self._run.mode == "complete"
-        key = self._key(self._run)
-        if not self._shelf.deliver(key, epoch, staged.content, run=self._number, replace=replace):
-            raise FencedError(
-                f"epoch {epoch} is not written: a newer run has taken over",
-                where=self._run.sink,
-                hint="two runs of one pipeline write here; stop one of them",
-            )
+        if self._context is None or self._ledger is None or not isinstance(staged, _Collected):
+            raise TypeError("commit takes the result of stage, of the same open writer")
+        with self._shelf.lock:
+            if not self._ledger.has(epoch):
+                self._ledger.commit(epoch)
+                self._shelf.deliver(staged.content, replace=self._context.mode == "complete")
 
     def close(self) -> None:
-        self._run = None
-
-    @staticmethod
-    def _key(run: WriteContext) -> tuple[str, str, str]:
-        return run.pipeline, run.sink, run.checkpoint_id
+        self._context = self._ledger = None

@@ -1,30 +1,31 @@
 """A table in a MySQL or MariaDB database.
 
-*Sink*: exactly once. Executors load their rows with LOAD DATA into a staging table; one transaction brings them into
-the target together with the ledger row, fenced against older runs. *Table*: for lookups, read once when the run starts.
-*Source*: replayable; a table that only grows is followed by a column that grows with every row.
+*Sink*: exactly once. Tasks load their rows with LOAD DATA into a staging table; one transaction writes them to the target
+together with the ledger row, fenced against older runs. *Table*: for lookups, read once when the run starts. *Source*:
+replayable; new rows of an append-only table are read by a cursor column.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from headrace.connectors.base import Writer
-from headrace.connectors.sql.dialect import Dialect
 from headrace.connectors.sql.options import ServerTable
+
+if TYPE_CHECKING:
+    from headrace.connectors.mysql.dialect import MySQLDialect
 
 
 class MySQL(ServerTable):
-    """A table of a MySQL or MariaDB database; it is made if there is none, and checked against the stream if there is.
+    """A table of a MySQL or MariaDB database; a sink creates it, or checks an existing one against the stream.
 
-    With a `key` there is one row for each key: a newer row overwrites it, a retraction deletes it; `window` in the key
-    stands for the window's columns. Without one every row is appended, retractions too (`pane_retraction` tells them).
+    With a `key` there is one row per key: a newer row overwrites it, a retraction deletes it; `window` in the key stands
+    for the window's columns. Without one every row is appended, including retractions (marked by `pane_retraction`).
     Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; timestamps are `datetime(6)` in UTC;
-    arrays, maps and other structs are JSON text; text of a key holds up to 255 characters. The target must be InnoDB,
-    and the server must allow `local_infile` (MariaDB does, MySQL wants `SET GLOBAL local_infile = 1`). Needs the extra
+    arrays, maps and other structs are JSON text; text in a key has at most 255 characters. The target must be InnoDB,
+    and the server must allow `local_infile` (MariaDB does, MySQL needs `SET GLOBAL local_infile = 1`). Needs the extra
     `mysql`.
 
-    As a source it is followed by a column that grows, `cursor="id"`: updates and deletes aren't seen, nor rows that become
+    As a source it reads new rows by a cursor column, `cursor="id"`. It does not see updates, deletes, or rows that become
     visible more than `delay` after others with higher values.
 
     >>> MySQL(url="mysql://ada:secret@db/shop", table="totals", key=["card", "window"]).key
@@ -34,13 +35,7 @@ class MySQL(ServerTable):
     kind: ClassVar[str] = "mysql"
     schemes: ClassVar[tuple[str, ...]] = ("mysql", "mariadb")
 
-    def dialect(self) -> Dialect:
+    def dialect(self, *, writes: bool = False) -> MySQLDialect:
         from headrace.connectors.mysql.dialect import MySQLDialect
 
-        return MySQLDialect(self.url)
-
-    def writer(self) -> Writer:
-        from headrace.connectors.mysql.dialect import MySQLDialect
-        from headrace.connectors.sql.sink import TableWriter
-
-        return TableWriter(MySQLDialect(self.url, writes=True), self.table, self.key, self._waited())
+        return MySQLDialect(self.url, writes)

@@ -1,8 +1,8 @@
-"""What happens to a table of PostgreSQL: every insert, update and delete, from the server's own log.
+"""Change data capture (CDC) from a PostgreSQL table: every insert, update and delete, by logical replication.
 
-*Source*: replayable. The rows that are there come first, then what is changed, transaction by transaction, nothing left out
-and nothing twice. A *replication slot* on the server remembers how far the pipeline is; it is told so only after every sink
-has the epoch, and until then the server keeps its log. A run that is killed goes on at exactly the right place.
+*Source*: replayable. The existing rows come first, then the changes, transaction by transaction, each exactly once. A
+*replication slot* on the server stores the confirmed position. It advances only after every sink has committed the epoch;
+until then the server keeps its write-ahead log. A run that was killed resumes at the right position.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pydantic import Field
 from headrace import durations
 from headrace.connectors.base import Carries, Reader, Role
 from headrace.connectors.options import DurationOption
+from headrace.connectors.retry import find_problem
 from headrace.connectors.sql.options import ServerAddress
-from headrace.connectors.sql.patience import said_by_task
 from headrace.errors import Problem
 
 _NAME = r"[a-z0-9_]{1,63}"
@@ -24,15 +24,16 @@ _NAME = r"[a-z0-9_]{1,63}"
 class PostgresCdc(ServerAddress):
     """Every change of one table, by logical replication.
 
-    A row has the columns of the schema, as they are after the change (of a deleted row, as they were: all of them with
-    `REPLICA IDENTITY FULL`, else the key), and `change struct<op string, lsn bigint, at timestamp>`: `op` is `snapshot` (a row
-    that was there at the beginning), `insert`, `update` or `delete`, `lsn` the position after its transaction, `at` when that
-    committed. A row whose primary key was updated is a `delete` of the old key and an `insert` of the new one. Transactions
-    are never torn: an epoch has all rows of one, or none. A database sink with a `key` applies the changes, deletes too.
+    A row has the columns of the schema, as they are after the change (for a deleted row, as they were: all of them with
+    `REPLICA IDENTITY FULL`, else the key), and `change struct<op string, lsn bigint, at timestamp>`: `op` is `snapshot` (a
+    row that existed at the start), `insert`, `update` or `delete`, `lsn` the position after its transaction, `at` its
+    commit time. An update of the primary key is a `delete` of the old key and an `insert` of the new one. Transactions
+    are never split: an epoch has all rows of one, or none. A database sink with a `key` applies the changes, deletes too.
 
     The server must run with `wal_level = logical`, the user needs the attribute REPLICATION, and the table a primary key or
-    `REPLICA IDENTITY FULL`. Slot and publication are made if they aren't there. **A slot that nobody reads keeps the server's
-    log for ever**: when the pipeline is gone for good, `select pg_drop_replication_slot('...')`. Needs the extra `postgres`.
+    `REPLICA IDENTITY FULL`. Slot and publication are created if they don't exist. **A slot without a reader keeps the
+    server's log forever**: when the pipeline is retired, `select pg_drop_replication_slot('...')`. Needs the extra
+    `postgres`.
 
     >>> PostgresCdc(url="postgresql://ada:secret@db/shop", table="orders").snapshot
     'first'
@@ -41,41 +42,43 @@ class PostgresCdc(ServerAddress):
     kind: ClassVar[str] = "postgres_cdc"
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
-    other_addresses: ClassVar[bool] = True
+    accepts_dsn: ClassVar[bool] = True
 
-    table: str = Field(min_length=1, description="The table's name, perhaps with its schema: `shop.orders`")
+    table: str = Field(
+        min_length=1, description="The table's name, with or without its schema: `shop.orders`"
+    )
     slot: str | None = Field(
         default=None,
         pattern=f"^{_NAME}$",
-        description="The replication slot; `headrace_<pipeline>_<source>` if not said",
+        description="The replication slot; default: `headrace_<pipeline>_<source>`",
     )
     publication: str | None = Field(
-        default=None, min_length=1, description="The publication; named as the slot if not said"
+        default=None, min_length=1, description="The publication; default: the name of the slot"
     )
     snapshot: Literal["first", "never"] = Field(
         default="first",
-        description="Whether a new checkpoint begins with the rows that are there, or only with what changes from now on",
+        description="Whether a new checkpoint begins with the existing rows, or with the changes from now on",
     )
     before: str | None = Field(
         default=None,
         min_length=1,
-        description="The name of a column for the row as it was before an update or delete, a struct; without "
+        description="The name of a struct column for the row before an update or delete; without "
         "`REPLICA IDENTITY FULL` only its key is known",
     )
     truncate: Literal["fail", "skip"] = Field(
-        default="fail", description="What to do when the table is truncated, which names no rows"
+        default="fail", description="The reaction to TRUNCATE, which names no rows"
     )
     every: DurationOption = Field(
-        default="500 milliseconds", description="How often the server is asked for changes"
+        default="500 milliseconds", description="How often the server is polled for changes"
     )
     max_per_batch: int = Field(
         default=100_000,
         ge=1,
-        description="About how many changes one epoch takes; a transaction is taken whole, however large",
+        description="The approximate number of changes per epoch; a transaction is never split, however large",
     )
     retry_timeout: DurationOption = Field(
         default="1 minute",
-        description="How long a server that goes away in the middle of a run is waited for",
+        description="How long a server that becomes unavailable during a run is retried",
     )
 
     @property
@@ -103,15 +106,15 @@ class PostgresCdc(ServerAddress):
         return ("change",) if self.before is None else ("change", self.before)
 
     def explain_failure(self, failure: str) -> Problem | None:
-        said = said_by_task(failure)
-        return None if said is None or not said[2] else Problem(said[2], said[0], said[1])
+        problem = find_problem(failure)
+        return problem if problem is not None and problem.where else None
 
     def reader(self) -> Reader:
-        from headrace.connectors.postgres_cdc.source import ChangesReader
+        from headrace.connectors.postgres_cdc.source import CdcReader
 
-        return ChangesReader(self)
+        return CdcReader(self)
 
     @property
-    def waits(self) -> float:
-        """How many seconds a server is waited for."""
+    def retry_seconds(self) -> float:
+        """How long an unavailable server is retried."""
         return durations.microseconds(self.retry_timeout) / 1e6

@@ -1,7 +1,7 @@
-"""What PostgreSQL's own decoder, `pgoutput`, says of a transaction: messages of bytes, told as changes of rows.
+"""Decodes the messages of `pgoutput`, PostgreSQL's logical decoding plugin, into changes of rows.
 
 The layout is in PostgreSQL's documentation, "Logical Replication Message Formats", version 1 of the protocol: a letter, then
-big-endian numbers and texts that end with a zero. Values are in the server's text form.
+big-endian numbers and zero-terminated texts. Values are in the server's text form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 Op = Literal["snapshot", "insert", "update", "delete", "truncate"]
 UNCHANGED = object()
-"""A value that lies apart from its row and was not changed: the server doesn't say it."""
+"""A large value, stored out of line, that did not change: the server omits it."""
 Row = dict[str, object]
 """Column to text, None for null, or `UNCHANGED`."""
 
@@ -23,40 +23,40 @@ _EPOCH = 946_684_800_000_000
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to a row."""
+    """A change of a row."""
 
     op: Op
     row: Row
-    """As it is now; of a deleted row what the server tells of it, at least its key."""
+    """The new row; for a deleted row, the values that the server logs, at least its key."""
     old: Row | None = None
-    """As it was, where the server tells."""
+    """The old row, if the server logs it."""
 
 
 @dataclass(frozen=True)
 class Transaction:
-    """What one transaction did to a table."""
+    """The changes of one transaction to a table."""
 
     end: int
-    """The position after it: everything up to here has been seen."""
+    """The position after it."""
     at: int
-    """When it committed, in microseconds since 1970."""
+    """The commit time, in microseconds since 1970."""
     changes: tuple[Change, ...]
 
 
 @dataclass
 class Decoder:
-    """Reads messages of one session; a session names a table before it tells of its rows.
+    """Decodes the messages of one session. A relation message describes a table before its first change.
 
     Args:
-        table: schema and name; what happens to others is left out.
+        table: schema and name; changes of other tables are ignored.
     """
 
     table: tuple[str, str]
     _columns: dict[int, dict[str, bool]] = field(default_factory=dict)
-    """Of our table, by the number that messages call it by; and whether they are part of what tells rows apart."""
+    """The table's columns by relation id, and whether each is part of the replica identity."""
 
     def transactions(self, messages: Iterable[bytes]) -> Iterator[Transaction]:
-        """Whole transactions, in the order they were committed."""
+        """Yield whole transactions in commit order."""
         changes: list[Change] = []
         for message in messages:
             kind, read = chr(message[0]), _Bytes(message, 1)
@@ -68,16 +68,16 @@ class Decoder:
             elif kind == "R":
                 self._relation(read)
             elif kind == "T":
-                changes += self._truncated(read)
+                changes += self._truncate(read)
             elif kind in _OPS:
                 changes += self._change(_OPS[kind], read)
 
     def _relation(self, read: _Bytes) -> None:
         [number] = read.numbers(">I")
-        named = (read.text(), read.text())
+        table = (read.text(), read.text())
         _, count = read.numbers(">BH")
         columns = dict(self._column(read) for _ in range(count))
-        if named == self.table:
+        if table == self.table:
             self._columns[number] = columns
 
     def _column(self, read: _Bytes) -> tuple[str, bool]:
@@ -86,7 +86,7 @@ class Decoder:
         read.numbers(">Ii")
         return name, bool(flags & 1)
 
-    def _truncated(self, read: _Bytes) -> list[Change]:
+    def _truncate(self, read: _Bytes) -> list[Change]:
         count, _ = read.numbers(">IB")
         numbers = read.numbers(f">{count}I")
         return [Change("truncate", {}) for number in numbers if number in self._columns]
@@ -100,7 +100,7 @@ class Decoder:
         while read.left:
             mark = chr(read.numbers(">B")[0])
             tuples[mark] = self._row(tuple(columns), read)
-        if "K" in tuples:  # only the key is said; the rest of it is null and means nothing
+        if "K" in tuples:  # the key only; the other columns are null and without meaning
             tuples["O"] = {name: value for name, value in tuples["K"].items() if columns[name]}
         old = tuples.get("O")
         if op == "delete":
@@ -116,7 +116,7 @@ _OPS: dict[str, Op] = {"I": "insert", "U": "update", "D": "delete"}
 
 
 class _Bytes:
-    """A message, read from the left."""
+    """A message and the position of the next byte to read."""
 
     def __init__(self, message: bytes, at: int) -> None:
         self._message, self._at = message, at
@@ -126,21 +126,21 @@ class _Bytes:
         return self._at < len(self._message)
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        found = struct.unpack_from(form, self._message, self._at)
+        values = struct.unpack_from(form, self._message, self._at)
         self._at += struct.calcsize(form)
-        return found
+        return values
 
     def text(self) -> str:
         end = self._message.index(b"\0", self._at)
-        found = self._message[self._at : end].decode()
+        text = self._message[self._at : end].decode()
         self._at = end + 1
-        return found
+        return text
 
     def value(self) -> object:
         kind = chr(self.numbers(">B")[0])
         if kind in ("n", "u"):
             return None if kind == "n" else UNCHANGED
         [size] = self.numbers(">I")
-        found = self._message[self._at : self._at + size].decode()
+        text = self._message[self._at : self._at + size].decode()
         self._at += size
-        return found
+        return text

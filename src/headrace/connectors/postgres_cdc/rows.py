@@ -1,4 +1,4 @@
-"""Changes as rows: what of them travels to Spark as text, and what columns users see."""
+"""Changes as rows: the text form that is sent to Spark, and the columns of the source."""
 
 from __future__ import annotations
 
@@ -6,112 +6,121 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Row, Transaction
-from headrace.connectors.postgres_cdc.slot import Followed
-from headrace.connectors.sql.source import typed
+from headrace.connectors.postgres_cdc.slot import ReplicatedTable
+from headrace.connectors.sql.columns import cast_text
 from headrace.errors import SourceError
 from headrace.schemas.datatypes import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FIRST = "snapshot"
 
-
-def fields(followed: Followed) -> list[tuple[str, str]]:
-    """What travels: every value as text; `__old_...` are those before the change."""
-    names = [name for name, _ in followed.columns]
-    names += [f"__old_{name}" for name in names] if followed.before else []
+def fields(table: ReplicatedTable) -> list[tuple[str, str]]:
+    """Return the fields that are sent to Spark: every value as text; `__old_...` are values before the change."""
+    names = list(table.columns)
+    names += [f"__old_{name}" for name in names] if table.before else []
     texts = [(name, "string") for name in (*names, "__op", "__had_old")]
     return [*texts, ("__number", "bigint"), ("__lsn", "bigint"), ("__at", "bigint")]
 
 
-def layout(followed: Followed) -> str:
-    """The same as a schema of Spark's."""
-    return ", ".join(f"{quoted(name)} {kind}" for name, kind in fields(followed))
+def spark_schema(table: ReplicatedTable) -> str:
+    """Return the same fields as DDL."""
+    return ", ".join(f"{quoted(name)} {kind}" for name, kind in fields(table))
 
 
-def shaped(
-    frame: DataFrame, followed: Followed, kinds: dict[str, str], wanted: dict[str, str], before: str | None
-) -> DataFrame:
-    """The rows as users see them."""
-    values = [f"{typed(quoted(name), kinds[name], kind)} as {quoted(name)}" for name, kind in wanted.items()]
-    values.append("struct(__op as op, __lsn as lsn, timestamp_micros(__at) as at) as change")
-    if before is not None:
-        old = (
-            f"{typed(quoted(f'__old_{name}'), kinds[name], kind)} as {quoted(name)}"
-            for name, kind in wanted.items()
-        )
-        values.append(f"if(__had_old is null, null, struct({', '.join(old)})) as {quoted(before)}")
-    place = f"struct('{followed.source}' as source, '' as partition, __number as offset) as __position"
-    return frame.selectExpr(*values, place)
+def select_source_columns(frame: DataFrame, table: ReplicatedTable, types: dict[str, str]) -> DataFrame:
+    """Return the columns of the source.
+
+    Args:
+        frame: has the columns of `spark_schema`.
+        table: the table.
+        types: the columns to return, with their Spark types.
+    """
+    kinds = {name: table.dialect.spark_type(declared) for name, declared in table.columns.items()}
+
+    def cast(prefix: str) -> list[str]:
+        return [
+            f"{cast_text(quoted(f'{prefix}{name}'), kinds[name], kind)} as {quoted(name)}"
+            for name, kind in types.items()
+        ]
+
+    columns = [*cast(""), "struct(__op as op, __lsn as lsn, timestamp_micros(__at) as at) as change"]
+    if table.before is not None:
+        old = f"struct({', '.join(cast('__old_'))})"
+        columns.append(f"if(__had_old is null, null, {old}) as {quoted(table.before)}")
+    position = f"struct('{table.source}' as source, '' as partition, __number as offset) as __position"
+    return frame.selectExpr(*columns, position)
 
 
-def first_rows(
-    followed: Followed, rows: Iterable[tuple[Any, ...]], number: int, position: int
+def snapshot_rows(
+    table: ReplicatedTable, rows: Iterable[tuple[Any, ...]], number: int, position: int
 ) -> list[tuple[Any, ...]]:
-    """Rows that are there at the beginning; `number` is that of the first one."""
-    blank = (None,) * len(followed.columns) if followed.before else ()
-    return [(*row, *blank, FIRST, None, place, position, None) for place, row in enumerate(rows, number)]
+    """Return rows of the snapshot; `number` is that of the first one."""
+    blank = (None,) * len(table.columns) if table.before else ()
+    return [(*row, *blank, "snapshot", None, place, position, None) for place, row in enumerate(rows, number)]
 
 
-def rows_of(followed: Followed, transactions: Iterable[Transaction]) -> list[tuple[Any, ...]]:
-    """The rows of whole transactions, numbered in their order.
+def change_rows(table: ReplicatedTable, transactions: Iterable[Transaction]) -> list[tuple[Any, ...]]:
+    """Return the rows of whole transactions, numbered in order.
 
     Raises:
-        SourceError: a change can't be told as a row.
+        SourceError: a change has no row form.
     """
-    given = (
-        (one, change) for one in transactions for whole in one.changes for change in _split(followed, whole)
+    changes = (
+        (transaction, change)
+        for transaction in transactions
+        for logged in transaction.changes
+        for change in _split_key_update(table, logged)
     )
     return [
-        (*_values(followed, change), change.op, None if change.old is None else "t", number, one.end, one.at)
-        for number, (one, change) in enumerate(given)
+        (*_values(table, change), change.op, None if change.old is None else "t", number, of.end, of.at)
+        for number, (of, change) in enumerate(changes)
     ]
 
 
-def _split(followed: Followed, change: Change) -> Iterator[Change]:
-    """A row that got another key is, to whoever keeps rows by key, one row less and one more."""
+def _split_key_update(table: ReplicatedTable, change: Change) -> Iterator[Change]:
+    """Split an update of the key into a delete and an insert, as sinks with a key need it."""
     if change.op == "truncate":
-        if followed.skip_truncate:
+        if table.skip_truncate:
             return
         raise SourceError(
-            f"the table `{followed.table}` was truncated, and that names no rows",
-            hint='truncate="skip" goes on without it; what sinks hold of the table stays',
+            f"the table `{table.table}` was truncated, and TRUNCATE names no rows",
+            hint='truncate="skip" ignores it; rows that sinks hold stay',
         )
-    old, now = change.old, _filled(change.row, change.old)
-    if change.op == "update" and old is not None and any(old[name] != now[name] for name in followed.key):
-        yield Change("delete", {**dict.fromkeys(now), **old}, old)
-        yield Change("insert", now)
+    old, new = change.old, _fill_unchanged(change.row, change.old)
+    if change.op == "update" and old is not None and any(old[name] != new[name] for name in table.key):
+        yield Change("delete", {**dict.fromkeys(new), **old}, old)
+        yield Change("insert", new)
     else:
-        yield Change(change.op, now, old)
+        yield Change(change.op, new, old)
 
 
-def _filled(row: Row, old: Row | None) -> Row:
-    """What the server doesn't say again, because it didn't change, taken from the row before."""
+def _fill_unchanged(row: Row, old: Row | None) -> Row:
+    """Take values that the server omits, because they didn't change, from the old row."""
     if old is None:
         return row
     return {name: old.get(name, UNCHANGED) if value is UNCHANGED else value for name, value in row.items()}
 
 
-def _values(followed: Followed, change: Change) -> tuple[Any, ...]:
-    now = tuple(_value(followed, change.row, name, binary) for name, binary in followed.columns)
-    if not followed.before:
-        return now
+def _values(table: ReplicatedTable, change: Change) -> tuple[Any, ...]:
+    new = tuple(_value(table, change.row, name) for name in table.columns)
+    if not table.before:
+        return new
     old = change.old or {}
-    return (*now, *(_value(followed, {name: None, **old}, name, binary) for name, binary in followed.columns))
+    return (*new, *(_value(table, {name: None, **old}, name) for name in table.columns))
 
 
-def _value(followed: Followed, row: Row, name: str, binary: bool) -> Any:
+def _value(table: ReplicatedTable, row: Row, name: str) -> Any:
     if name not in row:
         raise SourceError(
-            f"the table `{followed.table}` had no column `{name}` when a change was made",
-            hint="leave the column out of the schema",
+            f"the table `{table.table}` had no column `{name}` when a change was made",
+            hint="remove the column from the schema",
         )
     value = row[name]
     if value is UNCHANGED:
         raise SourceError(
-            f"an update of `{followed.table}` doesn't say `{name}`: the value is large, lies apart and didn't change",
-            hint=f"ALTER TABLE {followed.table} REPLICA IDENTITY FULL tells it from then on; to get past this update, leave "
-            "the column out of the schema",
+            f"an update of `{table.table}` lacks `{name}`: the value is large, stored out of line and unchanged",
+            hint=f"ALTER TABLE {table.table} REPLICA IDENTITY FULL adds it from then on; to get past this update, "
+            "remove the column from the schema",
         )
-    return value[2:] if binary and isinstance(value, str) else value
+    return value[2:] if table.columns[name] == "bytea" and isinstance(value, str) else value

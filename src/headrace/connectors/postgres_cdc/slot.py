@@ -1,7 +1,7 @@
-"""The server's side of following a table: publication, replication slot, the rows that are there, and the log of changes.
+"""The server's side of CDC: publication, replication slot, snapshot, and the log of changes.
 
-The slot is read through ordinary SQL: `peek` reads changes and leaves them there, `advance` lets go of them. So an epoch can
-be read again until it is delivered, and nothing depends on a connection that lasts.
+The slot is read through SQL functions: `peek` reads changes without consuming them, `advance` discards them. So an epoch
+can be read again until it is delivered, and no connection has to stay open.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 from headrace.connectors.postgres.dialect import PostgresDialect, psycopg
 from headrace.connectors.postgres_cdc.pgoutput import Decoder, Transaction
-from headrace.connectors.sql.dialect import Database, qualified
+from headrace.connectors.sql.dialect import Session
 
-FETCH = 10_000
-"""How many rows of the first ones are fetched at a time."""
+FETCH_ROWS = 10_000
+"""Rows of the snapshot per fetch."""
 _IN_USE = "55006"
 
 
 @dataclass(frozen=True)
-class Followed:
-    """A table that is followed, and all that reading its changes needs; it holds no connection."""
+class ReplicatedTable:
+    """A table and the options of its source; holds no connection."""
 
     source: str
     url: str = field(repr=False)
@@ -30,16 +30,16 @@ class Followed:
     table: str
     slot: str
     publication: str
-    columns: tuple[tuple[str, bool], ...]
-    """What is read, and whether it is bytes."""
+    columns: dict[str, str]
+    """The columns to read, with their declared types."""
     key: tuple[str, ...]
     """The primary key."""
     snapshot: bool
-    before: bool
+    before: str | None
     skip_truncate: bool
     every: float
-    most: int
-    patience: float
+    max_rows: int
+    retry_timeout: float
     directory: str
 
     @property
@@ -48,146 +48,153 @@ class Followed:
 
     @property
     def target(self) -> str:
-        """The table as SQL names it."""
-        return qualified(self.dialect, f"{self.schema}.{self.table}")
+        """The quoted name of the table."""
+        return self.dialect.quote_table(f"{self.schema}.{self.table}")
+
+    @property
+    def select_list(self) -> str:
+        """The SQL of all columns as text."""
+        return ", ".join(self.dialect.as_text(name, declared) for name, declared in self.columns.items())
 
 
 class SlotDialect(PostgresDialect):
-    """PostgreSQL's dialect, with what goes wrong with slots."""
+    """PostgreSQL's dialect, with the errors of replication slots."""
 
-    def told(self, error: Exception) -> tuple[str, str] | None:
-        told = super().told(error)
-        if told is None or not isinstance(error, psycopg.Error):
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        translation = super().translate_error(error)
+        if translation is None or not isinstance(error, psycopg.Error):
             return None
-        said = told[0]
+        message, hint = translation
         hints = {
-            "42501": "ALTER ROLE ... REPLICATION; and the table's owner makes the publication",
-            "42704": "its changes can't be known any more: remove the pipeline's directory to begin again with a snapshot",
-            "55000": "its changes can't be known any more: drop it, and remove the pipeline's directory to begin again "
-            "with a snapshot",
-            "53400": "drop a slot that nobody reads, or raise max_replication_slots (or max_wal_senders) on the server",
+            "42501": "ALTER ROLE ... REPLICATION; and let the table's owner create the publication",
+            "42704": "its changes are lost: remove the pipeline's directory to begin again with a snapshot",
+            "55000": "its changes are lost: drop it, and remove the pipeline's directory to begin again with a snapshot",
+            "53400": "drop an unused slot, or raise max_replication_slots (or max_wal_senders) on the server",
         }
-        if "wal_level" in said:
-            return said, "ALTER SYSTEM SET wal_level = logical, and restart the server"
-        return said, hints.get(error.sqlstate or "", told[1])
+        if "wal_level" in message:
+            return message, "ALTER SYSTEM SET wal_level = logical, and restart the server"
+        return message, hints.get(error.sqlstate or "", hint)
 
-    def lost(self, error: Exception) -> bool:
-        # The session of a run that was killed may live on for a moment.
-        return super().lost(error) or getattr(error, "sqlstate", None) == _IN_USE
+    def is_unavailable(self, error: Exception) -> bool:
+        # The server session of a run that was killed may live on for a moment.
+        return super().is_unavailable(error) or getattr(error, "sqlstate", None) == _IN_USE
 
 
 @dataclass(frozen=True)
 class SlotState:
-    """What the server says of a slot."""
+    """The state of a slot on the server."""
 
     confirmed: int
     usable: bool
 
 
-def state_of(database: Database, slot: str) -> SlotState | None:
-    """The slot of that name, if there is one."""
+def read_state(session: Session, slot: str) -> SlotState | None:
+    """Return the state of a slot; None if it doesn't exist."""
     query = (
         "SELECT coalesce(confirmed_flush_lsn, '0/0') - '0/0', coalesce(wal_status, '') FROM pg_replication_slots"
         " WHERE slot_name = %s"
     )
-    found = database.rows(query, (slot,))
-    return SlotState(int(found[0][0]), found[0][1] != "lost") if found else None
+    rows = session.rows(query, (slot,))
+    return SlotState(int(rows[0][0]), rows[0][1] != "lost") if rows else None
 
 
-def publish(database: Database, followed: Followed) -> None:
-    """Make the publication, or see that the one that is there has the table.
+def publish(session: Session, table: ReplicatedTable) -> None:
+    """Create the publication, or check that the existing one has the table.
 
     Raises:
-        LookupError: it hasn't.
+        LookupError: it doesn't; the text is the statement that adds it.
     """
-    name = followed.dialect.quoted(followed.publication)
-    if not database.rows("SELECT 1 FROM pg_publication WHERE pubname = %s", (followed.publication,)):
-        root = ", publish_via_partition_root = true" if _version(database) >= 130000 else ""
-        database.execute(
-            f"CREATE PUBLICATION {name} FOR TABLE {followed.target}"
+    name = table.dialect.quote(table.publication)
+    if not session.rows("SELECT 1 FROM pg_publication WHERE pubname = %s", (table.publication,)):
+        root = ", publish_via_partition_root = true" if _version(session) >= 130000 else ""
+        session.execute(
+            f"CREATE PUBLICATION {name} FOR TABLE {table.target}"
             f" WITH (publish = 'insert, update, delete, truncate'{root})"
         )
     query = "SELECT 1 FROM pg_publication_tables WHERE (pubname, schemaname, tablename) = (%s, %s, %s)"
-    if not database.rows(query, (followed.publication, followed.schema, followed.table)):
-        raise LookupError(f"ALTER PUBLICATION {name} ADD TABLE {followed.target}")
+    if not session.rows(query, (table.publication, table.schema, table.table)):
+        raise LookupError(f"ALTER PUBLICATION {name} ADD TABLE {table.target}")
 
 
-def create(database: Database, slot: str) -> int:
-    """Make a slot that begins now, and return the position."""
+def create(session: Session, slot: str) -> int:
+    """Create a slot that begins now, and return its position."""
     query = "SELECT lsn - '0/0' FROM pg_create_logical_replication_slot(%s, 'pgoutput')"
-    return int(database.rows(query, (slot,))[0][0])
+    return int(session.rows(query, (slot,))[0][0])
 
 
 @contextmanager
-def created_with_rows(followed: Followed) -> Iterator[tuple[int, Iterator[list[tuple[Any, ...]]]]]:
-    """Make a slot; its position, and the rows of the table as they were exactly there, as text, inside the block."""
+def create_with_snapshot(table: ReplicatedTable) -> Iterator[tuple[int, Iterator[list[tuple[Any, ...]]]]]:
+    """Create a slot; yield its position and the rows of the table at exactly that position, as text."""
     connection = psycopg.connect(
-        followed.url, autocommit=True, replication="database", connect_timeout=10, options="-c timezone=UTC"
+        table.url, autocommit=True, replication="database", connect_timeout=10, options="-c timezone=UTC"
     )
     with closing(connection):
         connection.execute("BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ")
-        made = connection.execute(f'CREATE_REPLICATION_SLOT "{followed.slot}" LOGICAL pgoutput USE_SNAPSHOT')
-        yield number_of(made.fetchone()[1]), _rows(connection, followed)
+        created = connection.execute(f'CREATE_REPLICATION_SLOT "{table.slot}" LOGICAL pgoutput USE_SNAPSHOT')
+        yield parse_lsn(created.fetchone()[1]), _rows(connection, table)
 
 
-def current(database: Database) -> int:
-    """How far the server's log goes."""
-    return int(database.rows("SELECT pg_current_wal_flush_lsn() - '0/0'")[0][0])
+def current(session: Session) -> int:
+    """Return the end of the server's log."""
+    return int(session.rows("SELECT pg_current_wal_flush_lsn() - '0/0'")[0][0])
 
 
-def peek(database: Database, followed: Followed, until: int | None, most: int | None) -> list[Transaction]:
-    """The transactions behind the slot's position: those that committed up to a place, about so many changes."""
+def peek(
+    session: Session, table: ReplicatedTable, until: int | None, max_rows: int | None
+) -> list[Transaction]:
+    """Return transactions after the slot's position that committed up to `until`, with about `max_rows` changes."""
     query = (
         "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, %s::int, 'proto_version', '1',"
         " 'publication_names', %s)"
     )
-    place = None if until is None else text_of(until)
-    found = database.rows(query, (followed.slot, place, most, followed.dialect.quoted(followed.publication)))
-    return list(Decoder((followed.schema, followed.table)).transactions(row[0] for row in found))
+    lsn = None if until is None else format_lsn(until)
+    messages = session.rows(query, (table.slot, lsn, max_rows, table.dialect.quote(table.publication)))
+    return list(Decoder((table.schema, table.table)).transactions(message for (message,) in messages))
 
 
-def advance(database: Database, slot: str, position: int) -> None:
-    """Let the server forget what lies before the position; does nothing if it has."""
+def advance(session: Session, slot: str, position: int) -> None:
+    """Let the server discard its log before the position; does nothing if the slot is there already."""
     query = (
         "SELECT pg_replication_slot_advance(slot_name, %s::pg_lsn) FROM pg_replication_slots"
         " WHERE slot_name = %s AND confirmed_flush_lsn < %s::pg_lsn"
     )
-    place = text_of(position)
-    database.rows(query, (place, slot, place))
+    lsn = format_lsn(position)
+    session.rows(query, (lsn, slot, lsn))
 
 
-def drop(database: Database, slot: str) -> None:
-    """Drop a slot, if it is there."""
+def drop(session: Session, slot: str) -> None:
+    """Drop a slot, if it exists."""
     query = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
-    database.rows(query, (slot,))
+    session.rows(query, (slot,))
 
 
-def text_of(position: int) -> str:
-    """A position as the server writes it.
+def format_lsn(position: int) -> str:
+    """Return a position as the server writes it.
 
-    >>> text_of(0x16B374D48)
+    >>> format_lsn(0x16B374D48)
     '1/6B374D48'
     """
     return f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"
 
 
-def number_of(position: str) -> int:
-    """A position as a number, which sorts.
+def parse_lsn(position: str) -> int:
+    """Return a position as a number, which sorts.
 
-    >>> number_of("1/6B374D48") == 0x16B374D48
+    >>> parse_lsn("1/6B374D48") == 0x16B374D48
     True
     """
     high, low = position.split("/")
     return (int(high, 16) << 32) + int(low, 16)
 
 
-def _rows(connection: Any, followed: Followed) -> Iterator[list[tuple[Any, ...]]]:
-    texts = ", ".join(followed.dialect.as_text(name, binary) for name, binary in followed.columns)
-    connection.execute(f"DECLARE present NO SCROLL CURSOR FOR SELECT {texts} FROM {followed.target}")
-    while rows := connection.execute(f"FETCH {FETCH} FROM present").fetchall():
+def _rows(connection: Any, table: ReplicatedTable) -> Iterator[list[tuple[Any, ...]]]:
+    connection.execute(
+        f"DECLARE snapshot NO SCROLL CURSOR FOR SELECT {table.select_list} FROM {table.target}"
+    )
+    while rows := connection.execute(f"FETCH {FETCH_ROWS} FROM snapshot").fetchall():
         yield rows
     connection.execute("COMMIT")
 
 
-def _version(database: Database) -> int:
-    return int(database.rows("SHOW server_version_num")[0][0])
+def _version(session: Session) -> int:
+    return int(session.rows("SHOW server_version_num")[0][0])

@@ -1,4 +1,4 @@
-"""Reads the changes of a table as a stream: first the rows that are there, then whole transactions."""
+"""Reads the changes of a table as a stream: first the snapshot, then whole transactions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pyarrow
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.driver_source.source import Following
+from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.postgres_cdc import slot
-from headrace.connectors.postgres_cdc.log import ChangeLog
-from headrace.connectors.postgres_cdc.rows import first_rows, layout, shaped
-from headrace.connectors.postgres_cdc.table import looked_at
+from headrace.connectors.postgres_cdc.enumerator import CdcEnumerator
+from headrace.connectors.postgres_cdc.replicated_table import describe_table
+from headrace.connectors.postgres_cdc.rows import select_source_columns, snapshot_rows, spark_schema
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -24,46 +24,43 @@ if TYPE_CHECKING:
     from headrace.connectors.postgres_cdc import PostgresCdc
 
 
-class ChangesReader:
+class CdcReader:
     """Reads one table."""
 
     def __init__(self, options: PostgresCdc) -> None:
         self._options = options
-        self._following = Following()
+        self._sources = DriverSources()
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        followed, kinds, wanted = looked_at(self._options, context, self._slot(context))
-        pieces = self._following.pieces(spark, context.source, ChangeLog(followed))
-        frame = pieces.mapInArrow(_read, layout(followed))
-        return shaped(frame, followed, kinds, wanted, self._options.before)
+        table, types = describe_table(self._options, context, self._slot(context))
+        splits = self._sources.splits(spark, context.source, CdcEnumerator(table))
+        return select_source_columns(splits.mapInArrow(_read_splits, spark_schema(table)), table, types)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        """The rows there are now, as a new checkpoint would begin with."""
-        followed, kinds, wanted = looked_at(self._options, context, self._slot(context))
-        texts = ", ".join(followed.dialect.as_text(name, binary) for name, binary in followed.columns)
-        with closing(followed.dialect.connect()) as database:
-            rows = database.rows(f"SELECT {texts} FROM {followed.target}")
-            given = first_rows(followed, rows, 0, slot.current(database))
-        frame = spark.createDataFrame(given, layout(followed))
-        return shaped(frame, followed, kinds, wanted, self._options.before)
+        """Return the current rows, as the snapshot of a new checkpoint."""
+        table, types = describe_table(self._options, context, self._slot(context))
+        with closing(table.dialect.connect()) as session:
+            rows = session.rows(f"SELECT {table.select_list} FROM {table.target}")
+            snapshot = snapshot_rows(table, rows, 0, slot.current(session))
+        return select_source_columns(spark.createDataFrame(snapshot, spark_schema(table)), table, types)
 
     def available(self) -> None:
-        self._following.available()
+        self._sources.available()
 
     def close(self) -> None:
-        self._following.close()
+        self._sources.close()
 
     def _slot(self, context: ReadContext) -> str:
-        """The slot's name: 63 letters at most, of those that the server takes."""
+        """Return the slot's name: at most 63 characters that the server allows."""
         if self._options.slot is not None:
             return self._options.slot
         plain = re.sub(r"[^a-z0-9_]", "_", f"headrace_{context.pipeline}_{context.source}".lower())
-        mark = sha256(f"{context.pipeline}\n{context.source}".encode()).hexdigest()[:6]
-        return plain if len(plain) <= 63 else f"{plain[:56]}_{mark}"
+        digest = sha256(f"{context.pipeline}\n{context.source}".encode()).hexdigest()[:6]
+        return plain if len(plain) <= 63 else f"{plain[:56]}_{digest}"
 
 
-def _read(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-    """What a task does with its pieces: the slot has one reader, on the driver, so they are the rows themselves."""
+def _read_splits(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    """Decode the splits of a task. They hold the rows: only the driver reads the slot."""
     for batch in batches:
         for content in batch.column(0).to_pylist():
             with pyarrow.ipc.open_stream(content) as rows:

@@ -1,215 +1,195 @@
-"""What the databases say differently. Everything else about a sink is in `sink.py`."""
+"""The differences between databases. The rest of a source or sink is common to all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol
 
-from headrace.connectors.sql.lines import Spelling
-from headrace.connectors.sql.tables import Table
+from headrace.connectors.sql.copy_text import TextForms
+from headrace.connectors.sql.table import RETRACTION, Table
 from headrace.errors import SetupError
 
-RUNS = "_headrace_runs"
-LEDGER = "_headrace_ledger"
-STAGING = "_headrace_stage"
-CHUNK, SEQUENCE = "_headrace_chunk", "_headrace_seq"
-"""Columns of a staging table beside the stream's: the chunk that the row was loaded in, and its place in the epoch."""
-APART = 1 << 19
-"""The bit in the number of a chunk that isn't in the epoch's staging table but in one of its own."""
+FENCING, LEDGER, STAGING = "_headrace_fencing", "_headrace_ledger", "_headrace_stage"
+ATTEMPT, SEQUENCE = "_headrace_attempt", "_headrace_seq"
+"""Columns of a staging table beside the stream's: the task attempt that loaded the row, and its place in the epoch."""
 
 
-class Database(Protocol):
-    """An open connection, outside a transaction until `BEGIN`."""
+class Session(Protocol):
+    """An open connection in autocommit mode."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """Run a statement and return how many rows it touched."""
+        """Run a statement and return the number of rows it changed."""
         ...
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         ...
 
-    def load(self, stage: str, columns: Mapping[str, str], chunk: int, lines: Iterable[bytes]) -> None:
-        """Load lines of text into a staging table, all or none, marked with their chunk.
+    def load(self, stage: str, columns: Mapping[str, str], attempt: int, lines: Iterable[bytes]) -> None:
+        """Load lines of text into a staging table in one transaction.
 
         Args:
             stage: the table.
-            columns: the columns of a line after its number, with Spark's names of their types.
-            chunk: its number, which tells the attempt of a task, too. If it is `APART`, a table of its own is made for it.
-            lines: tabs between values, a backslash and N for null.
+            columns: the columns of a line after its number, with their Spark types.
+            attempt: the id of the task attempt, stored with each row.
+            lines: values separated by tabs, in the form of `copy_text`.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the server; what is not committed is undone."""
+        """Close the connection; an open transaction is rolled back."""
         ...
 
 
-class Readable(Protocol):
-    """What reading a table needs to know of a database. An instance is sent to the executors: it holds no connection."""
+class Dialect(ABC):
+    """How to read and write tables of one database. Instances are sent to executors and hold no connection.
+
+    Class variables and methods with an implementation have the values of most servers.
+    """
 
     kind: ClassVar[str]
+    failpoints: ClassVar[str] = "database"
+    """The prefix of the sink's fail-points."""
+    begin: ClassVar[str] = "BEGIN"
+    """Begins a transaction."""
+    lock_rows: ClassVar[str] = " FOR UPDATE"
+    """Suffix of a query that locks the rows it reads."""
+    insert_first: ClassVar[bool] = False
+    """True if a plain INSERT is so much cheaper than an upsert that it is tried first for new keys."""
+    hidden_columns: ClassVar[dict[str, str]] = {}
+    """Columns that every table has although `columns` doesn't return them, with their declared types."""
+    text_forms: ClassVar[TextForms] = TextForms()
+    """The text that tasks load into staging tables."""
+    short_lock_wait: ClassVar[tuple[str, str]] = ("", "")
+    """The statements that make the session wait for locks for a second only, and as long as usual."""
 
     @property
+    @abstractmethod
     def place(self) -> str:
-        """Where the server is, without the password."""
-        ...
+        """The address of the database, without the password."""
 
-    def connect(self) -> Database:
-        """Connect, in UTC and strict about values."""
-        ...
+    @abstractmethod
+    def connect(self) -> Session:
+        """Open a session, in UTC and strict about values."""
 
-    def columns(self, database: Database, table: str) -> dict[str, tuple[str, bool]]:
-        """The columns of a table that is there: type, and whether a value must be given."""
-        ...
+    @abstractmethod
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        """Return message and hint of an error of the database; None for any other error."""
 
+    @abstractmethod
+    def is_unavailable(self, error: Exception) -> bool:
+        """True if the error is a lost connection or a server shutting down, so that a retry may succeed."""
+
+    def is_duplicate_key(self, error: Exception) -> bool:
+        """True if an insert failed because its key exists."""
+        return False
+
+    def is_locked(self, error: Exception) -> bool:
+        """True if another session holds a lock that the statement waited for."""
+        return False
+
+    @abstractmethod
+    def quote(self, name: str) -> str:
+        """Quote an identifier."""
+
+    def quote_table(self, table: str) -> str:
+        """Quote a table name that may have a schema."""
+        return ".".join(map(self.quote, table.split(".")))
+
+    def quote_all(self, names: Iterable[str]) -> str:
+        """Return a comma-separated list of quoted names."""
+        return ", ".join(map(self.quote, names))
+
+    @abstractmethod
+    def tables(self, session: Session) -> list[str]:
+        """Return the names of the tables in the current schema."""
+
+    @abstractmethod
+    def columns(self, session: Session, table: str) -> dict[str, tuple[str, bool]]:
+        """Return the columns of a table: the declared type, and whether an insert must provide a value."""
+
+    @abstractmethod
+    def has_unique_key(self, session: Session, table: str, key: Sequence[str]) -> bool:
+        """True if exactly these columns are unique, so that an upsert finds the row of a key."""
+
+    @abstractmethod
     def spark_type(self, declared: str) -> str:
-        """Spark's type for a column of a table that is there; text where there is no other."""
-        ...
+        """Return the Spark type for a declared type; `string` if there is no closer one."""
 
-    def as_text(self, name: str, binary: bool) -> str:
-        """The expression of a column as text, bytes as hexadecimal digits."""
-        ...
+    @abstractmethod
+    def as_text(self, name: str, declared: str | None = None) -> str:
+        """Return the SQL of a column as text, in hexadecimal for binary types."""
 
-    def compared(self, declared: str, text: str) -> Any:
-        """A value that was read as text, for a comparison with a column of this type that an index can serve."""
-        ...
+    def parameter(self, declared: str, text: str) -> Any:
+        """Convert text from `as_text` to a query parameter that an index on a column of this type can serve."""
+        return text
 
-    def quoted(self, name: str) -> str:
-        """A name as the server's SQL reads it, whatever it holds."""
-        ...
+    @abstractmethod
+    def column_type(self, kind: str, in_key: bool) -> str:
+        """Return the column type for a Spark type."""
 
-    def told(self, error: Exception) -> tuple[str, str] | None:
-        """What the server said and what to do about it, if the error is the server's."""
-        ...
-
-    def lost(self, error: Exception) -> bool:
-        """Whether the error is a lost connection or a server on its way down: worth another attempt."""
-        ...
-
-
-class Dialect(Readable, Protocol):
-    """One kind of server, read and written."""
-
-    spelling: ClassVar[Spelling]
-
-    def declared(self, kind: str, in_key: bool) -> str:
-        """The type of a column for one of Spark's types."""
-        ...
-
+    @abstractmethod
     def accepts(self, kind: str, declared: str) -> bool:
-        """Whether a column of a table that is there can take values of one of Spark's types."""
-        ...
+        """True if an existing column of this type can store values of a Spark type."""
 
-    def ledger(self) -> Sequence[str]:
-        """The statements that make the tables of runs and epochs, if they aren't there."""
-        ...
+    @abstractmethod
+    def create_ledger(self) -> Sequence[str]:
+        """Return the statements that create the fencing and ledger tables, if they don't exist."""
 
-    def unique(self, database: Database, table: str, key: Sequence[str]) -> bool:
-        """Whether exactly these columns are unique in a table, so that an upsert finds their row."""
-        ...
-
-    def create(self, table: Table) -> str:
-        """The statement that makes the target table."""
-        ...
+    def create_table(self, table: Table) -> str:
+        """Return the statement that creates the target table."""
+        parts = [f"{self.quote(column.name)} {column.declared}" for column in table.columns]
+        if table.key:
+            # Not PRIMARY KEY: that excludes null, which is a valid key.
+            parts.append(f"UNIQUE ({self.quote_all(table.key)})")
+        return f"CREATE TABLE IF NOT EXISTS {self.quote_table(table.name)} ({', '.join(parts)})"
 
     def create_stage(self, table: Table, stage: str) -> str:
-        """The statement that makes a staging table, whose columns have the target's types."""
-        ...
+        """Return the statement that creates a staging table with the column types of the target."""
+        raise NotImplementedError
 
-    def stages(self, database: Database, prefix: str) -> list[str]:
-        """The staging tables whose names start so."""
-        ...
-
-    def fold(self, table: Table, staged: str, *, null_keys: bool) -> list[str]:
-        """The statements that bring the rows of a query into a table with a key, the last row of each key winning.
+    @abstractmethod
+    def upsert(self, table: Table, staged: str, *, null_keys: bool) -> list[str]:
+        """Return the statements that write the last row of each key to a table with a key.
 
         Args:
             table: the target.
-            staged: the query.
-            null_keys: whether any of the rows has a null in its key.
+            staged: the query for the staged rows.
+            null_keys: true if a staged row has a null in its key.
         """
-        ...
+
+    def insert(self, table: Table, rows: str) -> str:
+        """Return the statement that inserts the rows of a query."""
+        names = self.quote_all(table.names)
+        return f"INSERT INTO {self.quote_table(table.name)} ({names}) SELECT {names} FROM ({rows}) s"
+
+    def insert_last(self, table: Table, staged: str) -> str:
+        """Return the statement that inserts the last staged row of each key, unless it is a retraction."""
+        insert = self.insert(table, self.last_rows(table, staged))
+        return f"{insert} WHERE {RETRACTION} IS NOT TRUE" if table.retracts else insert
+
+    def last_rows(self, table: Table, staged: str) -> str:
+        """Return the query for the last staged row of each key."""
+        key = self.quote_all(table.key)
+        rank = f"row_number() OVER (PARTITION BY {key} ORDER BY {SEQUENCE} DESC) AS _headrace_rank"
+        return f"SELECT * FROM (SELECT s.*, {rank} FROM ({staged}) s) r WHERE _headrace_rank = 1"
+
+    def has_null_key(self, key: Iterable[str]) -> str:
+        """Return the condition that a staged row `s` has a null in its key, which unique indexes don't treat as equal."""
+        return " OR ".join(f"s.{self.quote(name)} IS NULL" for name in key)
+
+    def same_key(self, key: Iterable[str], equals: str) -> str:
+        """Return the condition that target `t` and staged row `s` have the same key."""
+        return " AND ".join(f"t.{self.quote(name)} {equals} s.{self.quote(name)}" for name in key)
 
 
-@runtime_checkable
-class Overlapping(Protocol):
-    """A dialect whose server can take chunks into the table, in a transaction that is held open, while tasks load others."""
-
-    def register(self, name: str) -> str:
-        """The statement that makes the table in which tasks tell of chunks: `chunk`, `first`, `size`, `keys`."""
-        ...
-
-    def hold(self) -> str:
-        """The statements that begin a transaction which sees what others commit, and which the server ends if we vanish."""
-        ...
-
-    def add(self, table: Table, staged: str) -> str:
-        """The statement for rows whose keys are all new and come once; it fails where one isn't.
-
-        It isn't asked for rows with a null in their key, nor for retractions.
-        """
-        ...
-
-    def refused(self, error: Exception) -> bool:
-        """Whether the error says that a key is in the table already, or that somebody else holds it."""
-        ...
-
-    def evict(self, database: Database, prefix: str) -> None:
-        """End the sessions that still hold staging tables whose names start so."""
-        ...
-
-
-def listed(dialect: Dialect, names: Iterable[str]) -> str:
-    """Names of columns as a list of SQL."""
-    return ", ".join(map(dialect.quoted, names))
-
-
-def qualified(dialect: Readable, table: str) -> str:
-    """The name of a table, perhaps with its schema, as SQL."""
-    return ".".join(map(dialect.quoted, table.split(".")))
-
-
-def body(dialect: Dialect, table: Table) -> str:
-    """The columns of a table and its key, as CREATE TABLE says them."""
-    parts = [f"{dialect.quoted(column.name)} {column.declared}" for column in table.columns]
-    if table.key:
-        parts.append(
-            f"UNIQUE ({listed(dialect, table.key)})"
-        )  # a primary key would refuse a null, which is a key
-    return f"({', '.join(parts)})"
-
-
-def staged(dialect: Dialect, stage: str, chunks: Collection[int]) -> str:
-    """The query for the rows of some chunks of an epoch."""
-    together = ", ".join(str(chunk) for chunk in chunks if not chunk & APART)
-    parts = [f"SELECT * FROM {dialect.quoted(stage)} WHERE {CHUNK} IN ({together})"] if together else []
-    parts += [f"SELECT * FROM {dialect.quoted(apart(stage, chunk))}" for chunk in chunks if chunk & APART]
-    return " UNION ALL ".join(parts)
-
-
-def apart(stage: str, chunk: int) -> str:
-    """The staging table of a chunk that has one of its own."""
-    return f"{stage}_{chunk:x}"
-
-
-def append(dialect: Dialect, table: Table, rows: str) -> str:
-    """The statement that adds the rows of a query to a table without a key, in their order."""
-    names = listed(dialect, table.names)
-    return f"INSERT INTO {qualified(dialect, table.name)} ({names}) SELECT {names} FROM ({rows}) s ORDER BY {SEQUENCE}"
-
-
-def some_null(dialect: Dialect, key: Iterable[str]) -> str:
-    """Whether a staged row, `s`, has a null in its key: unique indexes hold no two nulls equal, and we do."""
-    return " OR ".join(f"s.{dialect.quoted(name)} IS NULL" for name in key)
-
-
-def client(module: str, *, extra: str) -> Any:
-    """The client library of a database, which is an extra of the package.
+def import_client(module: str, *, extra: str) -> Any:
+    """Import the client library of a database, an extra of the package.
 
     Raises:
-        SetupError: it isn't installed; the hint installs it.
+        SetupError: the library is not installed.
     """
     try:
         return import_module(module)

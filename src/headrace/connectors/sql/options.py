@@ -11,53 +11,55 @@ from headrace import durations
 from headrace.connectors.base import Carries, Connector, Guarantee, Listing, Reader, Role, WriteMode, Writer
 from headrace.connectors.options import DurationOption, NamesOption
 from headrace.connectors.roles import SinkOption, SourceOption
+from headrace.connectors.retry import find_problem
+from headrace.connectors.sql.cursor import CursorOptions
 from headrace.connectors.sql.dialect import Dialect
-from headrace.connectors.sql.patience import said_by_task
-from headrace.connectors.sql.polling import Polling
-from headrace.connectors.sql.tables import refused
+from headrace.connectors.sql.table import mode_problem
 from headrace.errors import Problem, without_passwords
 
 
 class DatabaseTable(Connector):
-    """A table: written to, looked up, or followed by a column that grows."""
+    """A table: a sink, a lookup table, or a source that reads new rows by a cursor column."""
 
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
     listable: ClassVar[bool] = True
 
-    table: str = Field(min_length=1, description="The table's name, perhaps with its schema: `shop.totals`")
+    table: str = Field(
+        min_length=1, description="The table's name, with or without its schema: `shop.totals`"
+    )
     key: SinkOption[NamesOption] = Field(
         default=(),
-        description="Of a sink: the columns that tell rows apart; `window` stands for the window's columns",
+        description="The columns that identify a row; `window` stands for the window's columns",
     )
     cursor: SourceOption[str | None] = Field(
         default=None,
         min_length=1,
-        description="Of a source: the column that grows with every row, such as a serial number or the time of writing; "
-        "give it an index",
+        description="The column that increases with every row, such as a serial number or the time of "
+        "writing; it should have an index",
     )
     start: SourceOption[int | str] = Field(
         default="earliest",
-        description="Of a source: where a new checkpoint begins: `earliest`, `latest`, or the first value of the cursor "
+        description="Where a new checkpoint begins: `earliest`, `latest`, or the first value of the cursor "
         "column",
     )
     every: SourceOption[DurationOption] = Field(
-        default="1 second", description="Of a source: how often the table is asked for new rows"
+        default="1 second", description="How often the table is polled for new rows"
     )
     delay: SourceOption[DurationOption] = Field(
         default="1 second",
-        description="Of a source: how long a transaction may take to commit after another, with higher numbers, did; "
-        "rows are read that much later",
+        description="How much later a transaction may commit than another one with higher cursor values; "
+        "rows are read with this delay",
     )
     max_per_batch: SourceOption[int | None] = Field(
         default=100_000,
         ge=1,
-        description="Of a source: the most rows that one epoch reads; null for all there are",
+        description="The maximum number of rows per epoch; null for no limit",
     )
     tasks: SourceOption[int] = Field(
         default=1,
         ge=1,
-        description="Of a source: read an epoch with so many tasks, where the column holds whole numbers",
+        description="The number of tasks that read an epoch, if the cursor column holds whole numbers",
     )
 
     @property
@@ -78,52 +80,67 @@ class DatabaseTable(Connector):
 
     @property
     def replay_assumption(self) -> str:
-        return (
-            f"rows of `{self.table}` are only added, each with a larger `{self.cursor}`, and stay as they are"
-        )
+        return f"rows of `{self.table}` are only added, each with a larger `{self.cursor}`, and never change"
 
     def mode_problem(self, mode: WriteMode) -> str:
-        return refused(mode, self.key)
+        return mode_problem(mode, self.key)
 
     def stream_problem(self) -> tuple[str, str] | None:
         if self.cursor is not None:
             return None
         return (
-            f"a table of {self.kind} doesn't tell what is new, so it can't be read as a stream",
-            'name a column that grows with every row: cursor="id"; to look rows up, use it in a lookup',
+            f"a {self.kind} table can't be read as a stream without a cursor column",
+            'name a column that increases with every row: cursor="id"; to look rows up, use it in a lookup',
         )
 
     def explain_failure(self, failure: str) -> Problem | None:
-        said = said_by_task(failure)
-        return None if said is None or not said[2] else Problem(said[2], said[0], said[1])
+        problem = find_problem(failure)
+        return problem if problem is not None and problem.where else None
 
-    def polling(self) -> Polling | None:
-        """How the table is followed, if it is."""
+    def cursor_options(self) -> CursorOptions | None:
+        """Return how new rows are read; None if the table has no cursor column."""
         if self.cursor is None:
             return None
         every, delay = (durations.microseconds(length) / 1e6 for length in (self.every, self.delay))
-        return Polling(self.cursor, self.start, every, delay, self.max_per_batch, self.tasks, self._waited())
+        return CursorOptions(
+            self.cursor, self.start, every, delay, self.max_per_batch, self.tasks, self.retry_seconds
+        )
 
-    def _waited(self) -> float:
-        """How many seconds a server is waited for."""
+    def dialect(self, *, writes: bool = False) -> Dialect:
+        """Return the dialect of a source or, with `writes`, of a sink; loads the database's client."""
+        raise NotImplementedError
+
+    def reader(self) -> Reader:
+        from headrace.connectors.sql.source import TableReader
+
+        return TableReader(self.dialect(), self.table, self.cursor_options())
+
+    def listing(self) -> Listing:
+        from headrace.connectors.sql.listing import TableListing
+
+        return TableListing(self.dialect(), self.table)
+
+    @property
+    def retry_seconds(self) -> float:
+        """How long an unavailable server is retried."""
         return 0.0
 
 
 class ServerAddress(Connector):
-    """Where a database server is; a base beside that of tables, so that documents say it first."""
+    """The address of a database server; a base class of its own, so that documents show it first."""
 
     schemes: ClassVar[tuple[str, ...]]
-    """How its URLs start, the usual way first."""
-    other_addresses: ClassVar[bool] = False
-    """Whether its client knows other ways to say where a server is."""
+    """The schemes of its URLs, the usual one first."""
+    accepts_dsn: ClassVar[bool] = False
+    """True if the client also accepts addresses that are not URLs."""
 
-    url: str = Field(description="Where it is: `<kind>://user:password@host:port/database`")
+    url: str = Field(description="The address: `<kind>://user:password@host:port/database`")
 
     @field_validator("url")
     @classmethod
-    def _known_scheme(cls, url: str) -> str:
+    def _check_scheme(cls, url: str) -> str:
         parts = urlsplit(url)
-        if url and "//" not in url and cls.other_addresses:
+        if url and "//" not in url and cls.accepts_dsn:
             return url
         if parts.scheme not in cls.schemes or not parts.path.strip("/"):
             raise ValueError(f"expected {cls.schemes[0]}://user:password@host:port/database")
@@ -131,18 +148,18 @@ class ServerAddress(Connector):
 
 
 class ServerTable(DatabaseTable, ServerAddress):
-    """A table of a database server; each kind of server is a subclass that knows its dialect."""
+    """A table of a database server; each kind of server is a subclass with its dialect."""
 
     retry_timeout: DurationOption = Field(
         default="1 minute",
-        description="How long a server that goes away in the middle of a run is waited for",
+        description="How long a server that becomes unavailable during a run is retried",
     )
 
     @field_validator("table")
     @classmethod
-    def _not_reserved(cls, table: str) -> str:
+    def _check_reserved(cls, table: str) -> str:
         if table.rpartition(".")[2].lower().startswith("_headrace"):
-            raise ValueError("names that start with `_headrace` are taken")
+            raise ValueError("names that start with `_headrace` are reserved")
         return table
 
     def target(self) -> str | None:
@@ -154,24 +171,14 @@ class ServerTable(DatabaseTable, ServerAddress):
         )
         return f"the table `{self.table}` at {place}"
 
-    def dialect(self) -> Dialect:
-        """How to speak to the server; loads its client."""
-        raise NotImplementedError
-
-    def reader(self) -> Reader:
-        from headrace.connectors.sql.source import TableReader
-
-        return TableReader(self.dialect(), self.table, self.polling())
-
-    def listing(self) -> Listing:
-        from headrace.connectors.sql.listing import TableListing
-
-        return TableListing(self.dialect(), self.table)
-
     def writer(self) -> Writer:
-        from headrace.connectors.sql.sink import TableWriter
+        from headrace.connectors.sql.staging import ServerStaging
+        from headrace.connectors.sql.writer import TableWriter
 
-        return TableWriter(self.dialect(), self.table, self.key, self._waited())
+        dialect = self.dialect(writes=True)
+        staging = ServerStaging(dialect, self.retry_seconds)
+        return TableWriter(dialect, self.table, self.key, staging, self.retry_seconds)
 
-    def _waited(self) -> float:
+    @property
+    def retry_seconds(self) -> float:
         return durations.microseconds(self.retry_timeout) / 1e6

@@ -1,4 +1,4 @@
-"""Reads a table of a database: whole, for lookups and batches, or as a stream, by a column that grows."""
+"""Reads a table: as a whole, for lookups and batches, or as a stream of new rows by a cursor column."""
 
 from __future__ import annotations
 
@@ -9,135 +9,124 @@ from typing import TYPE_CHECKING
 import pyarrow
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.driver_source.source import Following
-from headrace.connectors.sql.dialect import Database, Readable
-from headrace.connectors.sql.patience import connected, told_by_task
-from headrace.connectors.sql.poller import Poller
-from headrace.connectors.sql.polling import Piece, Polled, Polling
-from headrace.errors import SourceError, did_you_mean
+from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.retry import connect, portable_errors
+from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns
+from headrace.connectors.sql.cursor import CursorOptions, CursorSplit, CursorTable
+from headrace.connectors.sql.cursor_source import CursorEnumerator
+from headrace.connectors.sql.dialect import Dialect, Session
+from headrace.errors import SourceError
 from headrace.schemas.datatypes import quoted
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
-_CHUNK = 10_000
+_BATCH_ROWS = 10_000
+_AnyReader = Callable[[Iterator["RecordBatch"]], Iterator["RecordBatch"]]
 
 
 class TableReader:
-    """Reads a table. Columns have the database's types, or those of the schema, if there is one."""
+    """Reads a table. Columns have the types of the source's schema or, without one, those of the database."""
 
-    def __init__(self, dialect: Readable, table: str, polling: Polling | None = None) -> None:
-        self._dialect = dialect
-        self._table = table
-        self._polling = polling
-        self._following = Following()
+    def __init__(self, dialect: Dialect, table: str, cursor: CursorOptions | None = None) -> None:
+        self._dialect, self._table, self._cursor = dialect, table, cursor
+        self._sources = DriverSources()
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        if self._polling is None:
+        if self._cursor is None:
             raise SourceError(
-                f"a table of {self._dialect.kind} doesn't tell what is new, so it can't be read as a stream",
+                f"a {self._dialect.kind} table can't be read as a stream without a cursor column",
                 where=context.source,
-                hint="name a column that grows with every row, cursor=..., or use the table in a lookup",
+                hint="name a column that increases with every row, cursor=..., or use the table in a lookup",
             )
-        with self._told(context), closing(self._dialect.connect()) as database:
-            polled, kinds, wanted = self._looked_at(database, context)
-        poller = Poller(context.source, polled, self._polling)
-        pieces = self._following.pieces(spark, context.source, poller)
-        read = _read(polled, self._polling.patience, context.source)
-        frame = pieces.mapInArrow(read, f"{_texts(wanted)}, __piece string, __number bigint")
-        place = f"struct('{context.source}' as source, __piece as partition, __number as offset)"
-        return _typed(frame, kinds, wanted, f"{place} as __position")
+        with self._translate_errors(context), closing(self._dialect.connect()) as session:
+            table, kinds, types = self._describe(session, context)
+        splits = self._sources.splits(
+            spark, context.source, CursorEnumerator(context.source, table, self._cursor)
+        )
+        read = _split_reader(table, self._cursor.retry_timeout, context.source)
+        frame = splits.mapInArrow(read, f"{_text_schema(types)}, __split string, __number bigint")
+        position = f"struct('{context.source}' as source, __split as partition, __number as offset)"
+        return _cast_columns(frame, kinds, types, f"{position} as __position")
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        if self._polling is not None and self._polling.start == "latest":
+        if self._cursor is not None and self._cursor.start == "latest":
             raise SourceError(
                 "a batch that starts at the latest row is empty",
                 where=context.source,
                 hint="start at the earliest, or at a value",
             )
-        with self._told(context), closing(self._dialect.connect()) as database:
-            polled, kinds, wanted = self._looked_at(database, context)
-            rows = polled.all_rows(database, self._polling.first if self._polling else {"after": None})
-        # As text, which both sides read alike; Spark gives each column its type.
-        return _typed(spark.createDataFrame(rows, _texts(wanted)), kinds, wanted)
+        with self._translate_errors(context), closing(self._dialect.connect()) as session:
+            table, kinds, types = self._describe(session, context)
+            rows = table.all_rows(session, self._cursor.first if self._cursor else {"after": None})
+        # As text, which the database and Spark read alike; Spark casts each column to its type.
+        return _cast_columns(spark.createDataFrame(rows, _text_schema(types)), kinds, types)
 
     def available(self) -> None:
-        self._following.available()
+        self._sources.available()
 
     def close(self) -> None:
-        self._following.close()
+        self._sources.close()
 
-    def _looked_at(
-        self, database: Database, context: ReadContext
-    ) -> tuple[Polled, dict[str, str], dict[str, str]]:
-        """The table's queries, the types of its columns in Spark, and those that are wanted."""
-        there = self._dialect.columns(database, self._table)
-        if not there:
-            raise SourceError(
-                f"there is no table `{self._table}` at {self._dialect.place}",
-                where=context.source,
-                hint="name one that is there, with its schema if it isn't in the user's own",
-            )
-        growing = self._polling.growing if self._polling else next(iter(there))
-        kinds = {name: self._dialect.spark_type(declared) for name, (declared, _) in there.items()}
-        fields = context.schema.fields if context.schema is not None else ()
-        for name in (*(column.name for column in fields), growing):
-            if name not in there:
-                what = f"the table `{self._table}` has no column `{name}`"
-                raise SourceError(what, where=context.source, hint=did_you_mean(name, list(there)))
-        wanted = {column.name: str(column.type) for column in fields} or kinds
-        columns = tuple((name, kinds[name] == "binary") for name in wanted)
-        return Polled(self._dialect, self._table, growing, there[growing][0], columns), kinds, wanted
+    def _describe(
+        self, session: Session, context: ReadContext
+    ) -> tuple[CursorTable, dict[str, str], dict[str, str]]:
+        """Return the table, the Spark types of its columns, and the types that the source's schema asks for."""
+        listed = existing_columns(self._dialect, session, self._table, where=context.source)
+        cursor = self._cursor.column if self._cursor else next(iter(listed))
+        columns = {**self._dialect.hidden_columns, **listed}
+        types = select_columns(self._dialect, self._table, columns, context, cursor)
+        kinds = {name: self._dialect.spark_type(declared) for name, declared in columns.items()}
+        selected = {name: columns[name] for name in types}
+        return CursorTable(self._dialect, self._table, cursor, columns[cursor], selected), kinds, types
 
     @contextmanager
-    def _told(self, context: ReadContext) -> Iterator[None]:
+    def _translate_errors(self, context: ReadContext) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            told = self._dialect.told(error)
-            if told is None:
+            translation = self._dialect.translate_error(error)
+            if translation is None:
                 raise
-            what = f"the table `{self._table}` at {self._dialect.place} can't be read: {told[0]}"
-            raise SourceError(what, where=context.source, hint=told[1]) from error
+            message, hint = translation
+            what = f"the table `{self._table}` at {self._dialect.place} can't be read: {message}"
+            raise SourceError(what, where=context.source, hint=hint) from error
 
 
-def _read(
-    polled: Polled, patience: float, where: str
-) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
-    """What a task does with its piece; runs on an executor."""
+def _split_reader(table: CursorTable, retry_timeout: float, where: str) -> _AnyReader:
+    """Return the function that reads the splits of a task; it runs on an executor."""
 
     def read(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
         for batch in batches:
             for content in batch.column(0).to_pylist():
-                yield from _batches(polled, patience, where, Piece.of(content))
+                yield from _read_split(table, retry_timeout, where, CursorSplit.decode(content))
 
     return read
 
 
-def _batches(polled: Polled, patience: float, where: str, piece: Piece) -> Iterator[RecordBatch]:
-    with told_by_task(polled.dialect, where), connected(polled.dialect, patience) as database:
-        rows = polled.rows(database, piece)
-    texts = [(name, pyarrow.string()) for name in (*polled.names, "__piece")]
+def _read_split(
+    table: CursorTable, retry_timeout: float, where: str, split: CursorSplit
+) -> Iterator[RecordBatch]:
+    with portable_errors(table.dialect, where), connect(table.dialect, retry_timeout) as session:
+        rows = table.rows(session, split)
+    texts = [(name, pyarrow.string()) for name in (*table.columns, "__split")]
     schema = pyarrow.schema([*texts, ("__number", pyarrow.int64())])
-    for first in range(0, len(rows), _CHUNK):
-        columns = list(zip(*rows[first : first + _CHUNK], strict=True))
+    for first in range(0, len(rows), _BATCH_ROWS):
+        columns = list(zip(*rows[first : first + _BATCH_ROWS], strict=True))
         size = len(columns[0])
-        places = [f"{piece.number:06d}"] * size, range(first, first + size)
-        given = zip([*columns, *places], schema, strict=True)
-        arrays = [pyarrow.array(values, column.type) for values, column in given]
+        positions = [f"{split.number:06d}"] * size, range(first, first + size)
+        pairs = zip([*columns, *positions], schema, strict=True)
+        arrays = [pyarrow.array(values, column.type) for values, column in pairs]
         yield pyarrow.record_batch(arrays, schema=schema)
 
 
-def _texts(wanted: dict[str, str]) -> str:
-    return ", ".join(f"{quoted(name)} string" for name in wanted)
+def _text_schema(columns: dict[str, str]) -> str:
+    return ", ".join(f"{quoted(name)} string" for name in columns)
 
 
-def typed(value: str, there: str, kind: str) -> str:
-    """The SQL of a text from a database as a value of Spark's type."""
-    return f"cast({f'unhex({value})' if there == 'binary' else value} as {kind})"
-
-
-def _typed(frame: DataFrame, there: dict[str, str], wanted: dict[str, str], *others: str) -> DataFrame:
-    columns = (f"{typed(quoted(name), there[name], kind)} as {quoted(name)}" for name, kind in wanted.items())
+def _cast_columns(frame: DataFrame, kinds: dict[str, str], types: dict[str, str], *others: str) -> DataFrame:
+    columns = (
+        f"{cast_text(quoted(name), kinds[name], kind)} as {quoted(name)}" for name, kind in types.items()
+    )
     return frame.selectExpr(*columns, *others)

@@ -1,39 +1,43 @@
 """A table in a SQLite database file.
 
-*Sink*: exactly once. An epoch is one transaction: the rows, the ledger row and the check that no newer run has taken
-over. *Table*: for lookups, read once when the run starts. *Source*: replayable; a table that only grows is followed by a
-column that grows with every row.
+*Sink*: exactly once. An epoch is one transaction: the rows, the ledger row and the check of the fencing token. *Table*:
+for lookups, read once when the run starts. *Source*: replayable; new rows of an append-only table are read by a cursor
+column.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, field_validator
 
-from headrace.connectors.base import Connector, Listing, Reader, Writer
+from headrace.connectors.base import Connector, Writer
 from headrace.connectors.options import DurationOption, PathOption
+from headrace.connectors.roles import SourceOption
 from headrace.connectors.roles import SourceOption
 from headrace.connectors.sql.options import DatabaseTable
 
+if TYPE_CHECKING:
+    from headrace.connectors.sqlite.dialect import SQLiteDialect
+
 
 class DatabaseFile(Connector):
-    """Where a database is; a base beside that of tables, so that documents say it first."""
+    """The path of a database file; a base class of its own, so that documents show it first."""
 
-    path: PathOption = Field(description="The database file; a sink makes it if there is none")
+    path: PathOption = Field(description="The database file; a sink creates it")
 
 
 class SQLite(DatabaseTable, DatabaseFile):
-    """A table of a database file; it is made if there is none, and checked against the stream if there is.
+    """A table of a database file; a sink creates it, or checks an existing one against the stream.
 
-    With a `key` there is one row for each key: a newer row overwrites it, a retraction deletes it; `window` in the key
-    stands for the window's columns. Without one every row is appended, retractions too (`pane_retraction` tells them).
+    With a `key` there is one row per key: a newer row overwrites it, a retraction deletes it; `window` in the key stands
+    for the window's columns. Without one every row is appended, including retractions (marked by `pane_retraction`).
     Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; times are ISO text in UTC, which sorts;
     arrays, maps and other structs are JSON text. All rows of an epoch pass through the driver's memory.
 
-    As a source it is followed by a column that grows, `cursor="id"`; `rowid` will do where no row is ever deleted. Updates
-    and deletes aren't seen.
+    As a source it reads new rows by a cursor column, `cursor="id"`; `rowid` works if no row is ever deleted. It does not
+    see updates and deletes.
 
     >>> SQLite(path="fraud.db", table="totals", key=["card", "window"]).key
     ('card', 'window')
@@ -43,30 +47,27 @@ class SQLite(DatabaseTable, DatabaseFile):
 
     delay: SourceOption[DurationOption] = Field(
         default="0 seconds",
-        description="Of a source: as of the servers' tables; SQLite has one writer at a time, so none is needed",
+        description="As for other databases; SQLite has one writer at a time, so none is needed",
     )
 
     @field_validator("table")
     @classmethod
-    def _not_reserved(cls, table: str) -> str:
+    def _check_reserved(cls, table: str) -> str:
         if table.lower().startswith(("sqlite_", "_headrace")):
-            raise ValueError("names that start with `sqlite_` or `_headrace` are taken")
+            raise ValueError("names that start with `sqlite_` or `_headrace` are reserved")
         return table
 
     def target(self) -> str | None:
         return f"the table `{self.table}` in {Path(str(self.path)).absolute()}"
 
-    def reader(self) -> Reader:
-        from headrace.connectors.sqlite.source import SQLiteReader
+    def dialect(self, *, writes: bool = False) -> SQLiteDialect:
+        from headrace.connectors.sqlite.dialect import SQLiteDialect
 
-        return SQLiteReader(self)
-
-    def listing(self) -> Listing:
-        from headrace.connectors.sqlite.listing import SQLiteListing
-
-        return SQLiteListing(str(self.path), self.table)
+        return SQLiteDialect(str(Path(str(self.path)).absolute()), writes)
 
     def writer(self) -> Writer:
-        from headrace.connectors.sqlite.sink import SQLiteWriter
+        from headrace.connectors.sql.writer import TableWriter
+        from headrace.connectors.sqlite.staging import DriverStaging
 
-        return SQLiteWriter(self)
+        dialect = self.dialect(writes=True)
+        return TableWriter(dialect, self.table, self.key, DriverStaging(dialect))

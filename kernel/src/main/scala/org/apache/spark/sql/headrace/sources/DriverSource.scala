@@ -13,48 +13,48 @@ import org.apache.spark.sql.types.{BinaryType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * What the driver's Python process knows of a source that it follows. Positions are texts, and only it can read them.
+ * Plans the epochs of a driver-side source, in the driver's Python process. Offsets are texts that only it interprets.
  *
- * Spark's own Python sources would have it in a process of their own, started for each query, with ten seconds to answer.
+ * Spark's own Python sources run in a separate process per query, which must answer within ten seconds.
  */
 trait SplitEnumerator {
-  /** Where a new query begins. */
+  /** Returns the offset at which a new query begins. */
   def initial(): String
 
-  /** The run takes what is there now and ends: from here on nothing newer is there. */
+  /** Fixes the end of the source: the run processes the available records and stops. */
   def available(): Unit
 
-  /** The end of the next epoch; `start` if there is nothing new. All before `start` has been delivered. */
+  /** Returns the end of the next epoch; `start` if there is nothing new. Everything before `start` is delivered. */
   def latest(start: String): String
 
-  /** What tasks need to read an epoch, a piece for each: lines of base64. The same range gives the same rows. */
-  def pieces(start: String, end: String): String
+  /** Returns the splits of an epoch, one per task, as lines of base64. The same range always gives the same rows. */
+  def splits(start: String, end: String): String
 
-  /** All up to here has been delivered. */
+  /** Acknowledges that everything up to an offset is delivered. */
   def commit(end: String): Unit
 }
 
-/** The followers of this driver, by name. */
+/** The split enumerators of this driver, by name. */
 object DriverSource {
-  private val followers = new ConcurrentHashMap[String, SplitEnumerator]()
+  private val enumerators = new ConcurrentHashMap[String, SplitEnumerator]()
 
-  /** Let queries find a follower. */
-  def register(name: String, follower: SplitEnumerator): Unit = followers.put(name, follower)
+  /** Registers an enumerator, so that queries find it. */
+  def register(name: String, enumerator: SplitEnumerator): Unit = enumerators.put(name, enumerator)
 
-  /** Forget a follower, at the end of a run. */
-  def forget(name: String): Unit = followers.remove(name)
+  /** Removes an enumerator at the end of a run. */
+  def unregister(name: String): Unit = enumerators.remove(name)
 
-  private[sources] def of(name: String): SplitEnumerator = Option(followers.get(name)).getOrElse(
-    throw new IllegalArgumentException(s"nobody follows `$name`"))
+  private[sources] def of(name: String): SplitEnumerator = Option(enumerators.get(name)).getOrElse(
+    throw new IllegalArgumentException(s"no split enumerator is registered as `$name`"))
 }
 
-/** Reads what a follower finds as a stream of pieces: the option `name`, the one column `piece binary`. */
+/** The data source: a stream of splits of the enumerator in the option `name`, as the column `split binary`. */
 class DriverSourceProvider extends SimpleTableProvider {
   override def getTable(options: CaseInsensitiveStringMap): Table = new DriverSourceTable(options.get("name"))
 }
 
-private class DriverSourceTable(follower: String) extends Table with SupportsRead {
-  override def name(): String = s"followed $follower"
+private class DriverSourceTable(enumerator: String) extends Table with SupportsRead {
+  override def name(): String = s"driver source $enumerator"
 
   override def schema(): StructType = DriverSourceStream.Schema
 
@@ -65,55 +65,55 @@ private class DriverSourceTable(follower: String) extends Table with SupportsRea
 
     override def description(): String = DriverSourceTable.this.name()
 
-    override def toMicroBatchStream(checkpoint: String): MicroBatchStream = new DriverSourceStream(follower)
+    override def toMicroBatchStream(checkpoint: String): MicroBatchStream = new DriverSourceStream(enumerator)
 
     override def columnarSupportMode(): Scan.ColumnarSupportMode = Scan.ColumnarSupportMode.UNSUPPORTED
   }
 }
 
-/** The stream of one follower in one query. */
+/** The stream of one enumerator in one query. */
 private class DriverSourceStream(name: String) extends MicroBatchStream with SupportsTriggerAvailableNow {
-  private lazy val follower = DriverSource.of(name)
+  private lazy val enumerator = DriverSource.of(name)
 
-  override def initialOffset(): Offset = DriverSourceOffset(follower.initial())
+  override def initialOffset(): Offset = DriverSourceOffset(enumerator.initial())
 
   override def deserializeOffset(json: String): Offset = DriverSourceOffset(json)
 
-  override def prepareForTriggerAvailableNow(): Unit = follower.available()
+  override def prepareForTriggerAvailableNow(): Unit = enumerator.available()
 
-  override def latestOffset(start: Offset, limit: ReadLimit): Offset = DriverSourceOffset(follower.latest(start.json()))
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = DriverSourceOffset(enumerator.latest(start.json()))
 
   override def latestOffset(): Offset =
-    throw new UnsupportedOperationException("Spark asks with a start and a limit")
+    throw new UnsupportedOperationException("Spark calls latestOffset(start, limit)")
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
-    val lines = if (start == end) "" else follower.pieces(start.json(), end.json())
+    val lines = if (start == end) "" else enumerator.splits(start.json(), end.json())
     lines.split('\n').filter(_.nonEmpty).map(line => SourceSplit(Base64.getDecoder.decode(line)))
   }
 
   override def createReaderFactory(): PartitionReaderFactory = SplitReaders
 
-  override def commit(end: Offset): Unit = follower.commit(end.json())
+  override def commit(end: Offset): Unit = enumerator.commit(end.json())
 
   override def stop(): Unit = ()
 
-  override def toString: String = s"followed $name"
+  override def toString: String = s"driver source $name"
 }
 
 private object DriverSourceStream {
-  val Schema: StructType = new StructType().add("piece", BinaryType)
+  val Schema: StructType = new StructType().add("split", BinaryType)
 }
 
 private case class DriverSourceOffset(position: String) extends Offset {
   override def json(): String = position
 }
 
-private case class SourceSplit(piece: Array[Byte]) extends InputPartition
+private case class SourceSplit(content: Array[Byte]) extends InputPartition
 
 private object SplitReaders extends PartitionReaderFactory {
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
     new PartitionReader[InternalRow] {
-      private val row = InternalRow(partition.asInstanceOf[SourceSplit].piece)
+      private val row = InternalRow(partition.asInstanceOf[SourceSplit].content)
       private var read = false
 
       override def next(): Boolean = !read && { read = true; true }

@@ -1,4 +1,4 @@
-"""What PostgreSQL says before there is a session, when the client has its words alone."""
+"""Errors of PostgreSQL before a session exists, which have a text but no SQLSTATE."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from headrace.connectors.postgres.dialect import PostgresDialect
 
 
 @pytest.mark.parametrize(
-    ("said", "hint", "passing"),
+    ("message", "hint", "passing"),
     [
         ("the database system is starting up", "the server is starting", True),
         ("the database system is not yet accepting connections", "the server is starting", True),
-        ("the database system is shutting down", "the server is going down", True),
+        ("the database system is shutting down", "the server is shutting down", True),
         ('database "shop" does not exist', "create the database", False),
         ('password authentication failed for user "streams"', "check user and password", False),
     ],
 )
-def test_refused_connection_is_told_with_what_to_do(said: str, hint: str, passing: bool) -> None:
+def test_refused_connection_has_a_hint(message: str, hint: str, passing: bool) -> None:
     dialect = PostgresDialect("postgresql://streams@localhost/shop")
     error = psycopg.OperationalError(
-        f'connection failed: connection to server at "::1" failed: FATAL:  {said}'
+        f'connection failed: connection to server at "::1" failed: FATAL:  {message}'
     )
-    told = dialect.told(error)
-    assert told is not None
-    assert said in told[0]
-    assert told[1].startswith(hint)
-    assert dialect.lost(error) is passing
+    translation = dialect.translate_error(error)
+    assert translation is not None
+    assert message in translation[0]
+    assert translation[1].startswith(hint)
+    assert dialect.is_unavailable(error) is passing

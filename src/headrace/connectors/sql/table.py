@@ -1,4 +1,4 @@
-"""What a stream looks like as a table: plain columns, a key, and what the last row of a key does."""
+"""A stream as a table: plain columns, a key, and the effect of retractions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from headrace.connectors import flatten as flat
+from headrace.connectors import flatten
 from headrace.connectors.base import WriteMode
 from headrace.errors import DeliveryError, did_you_mean
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 RETRACTION = "pane_retraction"
-"""The column that tells retractions; in a table with a key it is applied, not stored."""
+"""The column that marks retractions; a table with a key applies it instead of storing it."""
 
 CHANGE = "change"
-"""The struct that tells what happened to a row; in a table with a key it is applied, not stored."""
+"""The struct that describes a change of a row (CDC); a table with a key applies it instead of storing it."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the stream: what Spark calls its type, and what the database does."""
+    """A column of the stream, with its Spark type and its type in the database."""
 
     name: str
     kind: str
@@ -37,82 +37,83 @@ class Table:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     retracts: bool = False
-    """Whether the stream's rows may take back earlier ones."""
+    """True if rows of the stream may retract earlier ones."""
 
     @classmethod
-    def of(
+    def from_schema(
         cls,
         name: str,
         schema: dict[str, Any],
         key: Sequence[str],
-        declare: Callable[[str, bool], str],
+        column_type: Callable[[str, bool], str],
         *,
         where: str,
     ) -> Self:
-        """The table for a stream, from Spark's JSON form of its schema.
+        """Derive the table of a stream.
 
         Args:
             name: its name.
             schema: `frame.schema.jsonValue()`.
-            key: the columns that tell rows apart; `window` stands for the window's columns.
-            declare: the database's type for one of Spark's, and whether the column is part of the key.
-            where: the sink, for messages.
+            key: the key columns; `window` stands for the window's columns.
+            column_type: returns the database's type for a Spark type, given whether the column is part of the key.
+            where: the sink, for errors.
 
         Raises:
             DeliveryError: the key names a column that the stream lacks.
         """
-        kinds = {column: _kind(kind) for column, _, kind in flat.columns(schema)}
-        spread = tuple(part for word in key for part in _spread(word, kinds))
-        for word in spread:
+        kinds = {column: _type_name(kind) for column, _, kind in flatten.columns(schema)}
+        key_columns = tuple(part for word in key for part in _expand_window(word, kinds))
+        for word in key_columns:
             if word not in kinds:
                 hint = did_you_mean(word, [field["name"] for field in schema["fields"]])
-                raise DeliveryError(f"there is no column `{word}` for the key", where=where, hint=hint)
+                raise DeliveryError(f"unknown key column `{word}`", where=where, hint=hint)
         stored = {column: kind for column, kind in kinds.items() if not (key and column == RETRACTION)}
         columns = tuple(
-            Column(column, kind, declare(kind, column in spread)) for column, kind in stored.items()
+            Column(column, kind, column_type(kind, column in key_columns)) for column, kind in stored.items()
         )
-        return cls(name, columns, spread, bool(key) and RETRACTION in kinds)
+        return cls(name, columns, key_columns, bool(key) and RETRACTION in kinds)
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
-    def loaded(self) -> dict[str, str]:
-        """The columns of the rows that are loaded, with Spark's names of their types."""
+    def staged_columns(self) -> dict[str, str]:
+        """The columns of staged rows, with their Spark types."""
         kinds = {column.name: column.kind for column in self.columns}
         return {**kinds, RETRACTION: "boolean"} if self.retracts else kinds
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The columns that aren't part of the key."""
+        """The columns outside the key."""
         return tuple(name for name in self.names if name not in self.key)
 
 
-def applied(frame: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Changes of a table for a sink with a key: a deleted row is taken back as a retraction is."""
+def apply_changes(frame: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Turn deleted rows of a CDC stream into retractions, for a sink with a key."""
     kind = frame.schema[CHANGE].dataType.jsonValue() if key and CHANGE in frame.columns else None
     if not isinstance(kind, dict) or not {"op", "lsn"} <= {part["name"] for part in kind.get("fields", ())}:
         return frame
     return frame.withColumn(RETRACTION, frame[CHANGE]["op"] == "delete").drop(CHANGE)
 
 
-def refused(mode: WriteMode, key: Sequence[str]) -> str:
-    """Why a table can't take rows in a mode; empty where it can."""
+def mode_problem(mode: WriteMode, key: Sequence[str]) -> str:
+    """Return the reason why a table can't be written in a mode; empty if it can."""
     if mode == "update" and not key:
-        return "`update` overwrites rows, so the sink needs `key`, the columns that tell rows apart"
+        return "`update` overwrites rows, so the sink needs `key`, the columns that identify a row"
     return ""
 
 
-def _kind(kind: Any) -> str:
-    """Spark's name of a type as users write it; `json` for what becomes JSON text."""
+def _type_name(kind: Any) -> str:
+    """Return the SQL name of a Spark type; `json` for types that are stored as JSON text."""
     if not isinstance(kind, str) or kind == "variant":
         return "json"
     return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(kind, kind)
 
 
-def _spread(word: str, names: Iterable[str]) -> tuple[str, ...]:
-    """`window` in a key: the number where windows are numbered (their bounds still move), else start and end."""
+def _expand_window(word: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Replace `window` in a key: by the number of numbered windows, whose bounds may move, else by start and end."""
     if word != "window" or word in names:
         return (word,)
     return ("window_number",) if "window_number" in names else ("window_start", "window_end")

@@ -1,0 +1,101 @@
+"""Checks that server, user and table allow logical replication, and describes the table."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from headrace import durations
+from headrace.connectors.base import ReadContext
+from headrace.connectors.postgres_cdc.slot import ReplicatedTable, SlotDialect
+from headrace.connectors.sql.columns import existing_columns, select_columns
+from headrace.connectors.sql.dialect import Session
+from headrace.errors import SourceError
+
+if TYPE_CHECKING:
+    from headrace.connectors.postgres_cdc import PostgresCdc
+
+_IDENTITY = """
+    SELECT n.nspname, c.relname, c.relreplident::text,
+           coalesce((SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_index i
+                     JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+                     WHERE i.indrelid = c.oid AND i.indisprimary), '{}')
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)"""
+
+
+def describe_table(
+    options: PostgresCdc, context: ReadContext, slot: str
+) -> tuple[ReplicatedTable, dict[str, str]]:
+    """Return the table, and the columns of the source with their Spark types.
+
+    Raises:
+        SourceError: server, user or table don't allow replication; the hint is the statement that corrects it.
+    """
+    dialect = SlotDialect(options.url)
+    try:
+        with closing(dialect.connect()) as session:
+            return _describe(dialect, session, options, context, slot)
+    except Exception as error:
+        translation = dialect.translate_error(error)
+        if translation is None:
+            raise
+        message, hint = translation
+        what = f"the changes of `{options.table}` at {dialect.place} can't be read: {message}"
+        raise SourceError(what, where=context.source, hint=hint) from error
+
+
+def _describe(
+    dialect: SlotDialect, session: Session, options: PostgresCdc, context: ReadContext, slot: str
+) -> tuple[ReplicatedTable, dict[str, str]]:
+    _check_server(session, dialect, context.source)
+    columns = existing_columns(dialect, session, options.table, where=context.source)
+    [[schema, name, identity, key]] = session.rows(_IDENTITY, (dialect.quote_table(options.table),))
+    _check_identity(options.table, identity, key, context.source)
+    types = select_columns(dialect, options.table, columns, context)
+    table = ReplicatedTable(
+        source=context.source,
+        url=options.url,
+        schema=schema,
+        table=name,
+        slot=slot,
+        publication=options.publication or slot,
+        columns={column: columns[column] for column in types},
+        key=tuple(key),
+        snapshot=options.snapshot == "first",
+        before=options.before,
+        skip_truncate=options.truncate == "skip",
+        every=durations.microseconds(options.every) / 1e6,
+        max_rows=options.max_per_batch,
+        retry_timeout=options.retry_seconds,
+        directory=context.directory,
+    )
+    return table, types
+
+
+def _check_server(session: Session, dialect: SlotDialect, where: str) -> None:
+    [[level]] = session.rows("SHOW wal_level")
+    if level != "logical":
+        raise SourceError(
+            f"the server at {dialect.place} runs with wal_level = {level}, which doesn't log changes of rows",
+            where=where,
+            hint="ALTER SYSTEM SET wal_level = logical, and restart the server",
+        )
+    [[user, allowed]] = session.rows(
+        "SELECT rolname, rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user"
+    )
+    if not allowed:
+        raise SourceError(
+            f"the user `{user}` may not read the server's log of changes",
+            where=where,
+            hint=f"ALTER ROLE {dialect.quote(user)} REPLICATION",
+        )
+
+
+def _check_identity(table: str, identity: str, key: list[str], where: str) -> None:
+    """Raise an error without a replica identity: the server would reject all updates of a published table."""
+    if identity == "n" or (identity == "d" and not key):
+        raise SourceError(
+            f"the table `{table}` has no primary key, which identifies the row of an update or delete",
+            where=where,
+            hint=f"give it a primary key, or ALTER TABLE {table} REPLICA IDENTITY FULL",
+        )

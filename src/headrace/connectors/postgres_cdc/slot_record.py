@@ -1,0 +1,74 @@
+"""The pipeline's record of its slot, a file beside the checkpoint; and the snapshot, until it is delivered.
+
+Creating the slot on the server and recording it here is not one transaction. So the intention is recorded first: a run
+that finds it knows that a slot of that name is its own, possibly incomplete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Self
+
+
+@dataclass(frozen=True)
+class SlotRecord:
+    """The progress of creating and reading a slot."""
+
+    directory: Path
+    slot: str = ""
+    complete: bool = False
+    """True once slot and snapshot are complete."""
+    begins: int = 0
+    """The slot's position when it was created."""
+    parts: int = 0
+    """The number of snapshot files."""
+    confirmed: int = 0
+    """The highest position that may have been confirmed to the server."""
+
+    @classmethod
+    def read(cls, directory: str | Path) -> Self:
+        """Read the record; an empty one if there is no file."""
+        place = Path(directory)
+        file = place / "slot.json"
+        return cls(place, **json.loads(file.read_text())) if file.exists() else cls(place)
+
+    def update(self, **facts: object) -> Self:
+        """Return the record with these facts, after storing it durably."""
+        record = replace(self, **facts)  # type: ignore[arg-type]
+        self.directory.mkdir(parents=True, exist_ok=True)
+        values = {name: value for name, value in asdict(record).items() if name != "directory"}
+        write_durably(self.directory / "slot.json", json.dumps(values).encode())
+        return record
+
+    @property
+    def snapshot(self) -> Path:
+        """The directory of the snapshot files."""
+        return self.directory / "snapshot"
+
+    def part(self, number: int) -> Path:
+        """Return the path of a snapshot file."""
+        return self.snapshot / f"{number:06d}.arrow"
+
+    def clear_snapshot(self) -> None:
+        """Remove snapshot files that a run left when it was killed."""
+        shutil.rmtree(self.snapshot, ignore_errors=True)
+        self.snapshot.mkdir(parents=True)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file atomically and durably."""
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

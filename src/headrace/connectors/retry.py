@@ -1,0 +1,175 @@
+"""Retries while a server is unavailable, and carries server errors from executors to the driver."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from headrace.errors import HeadraceError, Problem
+
+_BACKOFF_SECONDS = 0.25
+_MAX_BACKOFF_SECONDS = 5.0
+_MARK = "server error: "
+
+
+class Closeable(Protocol):
+    """A connection."""
+
+    def close(self) -> None: ...
+
+
+_Result = TypeVar("_Result")
+_Session = TypeVar("_Session", bound=Closeable)
+_Session_co = TypeVar("_Session_co", bound=Closeable, covariant=True)
+
+
+class Server(Protocol[_Session_co]):
+    """A server to connect to, and the meaning of its errors."""
+
+    @property
+    def place(self) -> str:
+        """The server's address, without the password."""
+        ...
+
+    def connect(self) -> _Session_co:
+        """Open a session."""
+        ...
+
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        """Return message and hint of a server error; None for any other error."""
+        ...
+
+    def is_unavailable(self, error: Exception) -> bool:
+        """True if the error is a lost connection or a server shutting down, so that a retry may succeed."""
+        ...
+
+
+def retry(
+    server: Server[Closeable],
+    timeout: float,
+    action: Callable[[], _Result],
+    before_retry: Callable[[], None] = lambda: None,
+) -> _Result:
+    """Run an idempotent action; repeat it with backoff while the server is unavailable.
+
+    Args:
+        server: classifies errors.
+        timeout: in seconds; 0 for no retry.
+        action: the action.
+        before_retry: called after each failure, for instance to drop a connection.
+    """
+    deadline = time.monotonic() + timeout
+    backoff = _BACKOFF_SECONDS
+    while True:
+        try:
+            return action()
+        except Exception as error:
+            before_retry()
+            if not server.is_unavailable(error) or time.monotonic() + backoff > deadline:
+                raise
+        time.sleep(backoff * random.uniform(0.5, 1.0))
+        backoff = min(2 * backoff, _MAX_BACKOFF_SECONDS)
+
+
+@contextmanager
+def connect(server: Server[_Session], timeout: float) -> Iterator[_Session]:
+    """Open a session for the block, retrying while the server is unavailable."""
+    with closing(retry(server, timeout, server.connect)) as session:
+        yield session
+
+
+class ReconnectingSession(Generic[_Session]):
+    """A lazily opened session for repeated polling; reconnects after the server was unavailable.
+
+    Args:
+        server: the server.
+        timeout: how long an unavailable server is retried, in seconds.
+        reads: the object that is read, for errors: "the table `orders`".
+        source: the source step.
+    """
+
+    def __init__(self, server: Server[_Session], timeout: float, *, reads: str, source: str) -> None:
+        self._server, self._timeout = server, timeout
+        self._reads, self._source = reads, source
+        self._session: _Session | None = None
+        self._unavailable_since: float | None = None
+
+    def retry(self, action: Callable[[_Session], _Result]) -> _Result:
+        """Run an idempotent action, retrying while the server is unavailable."""
+        return self.translate(
+            lambda: retry(self._server, self._timeout, lambda: action(self._connect()), self.close)
+        )
+
+    def poll(self, now: float, default: _Result, action: Callable[[_Session], _Result]) -> _Result:
+        """Run an action once; return `default` while the server is unavailable, until the retry timeout has passed."""
+        try:
+            result = action(self._connect())
+        except Exception as error:
+            self.close()
+            since = self._unavailable_since = self._unavailable_since or now
+            if self._server.is_unavailable(error) and now - since < self._timeout:
+                return default
+            raise self._translated(error) from error
+        self._unavailable_since = None
+        return result
+
+    def translate(self, action: Callable[[], _Result]) -> _Result:
+        """Run an action and raise its failure as an error of the source."""
+        try:
+            return action()
+        except Exception as error:
+            raise self._translated(error) from error
+
+    def close(self) -> None:
+        """Close the session; the next action opens another one."""
+        if self._session is not None:
+            self._session.close()
+        self._session = None
+
+    def _connect(self) -> _Session:
+        if self._session is None:
+            self._session = self._server.connect()
+        return self._session
+
+    def _translated(self, error: Exception) -> Exception:
+        if isinstance(error, HeadraceError):
+            return portable_error(Problem(self._source, error.what, error.hint))
+        translation = self._server.translate_error(error)
+        if translation is None:
+            return error
+        message, hint = translation
+        what = f"{self._reads} at {self._server.place} can't be read: {message}"
+        return portable_error(Problem(self._source, what, hint))
+
+
+@contextmanager
+def portable_errors(server: Server[Closeable], where: str = "") -> Iterator[None]:
+    """Raise server errors in a form that survives the stack traces Spark wraps them in."""
+    try:
+        yield
+    except Exception as error:
+        translation = server.translate_error(error)
+        if translation is None:
+            raise
+        raise portable_error(Problem(where, *translation)) from error
+
+
+def portable_error(problem: Problem) -> RuntimeError:
+    """Return an error whose text `find_problem` reads again."""
+    return RuntimeError(f"{_MARK}{json.dumps([problem.where, problem.what, problem.hint])}")
+
+
+def find_problem(text: str) -> Problem | None:
+    """Return the problem of a portable error in the text of a Spark failure; None if there is none.
+
+    >>> error = portable_error(Problem("out", "disk full", "free some space"))
+    >>> find_problem(f"Job aborted. RuntimeError: {error} at ...")
+    Problem(where='out', what='disk full', hint='free some space')
+    """
+    if _MARK not in text:
+        return None
+    return Problem(*json.JSONDecoder().raw_decode(text, text.index(_MARK) + len(_MARK))[0])

@@ -1,0 +1,64 @@
+"""Plans the epochs of a cursor source on the driver."""
+
+from __future__ import annotations
+
+import time
+
+from headrace.connectors.retry import ReconnectingSession
+from headrace.connectors.sql.cursor import CursorOptions, CursorTable, Offset, SafeHighWatermark
+from headrace.connectors.sql.dialect import Session
+
+
+class CursorEnumerator:
+    """The split enumerator of a table with a cursor column."""
+
+    def __init__(self, source: str, table: CursorTable, options: CursorOptions) -> None:
+        self._table, self._options = table, options
+        self._session: ReconnectingSession[Session] = ReconnectingSession(
+            table.dialect, options.retry_timeout, reads=f"the table `{table.table}`", source=source
+        )
+        self._watermark = SafeHighWatermark(options.delay)
+        self._next_poll = 0.0
+        self._final: tuple[str | None] | None = None
+        """The high watermark of a run that processes the available rows and stops."""
+
+    def initial(self) -> Offset:
+        if self._options.start != "latest":
+            return self._options.first
+        return {"after": self._session.retry(self._table.highest)}
+
+    def available(self) -> None:
+        highest = self._session.retry(self._table.highest)
+        time.sleep(self._options.delay)  # until open transactions below the watermark have committed
+        self._final = (highest,)
+
+    def latest(self, start: Offset) -> Offset:
+        if self._final is not None:
+            [watermark] = self._final
+            return self._session.retry(lambda session: self._end(session, start, watermark))
+        now = time.monotonic()
+        if now < self._next_poll:
+            return start
+        self._next_poll = now + self._options.every
+        return self._session.poll(now, start, lambda session: self._poll(session, start))
+
+    def splits(self, start: Offset, end: Offset) -> list[bytes]:
+        splits = self._table.splits(start, end["after"], self._options.tasks)
+        return [split.encode() for split in splits]
+
+    def commit(self, end: Offset) -> None:
+        """Do nothing: the table keeps its rows."""
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _poll(self, session: Session, start: Offset) -> Offset:
+        highest = self._table.highest(session)
+        # The age of a value counts from here: connecting and querying may have taken longer than the delay.
+        return self._end(session, start, self._watermark.advance(time.monotonic(), highest))
+
+    def _end(self, session: Session, start: Offset, watermark: str | None) -> Offset:
+        if watermark is None:
+            return start
+        end = self._table.end(session, start, watermark, self._options.max_rows)
+        return start if end is None else {"after": end}

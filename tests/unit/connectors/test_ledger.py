@@ -1,0 +1,88 @@
+"""The ledger that all sinks share: epochs per checkpoint id, and fencing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from headrace.connectors.base import WriteContext
+from headrace.connectors.ledger import Ledger, LedgerEntry
+from headrace.errors import FencedError
+
+
+@dataclass
+class Storage:
+    """Stores entries in memory; one that does not follow the newest is rejected."""
+
+    entries: list[LedgerEntry] = field(default_factory=lambda: [LedgerEntry()])
+
+    def read(self) -> LedgerEntry:
+        return LedgerEntry.decode(self.entries[-1].encode())
+
+    def take_over(self, entry: LedgerEntry) -> bool:
+        return self.commit(entry)
+
+    def commit(self, entry: LedgerEntry) -> bool:
+        if entry.number != self.entries[-1].number + 1:
+            return False
+        self.entries.append(entry)
+        return True
+
+
+def ledger(storage: Storage, checkpoint_id: str = "one") -> Ledger:
+    return Ledger(storage, WriteContext("p", "out", checkpoint_id, "append", ""), "`t`")
+
+
+def test_epochs_are_counted_per_checkpoint() -> None:
+    storage = Storage()
+    first, second = ledger(storage), ledger(storage, "two")
+    assert first.take_over() == -1
+    first.commit(0)
+    first.commit(1)
+    assert (first.committed, first.has(1), first.has(2)) == (1, True, False)
+    assert second.take_over() == -1
+    second.commit(0)
+    assert ledger(storage).take_over() == 1
+
+
+def test_newer_run_fences_the_older_one() -> None:
+    storage = Storage()
+    old, new = ledger(storage), ledger(storage)
+    old.take_over()
+    assert not old.overtaken()
+    new.take_over()
+    assert old.overtaken()
+    assert new.token == old.token + 1
+    message = "out: epoch 3 is not written: a newer run has taken over `t`\n  hint: two runs of one pipeline"
+    for act in (old.has, old.commit):
+        with pytest.raises(FencedError, match=message):
+            act(3)
+    new.commit(3)
+    assert storage.read().epochs == {"one": 3}
+
+
+def test_take_over_completes_the_last_commit_and_repeats_after_a_race() -> None:
+    storage, completed = Storage(), list[LedgerEntry]()
+    ledger(storage).take_over()
+    rival = ledger(storage)
+    rival.take_over()
+    rival.commit(0, {"moves": [["a", "b"]]})
+
+    def complete(entry: LedgerEntry) -> None:
+        completed.append(entry)
+        if len(completed) == 1:
+            rival.commit(1)
+
+    run = ledger(storage)
+    assert run.take_over(complete) == 1
+    assert [entry.detail for entry in completed] == [{"moves": [["a", "b"]]}, {}]
+    assert storage.read() == replace(storage.entries[-1], token=run.token)
+
+
+def test_entry_keeps_the_newest_checkpoints() -> None:
+    entry = LedgerEntry()
+    for number in range(40):
+        entry = entry.with_epoch(f"c{number}", number, {})
+    assert list(entry.epochs) == [f"c{number}" for number in range(8, 40)]
+    assert entry.with_epoch("c13", 99, {}).epochs["c13"] == 99
