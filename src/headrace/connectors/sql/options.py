@@ -10,8 +10,8 @@ from pydantic import Field, field_validator
 from headrace import durations
 from headrace.connectors.base import Carries, Connector, Guarantee, Listing, Reader, Role, WriteMode, Writer
 from headrace.connectors.options import DurationOption, NamesOption
-from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.retry import find_problem
+from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.sql.cursor import CursorOptions
 from headrace.connectors.sql.dialect import Dialect
 from headrace.connectors.sql.table import mode_problem

@@ -15,7 +15,6 @@ from pydantic import Field, field_validator
 from headrace.connectors.base import Connector, Writer
 from headrace.connectors.options import DurationOption, PathOption
 from headrace.connectors.roles import SourceOption
-from headrace.connectors.roles import SourceOption
 from headrace.connectors.sql.options import DatabaseTable
 
 if TYPE_CHECKING:
