@@ -172,6 +172,45 @@ def test_rows_of_an_attempt_that_spark_did_not_count_stay_out(
     assert content(server, table) == [("a", 1)]
 
 
+def test_staging_table_is_created_once_per_run_and_truncated_after_each_epoch(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    writer = sink(server, table, key="k").writer()
+    writer.open(run())
+    created, left = set(), []
+    for epoch in range(3):
+        writer.commit(epoch, writer.stage(epoch, rows(spark, ("a", epoch), ("b", epoch))))
+        stage = writer._staging._stage  # type: ignore[attr-defined]
+        created.update(server.sql(_identity(server), (stage,)))
+        left += server.sql(f"SELECT count(*) FROM {stage}")
+    writer.close()
+    assert len(created) == 1
+    assert left == [(0,)] * 3
+    assert content(server, table) == [("a", 2), ("b", 2)]
+
+
+def test_commit_does_not_wait_for_a_task_that_still_loads(
+    spark: SparkSession, server: Server, table: str, run: MakeRun
+) -> None:
+    writer: Any = sink(server, table).writer()
+    writer.open(run())
+    staged = writer.stage(0, rows(spark, ("a", 0)))
+    stage = writer._staging._stage
+    with closing(writer._dialect.connect()) as task:
+        task.execute("BEGIN")
+        task.execute(f"INSERT INTO {stage} (_headrace_attempt, k) VALUES (-1, 'ghost')")
+        writer.commit(0, staged)
+        task.execute("COMMIT")
+    writer.commit(1, writer.stage(1, rows(spark, ("a", 1))))
+    assert server.sql(f"SELECT count(*) FROM {stage}") == [(0,)]
+    newer = sink(server, table).writer()
+    newer.open(run())
+    assert stage not in [name for (name,) in server.sql(_tables())]
+    writer.close()
+    newer.close()
+    assert content(server, table) == [("a", 0), ("a", 1)]
+
+
 def test_older_run_is_fenced(spark: SparkSession, server: Server, table: str, run: MakeRun) -> None:
     out = sink(server, table)
     old, new = out.writer(), out.writer()
@@ -319,3 +358,10 @@ def _tables() -> str:
 
 def _columns(table: str) -> str:
     return f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}'"
+
+
+def _identity(server: Server) -> str:
+    """A query for what distinguishes a table from a later one of the same name."""
+    if server.kind == "postgres":
+        return "SELECT oid FROM pg_class WHERE relname = %s"
+    return "SELECT table_name FROM information_schema.tables WHERE table_name = %s"
