@@ -217,3 +217,11 @@ def test_messages_of_the_server_become_changes() -> None:
         Change("delete", {"id": "3", "n": "b"}, {"id": "3", "n": "b"}),
         Change("truncate", {}),
     )
+
+
+def test_retry_timeout_reaches_the_cursor_source() -> None:
+    server = connect.postgres(url=URL, table="t", cursor="id", retry_timeout="5 seconds").cursor_options()
+    file = connect.sqlite(path="x.db", table="t", cursor="id").cursor_options()
+    assert server is not None
+    assert file is not None
+    assert (server.retry_timeout, file.retry_timeout) == (5.0, 0.0)

@@ -11,7 +11,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from headrace import durations
 from headrace.connectors.base import Carries, Reader, Role
 from headrace.connectors.options import DurationOption
 from headrace.connectors.retry import find_problem
@@ -76,10 +75,6 @@ class PostgresCdc(ServerAddress):
         ge=1,
         description="The approximate number of changes per epoch; a transaction is never split, however large",
     )
-    retry_timeout: DurationOption = Field(
-        default="1 minute",
-        description="How long a server that becomes unavailable during a run is retried",
-    )
 
     @property
     def replayable(self) -> bool:
@@ -113,8 +108,3 @@ class PostgresCdc(ServerAddress):
         from headrace.connectors.postgres_cdc.source import CdcReader
 
         return CdcReader(self)
-
-    @property
-    def retry_seconds(self) -> float:
-        """How long an unavailable server is retried."""
-        return durations.microseconds(self.retry_timeout) / 1e6

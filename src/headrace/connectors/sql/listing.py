@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 
+from headrace.connectors.retry import retry
 from headrace.connectors.sql.columns import existing_columns
 from headrace.connectors.sql.dialect import Dialect, Session
 from headrace.errors import SourceError
 
+_RETRY_SECONDS = 0.5
+
 
 class TableListing:
-    """The rows of a table. A lost connection is opened again, once per call of `rows`."""
+    """The rows of a table, read over one connection, which is opened again after it was lost."""
 
     def __init__(self, dialect: Dialect, table: str) -> None:
         self._dialect, self._table = dialect, table
@@ -18,11 +21,8 @@ class TableListing:
 
     def rows(self) -> list[dict[str, str | None]]:
         try:
-            return self._read_again()
-        except SourceError:
-            raise
+            return retry(self._dialect, _RETRY_SECONDS, lambda: self._read(self._connect()), self.close)
         except Exception as error:
-            self.close()
             translation = self._dialect.translate_error(error)
             if translation is None:
                 raise
@@ -36,16 +36,10 @@ class TableListing:
             with contextlib.suppress(Exception):  # the connection may be lost
                 session.close()
 
-    def _read_again(self) -> list[dict[str, str | None]]:
-        if self._session is not None:
-            try:
-                return self._read(self._session)
-            except Exception as error:
-                if not self._dialect.is_unavailable(error):
-                    raise
-                self.close()
-        self._session = self._dialect.connect()
-        return self._read(self._session)
+    def _connect(self) -> Session:
+        if self._session is None:
+            self._session = self._dialect.connect()
+        return self._session
 
     def _read(self, session: Session) -> list[dict[str, str | None]]:
         columns = existing_columns(self._dialect, session, self._table, where=self._dialect.place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -103,7 +104,7 @@ class DatabaseTable(Connector):
             return None
         every, delay = (durations.microseconds(length) / 1e6 for length in (self.every, self.delay))
         return CursorOptions(
-            self.cursor, self.start, every, delay, self.max_per_batch, self.tasks, self.retry_seconds
+            self.cursor, self.start, every, delay, self.max_per_batch, self.tasks, retry_timeout=0.0
         )
 
     def dialect(self, *, writes: bool = False) -> Dialect:
@@ -120,11 +121,6 @@ class DatabaseTable(Connector):
 
         return TableListing(self.dialect(), self.table)
 
-    @property
-    def retry_seconds(self) -> float:
-        """How long an unavailable server is retried."""
-        return 0.0
-
 
 class ServerAddress(Connector):
     """The address of a database server; a base class of its own, so that documents show it first."""
@@ -135,6 +131,9 @@ class ServerAddress(Connector):
     """True if the client also accepts addresses that are not URLs."""
 
     url: str = Field(description="The address: `<kind>://user:password@host:port/database`")
+    retry_timeout: DurationOption = Field(
+        default="1 minute", description="How long a server that becomes unavailable during a run is retried"
+    )
 
     @field_validator("url")
     @classmethod
@@ -146,14 +145,14 @@ class ServerAddress(Connector):
             raise ValueError(f"expected {cls.schemes[0]}://user:password@host:port/database")
         return url
 
+    @property
+    def retry_seconds(self) -> float:
+        """How long an unavailable server is retried."""
+        return durations.microseconds(self.retry_timeout) / 1e6
+
 
 class ServerTable(DatabaseTable, ServerAddress):
     """A table of a database server; each kind of server is a subclass with its dialect."""
-
-    retry_timeout: DurationOption = Field(
-        default="1 minute",
-        description="How long a server that becomes unavailable during a run is retried",
-    )
 
     @field_validator("table")
     @classmethod
@@ -171,6 +170,10 @@ class ServerTable(DatabaseTable, ServerAddress):
         )
         return f"the table `{self.table}` at {place}"
 
+    def cursor_options(self) -> CursorOptions | None:
+        options = super().cursor_options()
+        return options and replace(options, retry_timeout=self.retry_seconds)
+
     def writer(self) -> Writer:
         from headrace.connectors.sql.staging import ServerStaging
         from headrace.connectors.sql.writer import TableWriter
@@ -178,7 +181,3 @@ class ServerTable(DatabaseTable, ServerAddress):
         dialect = self.dialect(writes=True)
         staging = ServerStaging(dialect, self.retry_seconds)
         return TableWriter(dialect, self.table, self.key, staging, self.retry_seconds)
-
-    @property
-    def retry_seconds(self) -> float:
-        return durations.microseconds(self.retry_timeout) / 1e6
