@@ -222,7 +222,7 @@ def test_a_writer_that_dies_after_any_step_leaves_the_epoch_once(
         left.open(run(step))
         left.commit(0, left.stage(0, frame))
 
-    with failpoints.armed(step), pytest.raises(failpoints.Crash):
+    with failpoints.arm(step), pytest.raises(failpoints.Crash):
         attempt()
     if step == "kafka.committed":
         assert contents(client, name) == ["a", "b"]

@@ -1,9 +1,9 @@
-"""Places where a test can end the process: between all steps of every delivery protocol.
+"""Fail-points: places where a test can kill the process, after each step of every delivery protocol.
 
 `HEADRACE_FAILPOINT=files.manifest` kills the process with SIGKILL the first time it gets there,
-`files.manifest@3` the third time. A test in the same process uses `armed`, which raises instead.
+`files.manifest@3` the third time. A test in the same process uses `arm`, which raises instead.
 
-Names are `<protocol>.<step>`, and a step is reached when what it names has just been done.
+Names are `<protocol>.<step>`; a fail-point is reached right after its step.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ _hooks: list[Callable[[str], None]] = []
 
 
 class Crash(BaseException):
-    """What `armed` raises; not an `Exception`, so that nothing on the way up can mend it."""
+    """Raised by `arm`; not an `Exception`, so that no handler on the way catches it."""
 
 
 def reach(name: str) -> None:
-    """Say that the step `name` is done; does nothing unless a test wants to fail here."""
+    """Mark a step as done; does nothing unless a test fails here."""
     for hook in tuple(_hooks):
         hook(name)
-    wanted = os.environ.get(VARIABLE)
-    if wanted is None:
+    failpoint = os.environ.get(VARIABLE)
+    if failpoint is None:
         return
     _reached[name] += 1
-    target, _, count = wanted.partition("@")
+    target, _, count = failpoint.partition("@")
     if name == target and _reached[name] == int(count or 1):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 @contextmanager
-def watched(hook: Callable[[str], None]) -> Iterator[None]:
+def watch(hook: Callable[[str], None]) -> Iterator[None]:
     """Call `hook` with each name that is reached inside the block.
 
-    >>> with watched(print):
+    >>> with watch(print):
     ...     reach("files.manifest")
     files.manifest
     """
@@ -53,11 +53,11 @@ def watched(hook: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def armed(name: str, count: int = 1) -> Iterator[None]:
+def arm(name: str, count: int = 1) -> Iterator[None]:
     """Raise `Crash` the `count`-th time that `name` is reached inside the block.
 
     >>> try:
-    ...     with armed("files.manifest"):
+    ...     with arm("files.manifest"):
     ...         reach("files.manifest")
     ... except Crash as crash:
     ...     print(crash)
@@ -71,5 +71,5 @@ def armed(name: str, count: int = 1) -> Iterator[None]:
         if reached == name and seen == count:
             raise Crash(name)
 
-    with watched(crash):
+    with watch(crash):
         yield

@@ -30,7 +30,7 @@ def test_server_gone_in_the_middle_and_back_loses_nothing(
             server.start()
 
     deliver(out, run(), 0, rows(spark, ("a", 0)))
-    with failpoints.watched(bounce):
+    with failpoints.watch(bounce):
         failure = _failure(lambda: deliver(out, run(), 1, rows(spark, ("b", 1))))
     # A restart of PostgreSQL empties unlogged staging tables; the epoch is then written again.
     assert failure == "" or "hint: run again: the epoch is read and written again" in failure

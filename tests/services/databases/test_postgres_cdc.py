@@ -221,7 +221,7 @@ def test_a_truncated_table_is_told(orders: Orders) -> None:
 @pytest.mark.parametrize("step", ["cdc.recorded", "cdc.created", "cdc.completed"])
 def test_a_slot_that_was_half_made_is_made_again(orders: Orders, step: str) -> None:
     orders.sql("INSERT INTO {t} (id) VALUES (1)")
-    with failpoints.armed(step), pytest.raises(failpoints.Crash):
+    with failpoints.arm(step), pytest.raises(failpoints.Crash):
         orders.taken()
     orders.sql("INSERT INTO {t} (id) VALUES (2)")
     assert sorted(row[1] for row in orders.taken()) == [1, 2]
@@ -233,7 +233,7 @@ def test_whether_the_server_heard_how_far_a_run_was_is_the_same_to_the_next(
 ) -> None:
     orders.taken()
     orders.sql("INSERT INTO {t} (id) VALUES (1)")
-    with failpoints.armed(step), pytest.raises(failpoints.Crash):
+    with failpoints.arm(step), pytest.raises(failpoints.Crash):
         orders.taken()
     orders.server.stop()
     orders.server.start()

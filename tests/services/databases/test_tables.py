@@ -153,7 +153,7 @@ def test_without_a_key_retractions_are_rows(
 
 def test_every_step_has_a_fail_point(spark: SparkSession, server: Server, table: str, run: MakeRun) -> None:
     reached: list[str] = []
-    with failpoints.watched(reached.append):
+    with failpoints.watch(reached.append):
         deliver(sink(server, table), run(), 0, rows(spark, ("a", 1)))
     assert reached == STEPS
     assert [row for row in server.sql(_tables()) if row[0].startswith("_headrace_stage")] == []

@@ -87,7 +87,7 @@ def test_crash_after_each_step_loses_and_repeats_nothing(
     out = connect.files(path=tmp_path, format="json")
     deliver(out, run(), 0, rows(spark, ("a", 0)))
     frame = rows(spark, *[("a", v) for v in range(1, 6)])
-    with failpoints.armed(step), pytest.raises(failpoints.Crash, match=step):
+    with failpoints.arm(step), pytest.raises(failpoints.Crash, match=step):
         deliver(out, run(), 1, frame)
     assert set(seen(tmp_path)) in ({0}, {0, 1, 2, 3, 4, 5}) or step == "files.shown"
     deliver(out, run(), 1, frame)
@@ -99,7 +99,7 @@ def test_crash_after_each_step_loses_and_repeats_nothing(
 
 def test_every_step_has_a_fail_point(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     reached: list[str] = []
-    with failpoints.watched(reached.append):
+    with failpoints.watch(reached.append):
         deliver(connect.files(path=tmp_path, format="json"), run(), 0, rows(spark, ("a", 1)))
     assert list(dict.fromkeys(reached)) == STEPS
 
@@ -123,7 +123,7 @@ def test_newer_run_completes_what_a_dead_one_committed(
     writer = out.writer()
     writer.open(run())
     staged = writer.stage(0, rows(spark, ("a", 1)))
-    with failpoints.armed("files.manifest"), pytest.raises(failpoints.Crash):
+    with failpoints.arm("files.manifest"), pytest.raises(failpoints.Crash):
         writer.commit(0, staged)
     assert seen(tmp_path) == []
     assert out.writer().open(run()) == 0
@@ -148,7 +148,7 @@ def test_complete_mode_survives_a_crash_after_each_step(
 ) -> None:
     out = connect.files(path=tmp_path, format="json")
     deliver(out, run("complete"), 0, rows(spark, ("a", 0)))
-    with failpoints.armed(step), pytest.raises(failpoints.Crash):
+    with failpoints.arm(step), pytest.raises(failpoints.Crash):
         deliver(out, run("complete"), 1, rows(spark, ("a", 1), ("b", 2)))
     assert seen(tmp_path) in ([0], [1, 2])
     deliver(out, run("complete"), 1, rows(spark, ("a", 1), ("b", 2)))

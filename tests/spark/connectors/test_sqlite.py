@@ -161,7 +161,7 @@ def test_crash_after_each_step_loses_and_repeats_nothing(
 ) -> None:
     out = connect.sqlite(path=tmp_path / "x.db", table="t", key=[key] if key else [])
     deliver(out, run(), 0, rows(spark, ("a", 0)))
-    with failpoints.armed(step), pytest.raises(failpoints.Crash, match=step):
+    with failpoints.arm(step), pytest.raises(failpoints.Crash, match=step):
         deliver(out, run(), 1, rows(spark, ("b", 1), ("c", 2)))
     assert query(tmp_path / "x.db", "SELECT count(*) FROM t") == [(3 if step == "sqlite.committed" else 1,)]
     deliver(out, run(), 1, rows(spark, ("b", 1), ("c", 2)))
@@ -170,7 +170,7 @@ def test_crash_after_each_step_loses_and_repeats_nothing(
 
 def test_every_step_has_a_fail_point(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     reached: list[str] = []
-    with failpoints.watched(reached.append):
+    with failpoints.watch(reached.append):
         deliver(connect.sqlite(path=tmp_path / "x.db", table="t"), run(), 0, rows(spark, ("a", 1)))
     assert reached == STEPS
 

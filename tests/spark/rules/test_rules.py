@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
-from headrace.connectors.failpoints import Crash, armed
+from headrace.connectors.failpoints import Crash, arm
 from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError, PlanError, SourceError
 from headrace.testing import read_case, stream_equals_batch
@@ -133,7 +133,7 @@ def test_a_run_that_dies_around_a_change_gives_each_match_once_by_the_rules_of_i
         letter = "cde"[number]
         job.rules(one=PAIR % letter)
         job.feed.add(*rows("a", letter, start=2 * number))
-        with armed(point), pytest.raises((Crash, HeadraceError)):
+        with arm(point), pytest.raises((Crash, HeadraceError)):
             job.run()
         job.rules(one=PAIR % "z")  # while it was down; the epoch had begun
         job.run()

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace import Pipeline, connect, patterns, triggers, windows
-from headrace.connectors.failpoints import Crash, armed
+from headrace.connectors.failpoints import Crash, arm
 from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError
 from headrace.lowering.windows import Counts, windowed
@@ -45,7 +45,7 @@ def test_rows_add_up_over_runs_and_over_a_death_after_the_commit(spark: SparkSes
     assert (first.in_open_windows, first.late, first.dropped) == (2, 0, 0)
 
     feed.add(row("a", 6), row("b", 70))
-    with armed("delivery.committed"), pytest.raises((Crash, HeadraceError)):
+    with arm("delivery.committed"), pytest.raises((Crash, HeadraceError)):
         run(until="caught_up")
     second = run(until="caught_up")
     assert (

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, windows
-from headrace.connectors.failpoints import Crash, armed
+from headrace.connectors.failpoints import Crash, arm
 from headrace.errors import DecodeError, HeadraceError, OptionError, PlanError
 
 SCHEMA = "card string, amount int, ts timestamp"
@@ -264,7 +264,7 @@ def test_a_run_that_dies_in_an_epoch_delivers_it_once_in_the_next(bench: Bench, 
     totals = bench.tx.key_by("card").aggregate("totals", n="count(*)")
     totals.write("one", one)
     totals.where("n > 1").write("two", two)
-    with armed(step), pytest.raises((Crash, HeadraceError)):
+    with arm(step), pytest.raises((Crash, HeadraceError)):
         bench.run(until="caught_up")
     bench.run(until="caught_up")
     assert shown(one, "card", "n") == [("a", 3), ("b", 1)]

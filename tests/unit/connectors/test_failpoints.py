@@ -13,7 +13,7 @@ from headrace.connectors import failpoints
 
 
 def test_armed_point_raises_the_nth_time_and_then_no_more() -> None:
-    with failpoints.armed("a.step", 2):
+    with failpoints.arm("a.step", 2):
         failpoints.reach("a.step")
         failpoints.reach("b.step")
         with pytest.raises(failpoints.Crash, match=r"a\.step"):

@@ -1,6 +1,6 @@
 """Driver-side sources: offsets are planned on the driver, in Python, and tasks read the splits between them.
 
-A *split enumerator* lives on the driver, in the process of the run. Spark asks it for the end of each epoch, stores that
+A *split enumerator* lives on the driver, in the process of the run. Spark requests the end of each epoch from it, stores that
 offset in the checkpoint, and requests the *splits* of the epoch, which tasks turn into rows. A source that reads the same
 rows again between two offsets is replayable.
 """

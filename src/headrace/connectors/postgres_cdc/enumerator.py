@@ -22,7 +22,7 @@ Offset = dict[str, int]
 """`{"part": number of snapshot files read, "lsn": position up to which changes are read}`."""
 _BATCH_ROWS = 10_000
 _IDLE_BYTES = 1 << 20
-"""How much log without changes of the table the server may keep before the slot advances past it."""
+"""The size of log without changes of the table after which the slot advances past it."""
 
 
 class CdcEnumerator:

@@ -25,7 +25,7 @@ _PARAMETER = "\0"
 
 @dataclass(frozen=True)
 class CursorOptions:
-    """How new rows of a table are read; times are in seconds."""
+    """The options of reads by a cursor column; times are in seconds."""
 
     column: str
     start: int | str = "earliest"

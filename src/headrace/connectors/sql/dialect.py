@@ -44,7 +44,7 @@ class Session(Protocol):
 
 
 class Dialect(ABC):
-    """How to read and write tables of one database. Instances are sent to executors and hold no connection.
+    """Reads and writes tables of one database. Instances are sent to executors and hold no connection.
 
     Class variables and methods with an implementation have the values of most servers.
     """

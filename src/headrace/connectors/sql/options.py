@@ -147,7 +147,7 @@ class ServerAddress(Connector):
 
     @property
     def retry_seconds(self) -> float:
-        """How long an unavailable server is retried."""
+        """The retry timeout in seconds."""
         return durations.microseconds(self.retry_timeout) / 1e6
 
 

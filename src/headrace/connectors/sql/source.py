@@ -72,7 +72,7 @@ class TableReader:
     def _describe(
         self, session: Session, context: ReadContext
     ) -> tuple[CursorTable, dict[str, str], dict[str, str]]:
-        """Return the table, the Spark types of its columns, and the types that the source's schema asks for."""
+        """Return the table, the Spark types of its columns, and the types to cast them to."""
         listed = existing_columns(self._dialect, session, self._table, where=context.source)
         cursor = self._cursor.column if self._cursor else next(iter(listed))
         columns = {**self._dialect.hidden_columns, **listed}

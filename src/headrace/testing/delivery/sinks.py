@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Connector, WriteContext, WriteMode, Writer
-from headrace.connectors.failpoints import Crash, armed, watched
+from headrace.connectors.failpoints import Crash, arm, watch
 from headrace.errors import FencedError
 from headrace.testing.delivery.sources import Feed, check_source
 from headrace.testing.delivery.trials import Report, Trial, count_rows, failure
@@ -164,7 +164,7 @@ class _Steps:
 
     def watching(self, sink: _Sink) -> None:
         self.kind = sink.target.connector.kind
-        with watched(lambda name: None if name in self.names else self.names.append(name)):
+        with watch(lambda name: None if name in self.names else self.names.append(name)):
             sink.deliver(EPOCHS)
 
 
@@ -180,7 +180,7 @@ def _trial(spark: SparkSession, target: Callable[[str], Target], name: str, act:
 def _kill_after(step: str) -> Deliver:
     def act(sink: _Sink) -> None:
         sink.deliver(1)
-        with armed(step), suppress(Crash):
+        with arm(step), suppress(Crash):
             sink.deliver(2)
 
     return act

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from headrace.connectors.base import Connector
-from headrace.connectors.failpoints import armed, watched
+from headrace.connectors.failpoints import arm, watch
 from headrace.connectors.sqlite import SQLite
 from headrace.streams.pipeline import Pipeline
 from headrace.testing.delivery.trials import Report, Trial, count_rows, failure
@@ -105,7 +105,7 @@ class _Trial:
 
 def _kill(step: str) -> Callable[[_Trial], None]:
     def act(trial: _Trial) -> None:
-        with armed(step), suppress(Exception):  # the error of the killed run is expected
+        with arm(step), suppress(Exception):  # the error of the killed run is expected
             trial.run()
 
     return act
@@ -135,5 +135,5 @@ def _once(act: Callable[[], None]) -> Iterator[None]:
             done.append(step)
             act()
 
-    with watched(hook):
+    with watch(hook):
         yield
