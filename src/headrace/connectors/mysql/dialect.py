@@ -99,6 +99,8 @@ class MySQLDialect(Dialect):
     writes: bool = False
     """True for a sink, whose tables must have transactions."""
     kind: ClassVar[str] = "mysql"
+    # INSERT ... SELECT would otherwise lock all staged rows, and wait for tasks that still load.
+    begin: ClassVar[tuple[str, ...]] = ("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "BEGIN")
     text_forms: ClassVar[TextForms] = TextForms(boolean="int")
     short_lock_wait: ClassVar[tuple[str, str]] = (
         "SET SESSION lock_wait_timeout = 1",

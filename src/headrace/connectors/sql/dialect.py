@@ -52,8 +52,8 @@ class Dialect(ABC):
     kind: ClassVar[str]
     failpoints: ClassVar[str] = "database"
     """The prefix of the sink's fail-points."""
-    begin: ClassVar[str] = "BEGIN"
-    """Begins a transaction."""
+    begin: ClassVar[tuple[str, ...]] = ("BEGIN",)
+    """The statements that begin a transaction."""
     lock_rows: ClassVar[str] = " FOR UPDATE"
     """Suffix of a query that locks the rows it reads."""
     insert_first: ClassVar[bool] = False

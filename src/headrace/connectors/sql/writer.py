@@ -151,7 +151,8 @@ class TableWriter:
 
     @contextmanager
     def _transaction(self, session: Session) -> Iterator[None]:
-        session.execute(self._dialect.begin)
+        for statement in self._dialect.begin:
+            session.execute(statement)
         try:
             yield
             session.execute("COMMIT")

@@ -35,7 +35,7 @@ class SQLiteDialect(Dialect):
     kind: ClassVar[str] = "sqlite"
     hidden_columns: ClassVar[dict[str, str]] = {"rowid": "INTEGER"}
     failpoints: ClassVar[str] = "sqlite"
-    begin: ClassVar[str] = "BEGIN IMMEDIATE"
+    begin: ClassVar[tuple[str, ...]] = ("BEGIN IMMEDIATE",)
     lock_rows: ClassVar[str] = ""
 
     @property
