@@ -219,6 +219,8 @@ def test_older_run_is_fenced(spark: SparkSession, server: Server, table: str, ru
     assert new.open(run()) == -1
     with pytest.raises(FencedError, match="out: epoch 0 is not written: a newer run has taken over"):
         old.commit(0, staged)
+    with pytest.raises(FencedError, match="out: nothing is written: a newer run has taken over"):
+        old.stage(1, rows(spark, ("a", 2)))
     new.commit(0, new.stage(0, rows(spark, ("a", 1))))
     old.close()
     new.close()
