@@ -1,6 +1,6 @@
-"""The pipeline that is killed while it follows tables: changes to a copy and a history, a table that grows to a list.
+"""The pipeline that is killed while it reads tables: changes to a copy and a history, new rows to a list.
 
-Run as `python following.py URL NAME WORK`: takes what is there and ends.
+Run as `python following.py URL NAME WORK`: processes the available rows and ends.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from headrace import Pipeline, connect
 from headrace.connectors.postgres_cdc.slot_record import SlotRecord
 
 EACH = 60
-"""How many transactions somebody does for each run: some before it reads, some while it does."""
+"""Transactions of the writer per run: some before it reads, some while it does."""
 PAUSE = 0.15
 """Seconds between two transactions."""
 FIRST = 50
-"""How many orders are there before anything is followed."""
+"""Orders in the table before the first run."""
 CONF = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 
 
 def build(url: str, name: str, work: Path) -> Pipeline:
-    """The pipeline over the tables of a name."""
+    """Build the pipeline over the tables of a name."""
     pipeline = Pipeline(name)
     changes = connect.postgres_cdc(url=url, table=f"{name}_orders", max_per_batch=100)
     orders = pipeline.read("orders", changes, schema="id bigint, v bigint")
     orders.write("copy", connect.postgres(url=url, table=f"{name}_copy", key="id"))
     history = orders.select("id", "v", op="change.op", lsn="change.lsn")
     history.write("history", connect.sqlite(path=work / "out.db", table="history"))
-    grows = connect.postgres(
+    appended = connect.postgres(
         url=url, table=f"{name}_visits", cursor="id", max_per_batch=50, delay="200 milliseconds"
     )
-    visits = pipeline.read("visits", grows, schema="id bigint")
+    visits = pipeline.read("visits", appended, schema="id bigint")
     visits.write("list", connect.sqlite(path=work / "out.db", table="visits"))
     return pipeline
 
 
 class Writer:
-    """Somebody who works with the tables all the time, once their changes are noted, and remembers what was done."""
+    """Writes to the tables continuously once the slot exists, and counts the changes."""
 
     def __init__(self, server: Any, name: str, work: Path, seed: int = 7) -> None:
         self.server, self.name = server, name

@@ -1,4 +1,4 @@
-"""Tables are followed while somebody writes to them and runs are killed: every change once, every row once.
+"""Tables are read while a client writes to them and runs are killed: every change once, every row once.
 
 CI runs a sample; `make delivery` kills twenty times and writes docs/explanation/changes-table.md.
 """
@@ -28,13 +28,13 @@ STEPS = (
 SINKS = {
     "copy": "the changes, applied by key",
     "history": "the changes, one by one",
-    "visits": "rows of the table that grows",
+    "visits": "new rows of a table",
 }
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "changes-table.md"
 
 
 def started(server: Any, name: str, work: Path, step: str | None = None) -> subprocess.Popen[bytes]:
-    """A run, perhaps one that dies at a step; its output goes to a file, so that a failure can be told."""
+    """Start a run, perhaps one that is killed at a step; its output goes to a file, for failures."""
     settings = {} if step is None else {"HEADRACE_FAILPOINT": step}
     with (work / "output.txt").open("ab") as output:
         command = [sys.executable, following.__file__, server.url, name, str(work)]
@@ -51,7 +51,7 @@ def epochs(work: Path) -> int:
 
 
 def killed(server: Any, name: str, work: Path, steps: Sequence[str], kills: int) -> following.Writer:
-    """Kill runs after steps and at random while somebody writes; then one more run, when nobody does."""
+    """Kill runs after steps and at random during writes; then run once more, after the last write."""
     with following.Writer(server, name, work) as writer:
 
         def run(step: str | None = None) -> subprocess.Popen[bytes]:
@@ -77,18 +77,18 @@ def faults(server: Any, name: str, work: Path, writer: following.Writer) -> dict
     made = Counter(server.sql(f"SELECT id FROM {name}_visits"))
     with closing(sqlite3.connect(work / "out.db")) as database:
         # A transaction changes a row once in each way: what is there twice under one position is a double.
-        told = Counter(op for [op] in database.execute("SELECT op FROM history GROUP BY op, id, lsn"))
+        changes = Counter(op for [op] in database.execute("SELECT op FROM history GROUP BY op, id, lsn"))
         [[rows]] = database.execute("SELECT count(*) FROM history")
         visits = Counter(database.execute("SELECT id FROM visits").fetchall())
     done = Counter({**writer.done, "snapshot": following.FIRST})
-    told["again"] = rows - told.total()
-    pairs = {"copy": (orders, copied), "history": (done, told), "visits": (made, visits)}
+    changes["again"] = rows - changes.total()
+    pairs = {"copy": (orders, copied), "history": (done, changes), "visits": (made, visits)}
     return {
         sink: ((wanted - held).total(), (held - wanted).total()) for sink, (wanted, held) in pairs.items()
     }
 
 
-def test_killed_while_somebody_writes(tmp_path: Path, servers: Callable[[str], Any]) -> None:
+def test_killed_during_writes(tmp_path: Path, servers: Callable[[str], Any]) -> None:
     server = servers("postgres")
     writer = killed(server, "sample", tmp_path, ["cdc.created"], kills=1)
     assert faults(server, "sample", tmp_path, writer) == dict.fromkeys(SINKS, (0, 0))
@@ -123,7 +123,7 @@ def _words(kills: int) -> list[str]:
     return [
         "# Every change once, counted",
         "",
-        "A pipeline follows two tables of a PostgreSQL while somebody writes to them all the time: inserts, updates and deletes of",
+        "A pipeline reads two tables of a PostgreSQL while a client writes to them all the time: inserts, updates and deletes of",
         f"one by logical replication, new rows of the other by a cursor column. It was killed after {len(STEPS)} steps of reading the",
         f"slot and delivering, and {kills} times at random moments with SIGKILL, and each time started again. `make delivery` does it",
         "and writes this page.",

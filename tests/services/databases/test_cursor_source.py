@@ -1,4 +1,4 @@
-"""Tables followed by a column that grows: one suite for PostgreSQL, MariaDB and SQLite."""
+"""Sources that read new rows by a cursor column: one suite for PostgreSQL, MariaDB and SQLite."""
 
 from __future__ import annotations
 
@@ -102,9 +102,7 @@ def test_a_time_may_be_the_column_that_grows(spark: SparkSession, place: Place, 
     assert taken(place, tmp_path, cursor="at") == [(6, "n6")]
 
 
-def test_a_new_checkpoint_begins_where_it_is_told_to(
-    spark: SparkSession, place: Place, tmp_path: Path
-) -> None:
+def test_new_checkpoint_begins_at_start(spark: SparkSession, place: Place, tmp_path: Path) -> None:
     place.add(1, 2, 3)
     assert taken(place, tmp_path / "from", start=2) == [(2, "n2"), (3, "n3")]
     assert taken(place, tmp_path / "latest", start="latest") == []
@@ -145,7 +143,7 @@ def test_rows_are_followed_and_a_late_commit_within_the_delay_is_seen(
         ({}, "nome string", r"rows: the table `T` has no column `nome`\n  hint: did you mean `name`"),
     ],
 )
-def test_what_the_table_lacks_is_told(
+def test_missing_columns_are_errors(
     spark: SparkSession, place: Place, tmp_path: Path, options: dict[str, Any], schema: str, message: str
 ) -> None:
     pipeline = Pipeline("lacking")

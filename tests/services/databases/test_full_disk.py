@@ -61,7 +61,7 @@ def rows(spark: SparkSession, epoch: int) -> DataFrame:
     )
 
 
-def test_what_does_not_fit_is_told_and_delivered_when_there_is_room(
+def test_epoch_that_does_not_fit_is_delivered_when_there_is_room(
     spark: SparkSession,
     server: Server,
     table: str,

@@ -1,4 +1,4 @@
-"""Changes of a PostgreSQL table: the rows that are there, then every change, whatever happens to the run or the server."""
+"""CDC from a PostgreSQL table: the snapshot, then every change, across failures of the run or the server."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def orders(servers: Callable[[str], Server], table: str, tmp_path: Path) -> Iter
     made.server.sql(f"DROP PUBLICATION IF EXISTS {made.slot}")
 
 
-def test_rows_that_are_there_come_first_then_every_change(spark: SparkSession, orders: Orders) -> None:
+def test_snapshot_comes_first_then_every_change(spark: SparkSession, orders: Orders) -> None:
     orders.sql(
         "INSERT INTO {t} VALUES (1, 'a', '\\x00ff', '2026-01-02 03:04:05.000006+00'), (2, NULL, NULL, NULL)"
     )
@@ -119,11 +119,11 @@ def test_rows_that_are_there_come_first_then_every_change(spark: SparkSession, o
     )
     box = connect.memory()
     orders.once(box, before="old")
-    told = [
+    changes = [
         (row["change"]["op"], row["id"], row["name"], row["old"] and row["old"]["id"])
         for row in box.contents()
     ]
-    assert told == [
+    assert changes == [
         *(
             ("insert", 3, "c", None),
             ("update", 2, "b", None),
@@ -175,7 +175,7 @@ def test_a_batch_is_the_rows_there_are(
     assert (row["id"], row["name"], row["change"]["op"]) == (1, "a", "snapshot")
 
 
-def test_a_quiet_table_does_not_keep_the_log_of_a_busy_server(orders: Orders) -> None:
+def test_idle_table_does_not_keep_the_log_of_a_busy_server(orders: Orders) -> None:
     assert orders.taken() == []
     orders.sql("CREATE TABLE {t}_busy AS SELECT repeat(i::text, 100) FROM generate_series(1, 10000) i")
     position = "SELECT confirmed_flush_lsn - '0/0' FROM pg_replication_slots WHERE slot_name = %s"
@@ -211,7 +211,7 @@ def test_a_table_that_gets_and_loses_columns(orders: Orders) -> None:
     orders.refused(r"the table `t\d+` has no column `name`")
 
 
-def test_a_truncated_table_is_told(orders: Orders) -> None:
+def test_truncated_table_is_an_error(orders: Orders) -> None:
     orders.taken()
     orders.sql("INSERT INTO {t} (id) VALUES (1)", "TRUNCATE {t}", "INSERT INTO {t} (id) VALUES (2)")
     orders.refused("was truncated, and TRUNCATE names no rows\n  hint: truncate=")
@@ -219,7 +219,7 @@ def test_a_truncated_table_is_told(orders: Orders) -> None:
 
 
 @pytest.mark.parametrize("step", ["cdc.recorded", "cdc.created", "cdc.completed"])
-def test_a_slot_that_was_half_made_is_made_again(orders: Orders, step: str) -> None:
+def test_incomplete_slot_is_created_again(orders: Orders, step: str) -> None:
     orders.sql("INSERT INTO {t} (id) VALUES (1)")
     with failpoints.arm(step), pytest.raises(failpoints.Crash):
         orders.taken()
@@ -228,9 +228,7 @@ def test_a_slot_that_was_half_made_is_made_again(orders: Orders, step: str) -> N
 
 
 @pytest.mark.parametrize("step", ["cdc.confirming", "cdc.confirmed"])
-def test_whether_the_server_heard_how_far_a_run_was_is_the_same_to_the_next(
-    orders: Orders, step: str
-) -> None:
+def test_crash_around_a_confirmation_loses_and_repeats_nothing(orders: Orders, step: str) -> None:
     orders.taken()
     orders.sql("INSERT INTO {t} (id) VALUES (1)")
     with failpoints.arm(step), pytest.raises(failpoints.Crash):
@@ -241,7 +239,7 @@ def test_whether_the_server_heard_how_far_a_run_was_is_the_same_to_the_next(
     assert orders.taken() == [("insert", 2, None)]
 
 
-def test_a_slot_that_is_not_as_it_was_left_is_told(orders: Orders) -> None:
+def test_slot_that_changed_between_runs_is_an_error(orders: Orders) -> None:
     orders.taken()
     orders.sql("INSERT INTO {t} (id) VALUES (1)")
     orders.server.sql(
@@ -260,7 +258,7 @@ def test_a_slot_that_is_not_as_it_was_left_is_told(orders: Orders) -> None:
     orders.refused(r"exists, but not in this pipeline's directory\n  hint: if no other")
 
 
-def test_a_slot_that_the_server_gave_up_is_told(orders: Orders) -> None:
+def test_slot_that_the_server_invalidated_is_an_error(orders: Orders) -> None:
     orders.taken()
     orders.sql("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'", "SELECT pg_reload_conf()")
     for _ in range(3):
@@ -280,7 +278,7 @@ def test_a_slot_that_the_server_gave_up_is_told(orders: Orders) -> None:
         orders.sql("ALTER SYSTEM RESET max_slot_wal_keep_size", "SELECT pg_reload_conf()")
 
 
-def test_what_server_user_and_table_do_not_allow_is_told(orders: Orders) -> None:
+def test_missing_requirements_are_errors(orders: Orders) -> None:
     orders.refused(
         r"orders: the table `t\d+` has no column `nome`\n  hint: did you mean `name`", schema="nome string"
     )
@@ -300,7 +298,7 @@ def test_what_server_user_and_table_do_not_allow_is_told(orders: Orders) -> None
     orders.sql("DROP ROLE {t}_reader")
 
 
-def test_a_server_that_is_away_or_refuses_the_login_is_told(orders: Orders) -> None:
+def test_unavailable_server_and_refused_login_are_errors(orders: Orders) -> None:
     away = orders.server.url.replace(f":{orders.server.port}/", ":1/")
     orders.refused(
         r"orders: the changes of `t\d+` at 127.0.0.1:1/streams can't be read: .*\n  hint: is the server",
@@ -310,7 +308,7 @@ def test_a_server_that_is_away_or_refuses_the_login_is_told(orders: Orders) -> N
     orders.refused("hint: check user and password", url=wrong)
 
 
-def test_a_server_that_goes_and_comes_back_is_waited_for(orders: Orders) -> None:
+def test_server_that_becomes_unavailable_is_retried(orders: Orders) -> None:
     orders.taken()
     context = ReadContext(orders.table, "orders", Schema.of(SCHEMA), None, str(orders.work / "source"))
     log = CdcEnumerator(describe_table(orders.source(every="1 millisecond"), context, orders.slot)[0])
@@ -339,7 +337,7 @@ def test_a_server_that_goes_and_comes_back_is_waited_for(orders: Orders) -> None
         orders.server.start()
 
 
-def test_a_server_that_does_not_log_changes_is_told(orders: Orders) -> None:
+def test_server_without_logical_replication_is_an_error(orders: Orders) -> None:
     orders.server.stop()
     orders.server.wal_level = "replica"  # type: ignore[attr-defined]
     orders.server.start()

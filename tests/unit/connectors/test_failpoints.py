@@ -21,15 +21,15 @@ def test_armed_point_raises_the_nth_time_and_then_no_more() -> None:
     failpoints.reach("a.step")
 
 
-@pytest.mark.parametrize(("wanted", "said"), [("a", ""), ("a@2", "1\n"), ("b@2", "1\n2\n3\n")])
-def test_environment_kills_the_process_at_the_nth_time(wanted: str, said: str) -> None:
+@pytest.mark.parametrize(("failpoint", "output"), [("a", ""), ("a@2", "1\n"), ("b@2", "1\n2\n3\n")])
+def test_environment_kills_the_process_at_the_nth_time(failpoint: str, output: str) -> None:
     code = "from headrace.connectors.failpoints import reach\nfor n in (1, 2, 3): reach('a'); print(n, flush=True)"
     ended = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, failpoints.VARIABLE: wanted},
+        env={**os.environ, failpoints.VARIABLE: failpoint},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ended.stdout == said
-    assert ended.returncode == (0 if wanted == "b@2" else -signal.SIGKILL)
+    assert ended.stdout == output
+    assert ended.returncode == (0 if failpoint == "b@2" else -signal.SIGKILL)
