@@ -1,8 +1,8 @@
 """The connector interface: one option model per connector, and the reader and writer that the runtime calls.
 
-A connector is declared by a frozen option model (`Connector`). Python users construct it (`connect.files(path=...)`),
-YAML documents are validated against it (`files: {...}`), and reference pages and forms are generated from it. It imports
-no pyspark; `reader()` and `writer()` load the modules that do.
+A connector is declared by a frozen option model (`Connector`). Python users construct it
+(`connect.files(path=...)`), YAML documents are validated against it (`files: {...}`), and reference pages and
+forms are generated from it. It imports no pyspark; `reader()` and `writer()` load the modules that do.
 
 ARCHITECTURE.md ("Delivery") describes how an epoch is delivered through the methods of `Writer`.
 """
@@ -30,10 +30,10 @@ WriteMode = Literal["append", "update", "complete"]
 
 
 class Connector(BaseModel):
-    """The options of one connector. An unknown or invalid option raises `OptionError`, with the nearest known name.
+    """The options of one connector; an invalid one raises `OptionError`, with the nearest known name.
 
-    Subclasses set the class variables and describe each option with `Field(description=...)`; the description is the
-    option's entry on the reference page.
+    Subclasses set the class variables and describe each option with `Field(description=...)`; the description
+    is the option's entry on the reference page.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -93,12 +93,12 @@ class Connector(BaseModel):
 
     @property
     def driver_side(self) -> bool:
-        """True for a driver-side source: its offsets are planned in Python, and its rows reach Spark through Python."""
+        """True for a driver-side source: offsets are planned, and rows are read, in Python."""
         return False
 
     @property
     def offset_identity(self) -> tuple[str, ...]:
-        """Identifies what the offsets refer to (e.g. table and column). Offsets are not valid for any other identity."""
+        """The object that offsets refer to, such as table and column; they are invalid for any other."""
         return (self.kind,)
 
     def missing_identity(self, recorded: Sequence[str]) -> list[str]:
@@ -111,7 +111,7 @@ class Connector(BaseModel):
         return self.replayable
 
     def target(self) -> str | None:
-        """Return the identity of what a sink writes to, such as a table or directory; None if sinks may share it.
+        """Return the identity of the table or directory a sink writes to; None if sinks may share it.
 
         Two sinks of one pipeline with the same target are a plan error. The identity holds no password.
         """
@@ -126,7 +126,7 @@ class Connector(BaseModel):
         return ""
 
     def explain_failure(self, failure: str) -> Problem | None:
-        """Translate the text of a failed Spark query, if this connector's server or client caused the failure."""
+        """Translate the failure of a Spark query, if this connector's server or client caused it."""
         return None
 
     def reader(self) -> Reader:
@@ -175,9 +175,9 @@ class Listing(Protocol):
 class Reader(Protocol):
     """Reads a source.
 
-    A frame of `bytes` has the columns `value binary, partition string, offset bigint`: the record and its position. The
-    fields of a struct `__metadata`, if present, become columns of the rows. A frame of `rows` has the columns of the
-    schema and may have `__position struct<source, partition, offset>`.
+    A frame of `bytes` has the columns `value binary, partition string, offset bigint`: the record and its
+    position. The fields of a struct `__metadata`, if present, become columns of the rows. A frame of `rows`
+    has the columns of the schema and may have `__position struct<source, partition, offset>`.
     """
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -238,30 +238,30 @@ class Staged(Protocol):
 
 
 class Writer(Protocol):
-    """Delivers epochs to one sink. The runtime calls `open`, then `stage` and `commit` per epoch, then `close`.
+    """Delivers epochs to one sink: `open`, then `stage` and `commit` for each epoch, then `close`.
 
-    A writer that delivers exactly once keeps a ledger in its target (`connectors/ledger.py`). The ledger entry is
-    committed together with the rows, or not at all.
+    A writer that delivers exactly once keeps a ledger in its target (`connectors/ledger.py`). The ledger
+    entry is committed together with the rows, or not at all.
     """
 
     def open(self, context: WriteContext) -> int:
         """Take over the sink and return the epoch last committed under this checkpoint id, or -1.
 
-        Taking over raises the fencing token, so that a commit of any older run fails with `FencedError`. An epoch that an
-        earlier run left half committed is completed or removed here.
+        Taking over raises the fencing token, so that a commit of any older run fails with `FencedError`. An
+        epoch that an earlier run left half committed is completed or removed here.
         """
         ...
 
     def stage(self, epoch: int, frame: DataFrame) -> Staged:
         """Write the epoch's rows where no reader sees them. May be repeated for the same epoch.
 
-        The frame must be computed exactly once and completely (no `count` before the write, no `limit`): computing it may
-        update state.
+        The frame must be computed exactly once and completely (no `count` before the write, no `limit`):
+        computing it may update state.
         """
         ...
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        """Make the staged rows and the ledger entry visible together. Does nothing if the epoch is already committed."""
+        """Make staged rows and ledger entry visible together; do nothing if the epoch is committed."""
         ...
 
     def close(self) -> None:

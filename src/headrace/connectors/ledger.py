@@ -1,8 +1,9 @@
 """The ledger of a sink: the epoch last committed under each checkpoint id, and the fencing token.
 
-A run takes over a sink by raising its fencing token; from then on every commit of an older run fails with `FencedError`.
-An epoch is committed by a ledger entry that becomes visible together with the rows. All sinks share this logic; a
-`LedgerStorage` stores the entries: rows of a database, files of a directory, records of a Kafka topic, or memory.
+A run takes over a sink by raising its fencing token; from then on every commit of an older run fails with
+`FencedError`. An epoch is committed by a ledger entry that becomes visible together with the rows. All sinks
+share this logic; a `LedgerStorage` stores the entries: rows of a database, files of a directory, records of a
+Kafka topic, or memory.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class LedgerStorage(Protocol):
         ...
 
     def take_over(self, entry: LedgerEntry) -> bool:
-        """Store an entry with a raised fencing token; return False if another run stored an entry since `read`."""
+        """Store an entry with a raised fencing token; return False if another run was faster."""
         ...
 
     def commit(self, entry: LedgerEntry) -> bool:

@@ -105,7 +105,7 @@ class ReconnectingSession(Generic[_Session]):
         )
 
     def poll(self, now: float, default: _Result, action: Callable[[_Session], _Result]) -> _Result:
-        """Run an action once; return `default` while the server is unavailable, until the retry timeout has passed."""
+        """Run an action once; return `default` while the server is unavailable, up to the timeout."""
         try:
             result = action(self._connect())
         except Exception as error:

@@ -1,8 +1,8 @@
 """Driver-side sources: offsets are planned on the driver, in Python, and tasks read the splits between them.
 
-A *split enumerator* lives on the driver, in the process of the run. Spark requests the end of each epoch from it, stores that
-offset in the checkpoint, and requests the *splits* of the epoch, which tasks turn into rows. A source that reads the same
-rows again between two offsets is replayable.
+A *split enumerator* lives on the driver, in the process of the run. Spark requests the end of each epoch from
+it, stores that offset in the checkpoint, and requests the *splits* of the epoch, which tasks turn into rows.
+A source that reads the same rows again between two offsets is replayable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ class SplitEnumerator(Protocol):
         ...
 
     def latest(self, start: Position) -> Position:
-        """Return the end of the next epoch; `start` if there is nothing new. Everything before `start` is delivered."""
+        """Return the end of the next epoch; `start` if there is nothing new.
+
+        Everything before `start` is delivered.
+        """
         ...
 
     def splits(self, start: Position, end: Position) -> Sequence[bytes]:

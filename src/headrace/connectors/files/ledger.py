@@ -1,10 +1,12 @@
 """The ledger of a files sink: a log of small files, each created once.
 
-    out/_headrace/<pipeline>.<sink>/log/0000000012     {"token": 3, "epochs": {"<checkpoint id>": 41}, "moves": [...]}
+    out/_headrace/<pipeline>.<sink>/log/0000000012
+    {"number": 12, "token": 3, "epochs": {"<checkpoint id>": 41}, "moves": [...]}
 
-A run takes over by writing the next entry, and commits an epoch by writing the next entry. If an old and a new run both
-write number 13, one of them succeeds. This exclusive create is fence, ledger entry and commit of the files at once;
-moving the files to their visible names follows, and the next `open` completes it after a crash.
+A run takes over by writing the next entry, and commits an epoch by writing the next entry. If an old and a
+new run both write number 13, one of them succeeds. This exclusive create is fence, ledger entry and commit of
+the files at once; moving the files to their visible names follows, and the next `open` completes it after a
+crash.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The ledger of a Kafka sink: its newest entry in the compacted topic `_headrace_ledger`.
 
     key     {"pipeline": "fraud", "sink": "alerts", "topic": "alerts"}
-    value   {"token": 3, "epochs": {"<checkpoint id>": 41}}
+    value   {"number": 12, "token": 3, "epochs": {"<checkpoint id>": 41}}
 
 An entry is sent in the transaction of its rows, so both are visible or neither is.
 """
@@ -28,7 +28,7 @@ _POLL_MS = 500
 
 @dataclass(frozen=True)
 class LedgerTopic:
-    """Stores the entries of one sink. The producer's transactional id fences older runs, not the entry's token.
+    """Stores the entries of one sink. The producer's transactional id fences older runs.
 
     Args:
         spark: the session.

@@ -86,9 +86,10 @@ _HINTS = {
     _UNSAFE: "ALTER TABLE ... ENGINE InnoDB, or write to another table",
 }
 _FULL = "utf8mb4"
-# Binary collation, trailing spaces included, as in Spark. MariaDB and MySQL name it differently; each server reads the
-# comment meant for it.
-_TABLE_OPTIONS = f"ENGINE InnoDB CHARACTER SET {_FULL} /*M! COLLATE {_FULL}_nopad_bin */ /*!80017 COLLATE {_FULL}_0900_bin */"
+# Binary collation, trailing spaces included, as in Spark. MariaDB and MySQL name it differently; each server
+# reads the comment meant for it.
+_COLLATION = f"/*M! COLLATE {_FULL}_nopad_bin */ /*!80017 COLLATE {_FULL}_0900_bin */"
+_TABLE_OPTIONS = f"ENGINE InnoDB CHARACTER SET {_FULL} {_COLLATION}"
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,8 @@ class MySQLDialect(Dialect):
             f"CREATE TABLE IF NOT EXISTS {FENCING} (pipeline {name}, sink {name}, token bigint NOT NULL,"
             f" PRIMARY KEY (pipeline, sink)) {_TABLE_OPTIONS}",
             f"CREATE TABLE IF NOT EXISTS {LEDGER} (pipeline {name}, sink {name}, checkpoint_id {name},"
-            " epoch bigint NOT NULL, token bigint NOT NULL, committed_at timestamp(6) NOT NULL DEFAULT now(6),"
+            " epoch bigint NOT NULL, token bigint NOT NULL,"
+            " committed_at timestamp(6) NOT NULL DEFAULT now(6),"
             f" PRIMARY KEY (pipeline, sink, checkpoint_id)) {_TABLE_OPTIONS}",
         )
 
@@ -180,9 +182,10 @@ class MySQLDialect(Dialect):
         return {row[0]: (row[1].lower(), bool(row[2])) for row in session.rows(query, _split(table))}
 
     def _check_engine(self, session: Session, table: str) -> None:
-        """Raise an error if the table's engine has no transactions: a commit that fails would leave its rows there."""
+        """Raise an error if the engine has no transactions: a failed commit would leave rows there."""
         query = """
-            SELECT t.engine FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine
+            SELECT t.engine FROM information_schema.tables t
+            JOIN information_schema.engines e ON e.engine = t.engine
             WHERE t.table_schema = coalesce(%s, database()) AND t.table_name = %s AND e.transactions = 'NO'"""
         for (engine,) in session.rows(query, _split(table)):
             raise pymysql.NotSupportedError(_UNSAFE, f"its engine, {engine}, has no transactions")
@@ -201,7 +204,8 @@ class MySQLDialect(Dialect):
     def create_stage(self, table: Table, stage: str) -> str:
         retraction = f", {RETRACTION} boolean NULL" if table.retracts else ""
         return (
-            f"CREATE TABLE {self.quote(stage)} ({ATTEMPT} bigint, {SEQUENCE} bigint{retraction}) ENGINE InnoDB"
+            f"CREATE TABLE {self.quote(stage)}"
+            f" ({ATTEMPT} bigint, {SEQUENCE} bigint{retraction}) ENGINE InnoDB"
             f" SELECT {self.quote_all(table.names)} FROM {self.quote_table(table.name)} WHERE false"
         )
 

@@ -177,12 +177,13 @@ class PostgresDialect(Dialect):
             )
         if table.retracts:
             statements.append(
-                f"DELETE FROM {target} t USING ({last}) s WHERE s.{RETRACTION} AND {self.same_key(table.key, '=')}"
+                f"DELETE FROM {target} t USING ({last}) s"
+                f" WHERE s.{RETRACTION} AND {self.same_key(table.key, '=')}"
             )
         updates = ", ".join(f"{self.quote(name)} = EXCLUDED.{self.quote(name)}" for name in table.values)
+        action = f"UPDATE SET {updates}" if updates else "NOTHING"
         statements.append(
-            f"{self.insert_last(table, staged)}"
-            f" ON CONFLICT ({self.quote_all(table.key)}) DO {f'UPDATE SET {updates}' if updates else 'NOTHING'}"
+            f"{self.insert_last(table, staged)} ON CONFLICT ({self.quote_all(table.key)}) DO {action}"
         )
         return statements
 

@@ -1,8 +1,9 @@
 """Change data capture (CDC) from a PostgreSQL table: every insert, update and delete, by logical replication.
 
-*Source*: replayable. The existing rows come first, then the changes, transaction by transaction, each exactly once. A
-*replication slot* on the server stores the confirmed position. It advances only after every sink has committed the epoch;
-until then the server keeps its write-ahead log. A run that was killed resumes at the right position.
+*Source*: replayable. The existing rows come first, then the changes, transaction by transaction, each exactly
+once. A *replication slot* on the server stores the confirmed position. It advances only after every sink has
+committed the epoch; until then the server keeps its write-ahead log. A run that was killed resumes at the
+right position.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ _NAME = r"[a-z0-9_]{1,63}"
 class PostgresCdc(ServerAddress):
     """Every change of one table, by logical replication.
 
-    A row has the columns of the schema, as they are after the change (for a deleted row, as they were: all of them with
-    `REPLICA IDENTITY FULL`, else the key), and `change struct<op string, lsn bigint, at timestamp>`: `op` is `snapshot` (a
-    row that existed at the start), `insert`, `update` or `delete`, `lsn` the position after its transaction, `at` its
-    commit time. An update of the primary key is a `delete` of the old key and an `insert` of the new one. Transactions
-    are never split: an epoch has all rows of one, or none. A database sink with a `key` applies the changes, deletes too.
+    A row has the columns of the schema, as they are after the change (for a deleted row, as they were: all of
+    them with `REPLICA IDENTITY FULL`, else the key), and `change struct<op string, lsn bigint, at
+    timestamp>`: `op` is `snapshot` (a row that existed at the start), `insert`, `update` or `delete`, `lsn`
+    the position after its transaction, `at` its commit time. An update of the primary key is a `delete` of
+    the old key and an `insert` of the new one. Transactions are never split: an epoch has all rows of one, or
+    none. A database sink with a `key` applies the changes, deletes too.
 
-    The server must run with `wal_level = logical`, the user needs the attribute REPLICATION, and the table a primary key or
-    `REPLICA IDENTITY FULL`. Slot and publication are created if they don't exist. **A slot without a reader keeps the
-    server's log forever**: when the pipeline is retired, `select pg_drop_replication_slot('...')`. Needs the extra
-    `postgres`.
+    The server must run with `wal_level = logical`, the user needs the attribute REPLICATION, and the table a
+    primary key or `REPLICA IDENTITY FULL`. Slot and publication are created if they don't exist. **A slot
+    without a reader keeps the server's log forever**: when the pipeline is retired, `select
+    pg_drop_replication_slot('...')`. Needs the extra `postgres`.
 
     >>> PostgresCdc(url="postgresql://ada:secret@db/shop", table="orders").snapshot
     'first'
@@ -73,7 +75,7 @@ class PostgresCdc(ServerAddress):
     max_per_batch: int = Field(
         default=100_000,
         ge=1,
-        description="The approximate number of changes per epoch; a transaction is never split, however large",
+        description="The approximate number of changes per epoch; a transaction is never split",
     )
 
     @property

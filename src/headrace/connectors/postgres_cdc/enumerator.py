@@ -120,7 +120,7 @@ class CdcEnumerator:
             raise SourceError(what, hint=str(error)) from error
 
     def _latest(self, session: Session, start: Offset) -> Offset:
-        """Return the end of the next epoch, the end of a transaction. Everything before `start` is delivered."""
+        """Return the end of the next epoch, which is the end of a transaction."""
         position, final = start["lsn"], self._final
         if final is not None and final <= position:
             return start
@@ -165,7 +165,7 @@ class CdcEnumerator:
             reach("cdc.confirmed")
 
     def _prepare(self, session: Session, position: int) -> None:
-        """Advance the slot to the delivered position; check it once per session, as a crash may move it back."""
+        """Check the slot once per session, as a crash may move it back, and confirm the position."""
         if self._checked is not session:
             self._check_slot(session, position)
             slot.advance(session, self._table.slot, position)
@@ -180,7 +180,7 @@ class CdcEnumerator:
             what = f"the replication slot `{name}` is missing, and with it the changes since the last run"
             raise SourceError(what, hint=restart)
         if not state.usable:
-            what = f"the server has invalidated the replication slot `{name}`: its log exceeded max_slot_wal_keep_size"
+            what = f"the server has invalidated the replication slot `{name}` (max_slot_wal_keep_size)"
             raise SourceError(what, hint=f"select pg_drop_replication_slot('{name}'), and {restart}")
         if state.confirmed > max(position, self._record.confirmed):
             what = (

@@ -1,7 +1,7 @@
 """Decodes the messages of `pgoutput`, PostgreSQL's logical decoding plugin, into changes of rows.
 
-The layout is in PostgreSQL's documentation, "Logical Replication Message Formats", version 1 of the protocol: a letter, then
-big-endian numbers and zero-terminated texts. Values are in the server's text form.
+The layout is in PostgreSQL's documentation, "Logical Replication Message Formats", version 1 of the protocol:
+a letter, then big-endian numbers and zero-terminated texts. Values are in the server's text form.
 """
 
 from __future__ import annotations

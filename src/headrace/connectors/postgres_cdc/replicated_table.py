@@ -29,7 +29,8 @@ def describe_table(
     """Return the table, and the columns of the source with their Spark types.
 
     Raises:
-        SourceError: server, user or table don't allow replication; the hint is the statement that corrects it.
+        SourceError: server, user or table don't allow replication; the hint is the statement that corrects
+        it.
     """
     dialect = SlotDialect(options.url)
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def fields(table: ReplicatedTable) -> list[tuple[str, str]]:
-    """Return the fields that are sent to Spark: every value as text; `__old_...` are values before the change."""
+    """Return the fields that are sent to Spark, values as text; `__old_...` is the row before."""
     names = list(table.columns)
     names += [f"__old_{name}" for name in names] if table.before else []
     texts = [(name, "string") for name in (*names, "__op", "__had_old")]
@@ -119,8 +119,8 @@ def _value(table: ReplicatedTable, row: Row, name: str) -> Any:
     value = row[name]
     if value is UNCHANGED:
         raise SourceError(
-            f"an update of `{table.table}` lacks `{name}`: the value is large, stored out of line and unchanged",
-            hint=f"ALTER TABLE {table.table} REPLICA IDENTITY FULL adds it from then on; to get past this update, "
-            "remove the column from the schema",
+            f"an update of `{table.table}` lacks `{name}`: the value is large and did not change",
+            hint=f"ALTER TABLE {table.table} REPLICA IDENTITY FULL adds it from then on; "
+            "to get past this update, remove the column from the schema",
         )
     return value[2:] if table.columns[name] == "bytea" and isinstance(value, str) else value

@@ -1,7 +1,7 @@
 """The server's side of CDC: publication, replication slot, snapshot, and the log of changes.
 
-The slot is read through SQL functions: `peek` reads changes without consuming them, `advance` discards them. So an epoch
-can be read again until it is delivered, and no connection has to stay open.
+The slot is read through SQL functions: `peek` reads changes without consuming them, `advance` discards them.
+So an epoch can be read again until it is delivered, and no connection has to stay open.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SlotDialect(PostgresDialect):
         hints = {
             "42501": "ALTER ROLE ... REPLICATION; and let the table's owner create the publication",
             "42704": "its changes are lost: remove the pipeline's directory to begin again with a snapshot",
-            "55000": "its changes are lost: drop it, and remove the pipeline's directory to begin again with a snapshot",
+            "55000": "its changes are lost: drop it, and remove the pipeline's directory to begin again",
             "53400": "drop an unused slot, or raise max_replication_slots (or max_wal_senders) on the server",
         }
         if "wal_level" in message:
@@ -91,8 +91,8 @@ class SlotState:
 def read_state(session: Session, slot: str) -> SlotState | None:
     """Return the state of a slot; None if it doesn't exist."""
     query = (
-        "SELECT coalesce(confirmed_flush_lsn, '0/0') - '0/0', coalesce(wal_status, '') FROM pg_replication_slots"
-        " WHERE slot_name = %s"
+        "SELECT coalesce(confirmed_flush_lsn, '0/0') - '0/0', coalesce(wal_status, '')"
+        " FROM pg_replication_slots WHERE slot_name = %s"
     )
     rows = session.rows(query, (slot,))
     return SlotState(int(rows[0][0]), rows[0][1] != "lost") if rows else None
@@ -142,7 +142,7 @@ def current(session: Session) -> int:
 def peek(
     session: Session, table: ReplicatedTable, until: int | None, max_rows: int | None
 ) -> list[Transaction]:
-    """Return transactions after the slot's position that committed up to `until`, with about `max_rows` changes."""
+    """Return transactions from the slot's position to `until`, with about `max_rows` changes."""
     query = (
         "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, %s::int, 'proto_version', '1',"
         " 'publication_names', %s)"

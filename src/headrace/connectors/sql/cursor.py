@@ -1,10 +1,11 @@
 """Incremental reads of an append-only table: a column that increases with every row is the offset.
 
-A split is a range of that column, open below and closed above. Values are compared by the database only, which defines the
-order of its times, numbers and texts.
+A split is a range of that column, open below and closed above. Values are compared by the database only,
+which defines the order of its times, numbers and texts.
 
-Rows don't become visible in the order of their numbers: a transaction takes number 7, another takes 8 and commits first. A
-reader that reads up to 8 at that moment would miss 7. So a value becomes the high watermark only after `delay`.
+Rows don't become visible in the order of their numbers: a transaction takes number 7, another takes 8 and
+commits first. A reader that reads up to 8 at that moment would miss 7. So a value becomes the high watermark
+only after `delay`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from headrace.connectors.sql.dialect import Dialect, Session
 
 Offset = dict[str, Any]
-"""`{"after": text or None}`, or `{"from": text}` for a first value that is included; None is before all rows."""
+"""`{"after": text}`, None for the beginning; or `{"from": text}` for a first value that is included."""
 _PARAMETER = "\0"
 """A placeholder for a query parameter; it occurs in no identifier."""
 

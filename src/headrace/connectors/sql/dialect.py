@@ -13,7 +13,7 @@ from headrace.errors import SetupError
 
 FENCING, LEDGER, STAGING = "_headrace_fencing", "_headrace_ledger", "_headrace_stage"
 ATTEMPT, SEQUENCE = "_headrace_attempt", "_headrace_seq"
-"""Columns of a staging table beside the stream's: the task attempt that loaded the row, and its place in the epoch."""
+"""Additional columns of a staging table: the task attempt that loaded the row, and its place in the epoch."""
 
 
 class Session(Protocol):
@@ -123,7 +123,7 @@ class Dialect(ABC):
         """Return the SQL of a column as text, in hexadecimal for binary types."""
 
     def parameter(self, declared: str, text: str) -> Any:
-        """Convert text from `as_text` to a query parameter that an index on a column of this type can serve."""
+        """Convert text from `as_text` to a parameter that an index on such a column can serve."""
         return text
 
     @abstractmethod
@@ -177,7 +177,7 @@ class Dialect(ABC):
         return f"SELECT * FROM (SELECT s.*, {rank} FROM ({staged}) s) r WHERE _headrace_rank = 1"
 
     def has_null_key(self, key: Iterable[str]) -> str:
-        """Return the condition that a staged row `s` has a null in its key, which unique indexes don't treat as equal."""
+        """Return the condition that a staged row `s` has a null in its key; unique indexes ignore those."""
         return " OR ".join(f"s.{self.quote(name)} IS NULL" for name in key)
 
     def same_key(self, key: Iterable[str], equals: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BATCH_ROWS = 10_000
-_AnyReader = Callable[[Iterator["RecordBatch"]], Iterator["RecordBatch"]]
+_SplitReader = Callable[[Iterator["RecordBatch"]], Iterator["RecordBatch"]]
 
 
 class TableReader:
@@ -94,7 +94,7 @@ class TableReader:
             raise SourceError(what, where=context.source, hint=hint) from error
 
 
-def _split_reader(table: CursorTable, retry_timeout: float, where: str) -> _AnyReader:
+def _split_reader(table: CursorTable, retry_timeout: float, where: str) -> _SplitReader:
     """Return the function that reads the splits of a task; it runs on an executor."""
 
     def read(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:

@@ -62,8 +62,9 @@ class Staging(Protocol):
 class ServerStaging:
     """A table on the server, one per run, that the tasks load in parallel.
 
-    Rows are tagged with the task attempt that loaded them. Only the attempts that Spark accepted count; rows of others
-    are ignored until the table is truncated, so no step waits for a task of an older attempt or run.
+    Rows are tagged with the task attempt that loaded them. Only the attempts that Spark accepted count; rows
+    of others are ignored until the table is truncated, so no step waits for a task of an older attempt or
+    run.
     """
 
     def __init__(self, dialect: Dialect, retry_timeout: float) -> None:

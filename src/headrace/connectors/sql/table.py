@@ -55,7 +55,7 @@ class Table:
             name: its name.
             schema: `frame.schema.jsonValue()`.
             key: the key columns; `window` stands for the window's columns.
-            column_type: returns the database's type for a Spark type, given whether the column is part of the key.
+            column_type: returns the column type for a Spark type and whether it is part of the key.
             where: the sink, for errors.
 
         Raises:
@@ -113,7 +113,7 @@ def _type_name(kind: Any) -> str:
 
 
 def _expand_window(word: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Replace `window` in a key: by the number of numbered windows, whose bounds may move, else by start and end."""
+    """Replace `window` in a key by its number, if it has one (its bounds may move), or start and end."""
     if word != "window" or word in names:
         return (word,)
     return ("window_number",) if "window_number" in names else ("window_start", "window_end")

@@ -57,7 +57,8 @@ def _check_column(
     declared, _ = existing[column.name]
     if not dialect.accepts(column.kind, declared):
         raise DeliveryError(
-            f"column `{column.name}` is {declared} in the table `{table.name}` and {column.kind} in the stream",
+            f"column `{column.name}` is {declared} in the table `{table.name}`"
+            f" and {column.kind} in the stream",
             where=where,
             hint="cast it in a select, or write to another table",
         )

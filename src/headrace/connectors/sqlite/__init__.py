@@ -1,8 +1,8 @@
 """A table in a SQLite database file.
 
-*Sink*: exactly once. An epoch is one transaction: the rows, the ledger row and the check of the fencing token. *Table*:
-for lookups, read once when the run starts. *Source*: replayable; new rows of an append-only table are read by a cursor
-column.
+*Sink*: exactly once. An epoch is one transaction: the rows, the ledger row and the check of the fencing
+token. *Table*: for lookups, read once when the run starts. *Source*: replayable; new rows of an append-only
+table are read by a cursor column.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ class DatabaseFile(Connector):
 
 
 class SQLite(DatabaseTable, DatabaseFile):
-    """A table of a database file; a sink creates it, or checks an existing one against the stream.
+    """A table of a database file; a sink creates it, or checks an existing one.
 
-    With a `key` there is one row per key: a newer row overwrites it, a retraction deletes it; `window` in the key stands
-    for the window's columns. Without one every row is appended, including retractions (marked by `pane_retraction`).
-    Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; times are ISO text in UTC, which sorts;
-    arrays, maps and other structs are JSON text. All rows of an epoch pass through the driver's memory.
+    With a `key` there is one row per key: a newer row overwrites it, a retraction deletes it; `window` in the
+    key stands for the window's columns. Without one every row is appended, including retractions (marked by
+    `pane_retraction`). Columns are plain: `window_start`, `window_end`, `pane_index`, `pane_timing`; times
+    are ISO text in UTC, which sorts; arrays, maps and other structs are JSON text. All rows of an epoch pass
+    through the driver's memory.
 
-    As a source it reads new rows by a cursor column, `cursor="id"`; `rowid` works if no row is ever deleted. It does not
-    see updates and deletes.
+    As a source it reads new rows by a cursor column, `cursor="id"`; `rowid` works if no row is ever deleted.
+    It does not see updates and deletes.
 
     >>> SQLite(path="fraud.db", table="totals", key=["card", "window"]).key
     ('card', 'window')

@@ -100,8 +100,8 @@ class SQLiteDialect(Dialect):
         return (
             f"CREATE TABLE IF NOT EXISTS {FENCING} (pipeline TEXT, sink TEXT, token INTEGER,"
             " PRIMARY KEY (pipeline, sink))",
-            f"CREATE TABLE IF NOT EXISTS {LEDGER} (pipeline TEXT, sink TEXT, checkpoint_id TEXT, epoch INTEGER,"
-            " token INTEGER, committed_at TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')),"
+            f"CREATE TABLE IF NOT EXISTS {LEDGER} (pipeline TEXT, sink TEXT, checkpoint_id TEXT,"
+            " epoch INTEGER, token INTEGER, committed_at TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')),"
             " PRIMARY KEY (pipeline, sink, checkpoint_id))",
         )
 
