@@ -181,7 +181,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
             .aggregate("n", n="count(*)")
             .write("out", connect.sqlite(path="x.db", table="t"))
         ),
-        "`update` overwrites rows, so the sink needs `key`, the columns that tell rows apart",
+        "`update` overwrites rows, so the sink needs `key`, the columns that identify a row",
         "",
     ),
     "a sink that is a glob": (
