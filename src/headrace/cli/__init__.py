@@ -1,1 +1,1 @@
-"""The command line: one command a file, over what the other packages do. `app` puts them together."""
+"""The command line: one module per command; `app` combines them."""

@@ -1,4 +1,4 @@
-"""`headrace`: the commands put together, and the one place where errors become messages and exit statuses."""
+"""The `headrace` command: combines the commands and turns errors into messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The console script. Ends the process with the exit status; an error never ends it with a traceback."""
+    """Run the console script and exit with its status; errors are printed without a traceback."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     given = _without_traceback(given)
     try:
         app(args=given, prog_name="headrace")
-    except BrokenPipeError:  # `headrace explain ... | head`: the reader has seen enough
+    except BrokenPipeError:  # `headrace explain ... | head` closes the pipe early
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (Exception, KeyboardInterrupt) as error:
@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _without_traceback(given: list[str]) -> list[str]:
-    """`--traceback` may stand anywhere, because one adds it to a command that has just failed."""
+    """Accept `--traceback` at any position, because users add it to a command that has just failed."""
     end = given.index("--") if "--" in given else len(given)
     if "--traceback" in given[:end]:
         os.environ[failures.VARIABLE] = "1"

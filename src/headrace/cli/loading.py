@@ -1,6 +1,6 @@
-"""Pipelines from files: a Python file is run under `collecting()`, a YAML document is read.
+"""Load pipelines from files: run a Python file under `collecting()`, or read a YAML document.
 
-What goes wrong in a user's file is told with the file and line of the user's code; our own frames are left out.
+Errors in a user's file are reported with the file and line of the user's code, without frames of this package.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ PYTHON, YAML = (".py",), (".yaml", ".yml")
 _PACKAGE = str(Path(__file__).parent.parent)
 _PLACE_OF_MODULE = re.compile(r" \((/[^)]*|unknown location)\)$")
 _ENDS = 4
-"""Of a deep stack, so many calls are shown from either end."""
+"""Number of calls shown from each end of a deep stack."""
 
 
 def load_all(path: Path) -> list[Pipeline]:
-    """All pipelines of a file, in the order they were made; not checked yet.
+    """Return all pipelines of a file in order of creation, not validated yet.
 
     Raises:
-        LoadError: the file isn't there, holds none, or fails while it is loaded.
-        DocumentError: it is a document with faults.
+        LoadError: the file is missing, holds no pipeline, or fails.
+        DocumentError: the document is invalid.
     """
     _readable(path)
     if path.suffix.lower() in YAML:
@@ -49,10 +49,10 @@ def load_all(path: Path) -> list[Pipeline]:
 
 
 def load_one(path: Path, name: str | None = None) -> Pipeline:
-    """The pipeline of a file: the only one, or the one called `name`.
+    """Return the pipeline of a file: the only one, or the one named `name`.
 
     Raises:
-        LoadError: there is none of that name, or several and no name was given.
+        LoadError: no pipeline has this name, or there are several and no name.
     """
     found = load_all(path)
     names = [pipeline.name for pipeline in found]
@@ -92,25 +92,25 @@ def _run(path: Path) -> list[Pipeline]:
     if spec is None or spec.loader is None:
         raise LoadError("Python can't load it", where=str(path))
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there to resolve annotations
+    sys.modules[spec.name] = module  # dataclasses look up their module here to resolve annotations
     with collecting() as found:
         try:
             spec.loader.exec_module(module)
         except HeadraceError as error:
-            raise _placed(error, path) from error
+            raise _with_location(error, path) from error
         except SyntaxError as error:
-            raise _misspelled(error, path) from error
+            raise _spelling_hint(error, path) from error
         except SystemExit as error:
             raise LoadError(
                 "it ends Python (sys.exit) while it is loaded", where=_place(error, path)
             ) from error
         except Exception as error:
-            raise _failed(error, path) from error
+            raise _load_error(error, path) from error
     return list(found)
 
 
-def _placed(error: HeadraceError, path: Path) -> HeadraceError:
-    """The same error with the line of the user's file in front."""
+def _with_location(error: HeadraceError, path: Path) -> HeadraceError:
+    """Return the error with the location in the user's file."""
     place = _place(error, path)
     if isinstance(error, PlanError | DocumentError):
         return error
@@ -118,7 +118,7 @@ def _placed(error: HeadraceError, path: Path) -> HeadraceError:
     return type(error)(error.what, where=where, hint=error.hint)
 
 
-def _misspelled(error: SyntaxError, path: Path) -> LoadError:
+def _spelling_hint(error: SyntaxError, path: Path) -> LoadError:
     file = _short(error.filename or str(path))
     where = f"{file}:{error.lineno or 1}:{error.offset or 1}"
     code = (error.text or "").rstrip()
@@ -126,7 +126,7 @@ def _misspelled(error: SyntaxError, path: Path) -> LoadError:
     return LoadError(f"{type(error).__name__}: {error.msg}{shown}", where=where)
 
 
-def _failed(error: Exception, path: Path) -> LoadError:
+def _load_error(error: Exception, path: Path) -> LoadError:
     frames = [f"{_short(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in _frames(error.__traceback__)]
     if len(frames) > 2 * _ENDS:
         frames[_ENDS:-_ENDS] = [f"... {len(frames) - 2 * _ENDS} more ..."]
@@ -136,13 +136,13 @@ def _failed(error: Exception, path: Path) -> LoadError:
 
 
 def _place(error: BaseException, path: Path) -> str:
-    """`file:line` of the user's own line that led to the error."""
+    """Return `file:line` of the user's code that led to the error."""
     frames = [frame for frame in _frames(error.__traceback__) if Path(frame.filename) == path]
     return f"{_short(str(path))}:{frames[-1].lineno}" if frames else _short(str(path))
 
 
 def _frames(found: TracebackType | None) -> list[traceback.FrameSummary]:
-    """The frames of the user's code: without ours and without Python's importer."""
+    """Return the frames of the user's code."""
     return [
         frame
         for frame in traceback.extract_tb(found)
@@ -151,7 +151,7 @@ def _frames(found: TracebackType | None) -> list[traceback.FrameSummary]:
 
 
 def _short(file: str) -> str:
-    """The path as the user would type it."""
+    """Return the path relative to the current directory."""
     try:
         return str(Path(file).relative_to(Path.cwd()))
     except ValueError:
@@ -159,7 +159,7 @@ def _short(file: str) -> str:
 
 
 def check(pipeline: Pipeline) -> tuple[Problem, ...]:
-    """Everything that is wrong with a pipeline."""
+    """Return all problems of a pipeline."""
     try:
         pipeline.check()
     except PlanError as error:

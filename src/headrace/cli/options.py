@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, so that they are called and explained the same everywhere."""
+"""Arguments and options that commands share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 
-def flag(*names: str, help: str, **more: Any) -> Any:  # noqa: A002 - typer's word
-    """An option that takes no value; without the empty metavar its help would say `<bool>`."""
+def flag(*names: str, help: str, **more: Any) -> Any:  # noqa: A002 - the name in typer
+    """Declare an option without a value; the empty metavar hides `<bool>` in the help."""
     return typer.Option(*names, help=help, metavar="", **more)
 
 

@@ -20,7 +20,7 @@ script:
 def test_a_file_that_is_not_there_is_told(call: Call) -> None:
     said = call("draw", "nowhere.yaml")
     assert said.returncode == 2
-    assert "nowhere.yaml: there is no such file" in said.stderr
+    assert "nowhere.yaml: no such file" in said.stderr
 
 
 def test_a_case_that_is_not_there_is_told(call: Call, write: Callable[[str, str], Path]) -> None:

@@ -1,4 +1,4 @@
-"""`headrace check`: everything that is wrong with pipelines, without running them."""
+"""`headrace check`: find the mistakes of pipelines without running them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def check(
     files: PipelineFiles,
     json: AsJson = False,
 ) -> None:
-    """Find everything that is wrong with pipelines, without running them.
+    """Find the mistakes of pipelines without running them.
 
-    All problems of all files are listed, each with its place and a hint; so is what can be run and may surprise. Exit
-    status 0: all can be run; 2: some can't.
+    Lists all problems of all files with location and hint, and warnings about valid plans. Exit status 0: all plans are
+    valid; 2: some are not.
 
     For example:
 
     - `headrace check pipeline.py pipeline.yaml`
     """
-    results = [_checked(file) for file in files]
+    results = [_check_file(file) for file in files]
     if json:
         show_json([result.plain() for result in results])
     else:
@@ -42,7 +42,7 @@ def check(
 
 @dataclass(frozen=True)
 class _Result:
-    """What was found in one file."""
+    """The problems and warnings of one file."""
 
     file: Path
     problems: tuple[Problem, ...]
@@ -64,7 +64,7 @@ class _Result:
         }
 
 
-def _checked(file: Path) -> _Result:
+def _check_file(file: Path) -> _Result:
     from headrace.cli import loading
     from headrace.plan.warnings import warnings_of
 
@@ -85,7 +85,7 @@ def _checked(file: Path) -> _Result:
 
 
 def _of_rules(graph: Graph) -> Iterator[Problem]:
-    """What is wrong with rules in files: a run would begin with that. Tables of databases aren't asked."""
+    """Return the problems of rules in files. Database tables are not read."""
     for node in graph.of(MatchRules):
         if isinstance(node.table, str):
             from headrace.rules.listing import rules_drawn

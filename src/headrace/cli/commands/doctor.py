@@ -1,4 +1,4 @@
-"""`headrace doctor`: what this machine has, what it lacks, and the command that mends it."""
+"""`headrace doctor`: check the requirements on this machine."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def doctor(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Look at this machine: Java, Spark, the kernel, jars and connectors.
+    """Check Java, Spark, the kernel, jars and connectors on this machine.
 
-    What is missing comes with the command that mends it. Exit status 0: pipelines can run here; 1: they can't.
+    Prints a command for everything that is missing. Exit status 0: pipelines can run here; 1: they cannot.
 
     For example:
 

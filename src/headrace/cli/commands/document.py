@@ -1,4 +1,4 @@
-"""`headrace document`: a pipeline written in Python, printed as YAML."""
+"""`headrace document`: print a pipeline as YAML."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from headrace.cli.options import PipelineFile, PipelineName
 
 
 def document(file: PipelineFile, pipeline: PipelineName = None) -> None:
-    """Print a pipeline as a YAML document, which gives the same plan.
+    """Print a pipeline as a YAML document with the same plan.
 
-    Most useful for pipelines written in Python; a YAML document is printed in its shortest form. Environment variables
-    are written out with their values.
+    Useful for pipelines in Python; a YAML document is printed in its shortest form. Environment variables are replaced by
+    their values.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""`headrace draw`: a case as a time line, or the patterns of a pipeline as state diagrams, in SVG."""
+"""`headrace draw`: draw transcripts as time lines and patterns as state diagrams, in SVG."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from headrace.errors import LoadError
 
 
 def draw(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file of cases, as `headrace test` takes, or a pipeline.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A transcript or a pipeline.")],
     *,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to; else beside the cases, as .svg."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Output file. Default: the input file with .svg."
+        ),
     ] = None,
     case: Annotated[
-        str, typer.Option("--case", metavar="NAME", help="Draw only cases whose name contains this.")
+        str, typer.Option("--case", metavar="NAME", help="Draw only cases whose name contains this text.")
     ] = "",
     step: Annotated[
-        str, typer.Option("--step", metavar="NAME", help="Which step, if there are several.")
+        str, typer.Option("--step", metavar="NAME", help="The step to draw. Default: the first one.")
     ] = "",
     rule: Annotated[
-        str, typer.Option("--rule", metavar="ID", help="Only this rule, where a table has the patterns.")
+        str, typer.Option("--rule", metavar="ID", help="Draw only this rule of a rule table.")
     ] = "",
 ) -> None:
-    """Draw a case as a time line: what fires when. Or draw the patterns of a pipeline.
+    """Draw transcripts as time lines, or the patterns of a pipeline as state diagrams.
 
-    Event time runs to the right, the lines of the script down. Rows are dots, the watermark is a stepped line, windows
-    are shaded while they are open, panes are boxes where they fire: coloured by timing, retractions struck through.
-    Several cases become panels of one picture. It shows what came, whether or not the case expects it.
+    Event time runs to the right, the lines of the script run down. Rows are dots, the watermark is a stepped line, windows
+    are shaded while they are open, panes are boxes where they fire, coloured by timing; retractions are struck through.
+    Several cases become panels of one picture. The picture shows the actual rows, expected or not.
 
     For example:
 
@@ -45,7 +45,7 @@ def draw(
     - `headrace draw fraud.yaml --rule small_then_large`
     """
     if not file.is_file():
-        raise LoadError("there is no such file", where=str(file), hint=f"it is looked for in {Path.cwd()}")
+        raise LoadError("no such file", where=str(file), hint=f"the current directory is {Path.cwd()}")
     target = output or file.with_name(
         f"{file.name.removesuffix(file.suffix).removesuffix('.transcript')}.svg"
     )
@@ -56,16 +56,16 @@ def draw(
 
 
 def _is_pipeline(file: Path) -> bool:
-    """Whether it holds a pipeline by itself; cases hold one inside."""
+    """Return true if the file is a pipeline, not a transcript."""
     if file.suffix == ".py":
         return True
     return not any(line.startswith(("script:", "pipeline:")) for line in file.read_text().splitlines())
 
 
 def _cases(file: Path, case: str, step: str) -> str:
-    from headrace.testing.drawing import draw as drawn
+    from headrace.testing.drawing import draw as draw_cases
 
-    return drawn(file, case=case, step=step)
+    return draw_cases(file, case=case, step=step)
 
 
 def _patterns(file: Path, step: str, rule: str) -> str:

@@ -1,4 +1,4 @@
-"""`headrace explain`: the plan drawn, the cuts into queries, where each step runs and what is guaranteed."""
+"""`headrace explain`: show the plan, its queries, execution tiers, state bounds and guarantees."""
 
 from __future__ import annotations
 
@@ -44,12 +44,11 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Show what a pipeline will do, without running it.
+    """Show the plan of a pipeline without running it.
 
-    Draws the steps from sources (top) to sinks; then the Spark queries they are cut into, the tier of each step
-    (native, kernel, arrow or python) with the reason, what its state keeps and how much that can become, what is
-    guaranteed for each sink, and what keeps Spark's real-time mode from taking it. Of a table of rules it lists each
-    rule: the version in force, where it stands, and what is wrong with it.
+    Draws the steps from sources (top) to sinks, then lists the Spark queries, the execution tier of each step (native,
+    kernel, arrow or python) with the reason, the contents and bound of its state, the guarantee of each sink, and the steps
+    that cannot run in real-time mode. For a rule table it lists each rule with its active version, location and errors.
 
     For example:
 

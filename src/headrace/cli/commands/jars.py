@@ -1,4 +1,4 @@
-"""`headrace jars`: the Maven jars that some connectors need, fetched ahead of time."""
+"""`headrace jars`: download the Maven jars of connectors in advance."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def fetch(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Download sets of jars into the cache: before going offline, or when an image is built.
+    """Download sets of jars into the cache, for offline use or container images.
 
-    A download that broke goes on where it stopped, and every jar is checked against its SHA-256.
+    Interrupted downloads resume, and every jar is verified by its SHA-256.
 
     For example:
 
@@ -60,7 +60,7 @@ def fetch(
 
 @jars.command("list")
 def list_(json: AsJson = False) -> None:
-    """List the sets of jars, and which of them are here."""
+    """List the sets of jars and which of them are in the cache."""
     from headrace.spark.jars import jar_sets
 
     known = jar_sets().values()

@@ -1,4 +1,4 @@
-"""`headrace kafka`: a Kafka to try things on, and what one needs of any Kafka from a terminal."""
+"""`headrace kafka`: a local Kafka, and terminal commands for any Kafka."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def up(
     detach: Annotated[bool, flag("--detach", "-d", help="Leave it running; `kafka down` ends it.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Start a real Kafka on this machine; Ctrl-C ends it, the data stay.
+    """Start Kafka on this machine; Ctrl-C stops it, the data remain.
 
     For example:
 
@@ -104,7 +104,7 @@ def up(
 
 @kafka.command()
 def down(directory: _Directory = None, json: AsJson = False) -> None:
-    """End the Kafka that `headrace kafka up --detach` started."""
+    """Stop the Kafka that `headrace kafka up --detach` started."""
     from headrace.devtools import kafka_server
 
     cluster = kafka_server.running_cluster(directory)
@@ -191,7 +191,7 @@ def produce(
     settings: _Settings = None,
     json: AsJson = False,
 ) -> None:
-    """Send each line as a record, and wait until all are written.
+    """Send each line as a record and wait until all are written.
 
     For example:
 
@@ -203,7 +203,7 @@ def produce(
         raise OptionError(f"expected --key or --separator, got {got}", where="kafka produce")
     client = _client(servers, settings)
     client.require(topic)
-    sent = client.produce(topic, _keyed(_lines(file), key, separator), partition=partition)
+    sent = client.produce(topic, _with_keys(_lines(file), key, separator), partition=partition)
     if json:
         show_json({"topic": topic, "records": sent})
     else:
@@ -227,9 +227,9 @@ def consume(
     settings: _Settings = None,
     json: AsJson = False,
 ) -> None:
-    """Print the values of a topic's records, one a line; with --json everything about them.
+    """Print the values of the records of a topic, one per line; with --json all fields.
 
-    Records of transactions that were given up are not there.
+    Records of aborted transactions are skipped.
 
     For example:
 
@@ -254,7 +254,7 @@ def lag(
     settings: _Settings = None,
     json: AsJson = False,
 ) -> None:
-    """Show how far groups are behind: the pipelines' (`<pipeline>.<source>`) and everybody else's."""
+    """Show the lag of consumer groups, those of pipelines (`<pipeline>.<source>`) included."""
     _show_lag(_client(servers, settings).lag(group), json)
 
 
@@ -268,10 +268,10 @@ def replay(
     settings: _Settings = None,
     json: AsJson = False,
 ) -> None:
-    """Move a group to another place of a topic, so that its members read from there.
+    """Move a consumer group to another offset of a topic.
 
-    Nobody may be reading as that group meanwhile. A pipeline's position is in its checkpoint, not in its group: start one
-    with another checkpoint and `start: {time: ...}` to have it read again.
+    The group must have no active members. The offsets of a pipeline are in its checkpoint, not in its group: to replay a
+    pipeline, run it with another checkpoint and `start: {time: ...}`.
 
     For example:
 
@@ -310,7 +310,7 @@ def _running(cluster: Any) -> dict[str, Any]:
 
 
 def _lines(file: Path | None) -> Iterator[bytes]:
-    """Lines as they are: what isn't UTF-8 is sent all the same."""
+    """Return the lines as bytes; they need not be UTF-8."""
     if file is None:
         yield from map(_line, sys.stdin.buffer)
         return
@@ -321,7 +321,7 @@ def _lines(file: Path | None) -> Iterator[bytes]:
         raise OptionError(f"{file} can't be read: {error.strerror}", where="kafka produce") from error
 
 
-def _keyed(
+def _with_keys(
     lines: Iterator[bytes], field: str | None, separator: str | None
 ) -> Iterator[tuple[str | bytes | None, bytes]]:
     for number, line in enumerate(lines, 1):

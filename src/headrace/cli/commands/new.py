@@ -1,4 +1,4 @@
-"""`headrace new`: a project that runs, from a template."""
+"""`headrace new`: create a project from a template."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.errors import OptionError
 
 TEMPLATES = Path(__file__).parents[2] / "devtools" / "templates"
 SUFFIX = ".tmpl"
-"""Python files of templates end in it, so that nothing takes them for modules of ours."""
+"""Suffix of Python files in templates, so that tools do not treat them as modules of this package."""
 
 Template = Literal["blank", "card_fraud", "connector", "word_count"]
 
@@ -38,12 +38,12 @@ def new(
         typer.Option(help="What to begin with; the one that NAME names, or word_count, if not said."),
     ] = None,
 ) -> None:
-    """Make a project from a template: a pipeline in Python and in YAML, data, a test, a README. All of it runs.
+    """Create a project from a template: a pipeline in Python and YAML, data, a test and a README.
 
     For example:
 
     - `headrace new fraud --template card_fraud && cd fraud && headrace run pipeline.py --drain`
-    - `headrace new connector`: a sink of your own, and the tests that kill it
+    - `headrace new connector`: your own sink with crash tests
     """
     if not _NAME.fullmatch(name.name):
         raise OptionError(
@@ -77,6 +77,6 @@ def _tell(project: Path) -> None:
 
 
 def _commands(project: Path) -> list[str]:
-    """The commands of the README, so that the two never differ."""
+    """Return the commands of the README, so that both are the same."""
     lines = (project / "README.md").read_text().splitlines()
     return [line.split("#")[0].strip() for line in lines if line.startswith("headrace ")]

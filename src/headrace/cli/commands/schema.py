@@ -1,4 +1,4 @@
-"""`headrace schema`: the JSON Schema of documents, for editors; and the connectors with their options."""
+"""`headrace schema`: print the JSON Schema of documents, or the options of connectors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of pipeline documents, or the options of connectors.
 
-    Editors check and complete a document that begins with `# yaml-language-server: $schema=headrace.schema.json`.
+    Editors validate and complete a document that begins with `# yaml-language-server: $schema=headrace.schema.json`.
 
     For example:
 
@@ -129,7 +129,7 @@ def _options(model: type[Connector]) -> Iterator[Option]:
 
 
 def _type(shown: dict[str, Any]) -> str:
-    """A JSON Schema type in a word or two."""
+    """Format a JSON Schema type."""
     if "enum" in shown:
         return " | ".join(map(str, shown["enum"]))
     if "anyOf" in shown:

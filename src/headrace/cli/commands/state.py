@@ -1,4 +1,4 @@
-"""`headrace state`: what a checkpoint holds, step by step and key by key."""
+"""`headrace state`: show the state in a checkpoint by step and key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDS = {
     "matches": "partial matches",
 }
 _SOME = 5
-"""Of a key, so many windows or rows are shown as text; JSON has all."""
+"""Maximum number of windows or rows per key as text; JSON has all."""
 
 
 def state(
@@ -54,11 +54,11 @@ def state(
     json: AsJson = False,
     pipeline: PipelineName = None,
 ) -> None:
-    """Show what a pipeline's checkpoint remembers.
+    """Show the state in the checkpoint of a pipeline.
 
-    For each step with state: the last finished epoch and the watermark, how many keys and open windows there are, and
-    for each key its windows (bounds, rows, results so far, the last pane), rows that wait for the watermark, kept
-    times of `distinct`, or running results. Reads only; a running pipeline may be looked at. Starts Spark.
+    For each stateful step: the last committed epoch and the watermark, the number of keys and open windows, and for each
+    key its windows (bounds, rows, results so far, the last pane), buffered rows, stored times of `distinct`, or running
+    results. Reads only, also from a running pipeline. Starts Spark.
 
     For example:
 
@@ -97,7 +97,7 @@ def _repartition(graph: Graph, directory: Path, partitions: int, step: str | Non
 
 
 def lines_of(state: StepState) -> Iterator[Line]:
-    """One step's state as lines."""
+    """Return the state of a step as lines."""
     progress, found = state.progress, state.found
     epoch = "no epoch finished yet" if progress.epoch is None else f"epoch {progress.epoch}"
     mark = (
@@ -140,7 +140,7 @@ def _window(window: dict[str, Any]) -> str:
 
 
 def _match(match: dict[str, Any]) -> str:
-    """A complete one waits for those that began before it."""
+    """Describe a complete match, which waits for those that started before it."""
     taken = ", ".join(f"{step} {len(rows)}" for step, rows in match["matched"].items() if rows)
     waits = "  complete" if match["complete"] else ""
     rule = f"{match['rule']} {match['version']}: " if "rule" in match else ""
@@ -148,7 +148,7 @@ def _match(match: dict[str, Any]) -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
-    """A row of a trailing window stays for those after it when its own result was given."""
+    """Describe a row that later results of a trailing window still need."""
     return f"{'kept' if row.get('panes') else 'waits'}: {row['time']}  {_plain(row['row'])}"
 
 

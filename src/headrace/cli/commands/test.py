@@ -1,4 +1,4 @@
-"""`headrace test`: transcripts, pipelines tested in virtual time."""
+"""`headrace test`: run transcripts, tests of pipelines in virtual time."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def run_tests(
 ) -> None:
     """Test pipelines in virtual time.
 
-    A case is a YAML document: a pipeline, and a script that feeds its sources, moves watermarks and the clock, kills the
-    run, and says which rows are expected. Exit status 0: all cases passed; 1: some failed; 2: no case was found.
+    A case is a YAML document with a pipeline and a script that feeds its sources, moves watermarks and the clock, kills the
+    run, and lists the expected rows. Exit status 0: all cases passed; 1: some failed; 2: no cases.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""`headrace why`: why a pattern has, or has not, matched for a key."""
+"""`headrace why`: explain why a pattern did or did not match for a key."""
 
 from __future__ import annotations
 
@@ -41,15 +41,14 @@ def why(
     json: AsJson = False,
     pipeline: PipelineName = None,
 ) -> None:
-    """Tell why a pattern has, or has not, matched for a key.
+    """Explain why a pattern did or did not match for a key.
 
-    From the checkpoint: the key's partial matches with their rows, the step that each waits for and its condition,
-    when it times out, and the rows that wait for the watermark. From the input, read again: the key's last rows, each
-    with the conditions it was tested for, whether they held, and on which values. Reads only; a running pipeline may be
-    asked. Starts Spark.
+    From the checkpoint: the partial matches of the key with their rows, the next step of each with its condition and
+    timeout, and the buffered rows. From the replayed input: the last rows of the key, each with the tested conditions,
+    their results and values. Reads only, also from a running pipeline. Starts Spark.
 
-    Where the patterns come from a table of rules, each rule in force answers, by id and version. Of rules that the key's
-    last rows have not begun only the very last row is told; --rule tells all of one.
+    For a rule table, the report covers every active rule by id and version. Rules that none of the last rows started are
+    summarised by the last row; --rule shows one rule in full.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""A hint for the mistakes people make in Python files: what Python's own traceback would suggest, and a little more."""
+"""Hints for common mistakes in Python files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ORDER = {
 
 
 def advice(error: Exception) -> str:
-    """What to try next, or nothing."""
+    """Return a hint, or an empty text."""
     if isinstance(error, AttributeError):
         return _attribute(error)
     if isinstance(error, ModuleNotFoundError):
@@ -47,7 +47,7 @@ def _attribute(error: AttributeError) -> str:
 
 
 def _names_at(error: NameError) -> list[str]:
-    """The names that could have been meant where the error arose."""
+    """Return the names that were available where the error arose."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,7 +1,6 @@
-"""How errors reach the user: the fact, the hint and an exit status; a traceback only when asked for.
+"""Print errors with problem, hint and exit status; a traceback only with `--traceback`.
 
-Exit status 2: what was typed, or a file that was given, is wrong. 1: it was right, and the run, the machine or a test
-failed. 130: stopped at once by a second Ctrl-C.
+Exit status 2: invalid arguments or files. 1: the run, the machine or a test failed. 130: stopped by a second Ctrl-C.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ VARIABLE = "HEADRACE_TRACEBACK"
 
 
 def report(error: BaseException) -> int:
-    """Show an error on standard error; returns the exit status."""
+    """Print an error on standard error and return the exit status."""
     if wants_traceback():
         sys.stderr.write("".join(traceback.format_exception(error)))
     if isinstance(error, HeadraceError):
@@ -42,17 +41,17 @@ def report(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         say("interrupted", "warn")
         return INTERRUPTED
-    _unexpected(error)
+    _report_unexpected(error)
     return FAILED
 
 
 def problems_in(error: HeadraceError) -> tuple[Problem, ...]:
-    """What an error says, one by one."""
+    """Return the problems of an error."""
     return error.problems if isinstance(error, PlanError | DocumentError) else (error.problem,)
 
 
 def show_problems(problems: tuple[Problem, ...]) -> None:
-    """Problems on standard error, each with its hint beneath."""
+    """Print problems on standard error, each with its hint."""
     for problem in problems:
         _show_one("error", "bad", problem)
     if len(problems) > 1:
@@ -60,7 +59,7 @@ def show_problems(problems: tuple[Problem, ...]) -> None:
 
 
 def show_warnings(warnings: Iterable[Problem]) -> None:
-    """Print warnings on standard error, each with its hint beneath."""
+    """Print warnings on standard error, each with its hint."""
     for warning in warnings:
         _show_one("warning", "warn", warning)
 
@@ -73,10 +72,10 @@ def _show_one(word: str, style: str, problem: Problem) -> None:
         console.print(Text.assemble(("  hint: ", "hint"), problem.hint), soft_wrap=True)
 
 
-def _unexpected(error: BaseException) -> None:
+def _report_unexpected(error: BaseException) -> None:
     say(f"error: unexpected {type(error).__name__}: {_first_line(error)}", "bad")
     if not wants_traceback():
-        log = _kept(error)
+        log = _write_traceback(error)
         say(f"  hint: the traceback is in {log}" if log else "  hint: the log can't be written")
         say(f"  or see it here: {shlex.join(['headrace', *sys.argv[1:], '--traceback'])}")
 
@@ -85,8 +84,8 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), "no message")
 
 
-def _kept(error: BaseException) -> Path | None:
-    """The traceback in a file beside Spark's logs, so that a bug report can have it without running again."""
+def _write_traceback(error: BaseException) -> Path | None:
+    """Write the traceback to a file beside Spark's logs, for bug reports."""
     from headrace.spark.cache import cache_directory
 
     path = (

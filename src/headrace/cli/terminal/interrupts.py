@@ -1,4 +1,4 @@
-"""Ctrl-C, counted: the first asks for a drain, the second ends the command at once."""
+"""Count Ctrl-C: the first requests a graceful stop, the second ends the command immediately."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """While it is entered, SIGINT and SIGTERM are counted; the second raises `KeyboardInterrupt`.
+    """A context that counts SIGINT and SIGTERM; the second raises `KeyboardInterrupt`.
 
-    Nothing is raised by the first one, because it may come in the middle of a call into the JVM, whose answer would then
-    be read by the next call.
+    The first raises nothing, because it can interrupt a call into the JVM, whose response the next call would then read.
     """
 
     def __init__(self) -> None:
@@ -26,7 +25,7 @@ class Interrupts:
         return self
 
     def take(self) -> None:
-        """Take the signals, also from pyspark: a new Spark context has a handler of its own that cancels all jobs."""
+        """Install the handlers again: a new SparkContext installs its own, which cancels all jobs."""
         for number in _SIGNALS:
             signal.signal(number, self._note)
 

@@ -1,4 +1,4 @@
-"""Where commands write: data to standard output, talk and errors to standard error; colours only on a terminal."""
+"""Write data to standard output, messages and errors to standard error; colours only on a terminal."""
 
 from __future__ import annotations
 
@@ -39,44 +39,44 @@ WIDE = 110
 
 
 def out() -> Console:
-    """Standard output, for what the user asked for."""
+    """Return the console of standard output, for results."""
     return Console(theme=THEME, highlight=False)
 
 
 def err() -> Console:
-    """Standard error, for errors, progress and advice."""
+    """Return the console of standard error, for messages."""
     return Console(theme=THEME, highlight=False, stderr=True)
 
 
 def say(text: str = "", style: str = "") -> None:
-    """A line of advice or progress on standard error, never wrapped or read as markup."""
+    """Print a message on standard error, without wrapping or markup."""
     err().print(Text(text, style=style), soft_wrap=True)
 
 
 def show(text: str = "", style: str = "") -> None:
-    """A line on standard output, never wrapped or read as markup."""
+    """Print a line on standard output, without wrapping or markup."""
     out().print(Text(text, style=style), soft_wrap=True)
 
 
 def show_cropped(text: str) -> None:
-    """Text on standard output; on a terminal its lines end at the edge, in a file they are whole."""
+    """Print text on standard output; lines are cropped on a terminal only."""
     console = out()
     for line in text.splitlines():
         console.print(Text(line, no_wrap=True, overflow="ellipsis"), soft_wrap=not console.is_terminal)
 
 
 def show_json(data: Any) -> None:
-    """Data on standard output as indented JSON: the same bytes on a terminal and in a pipe."""
+    """Print data as indented JSON, identical on a terminal and in a pipe."""
     sys.stdout.write(json.dumps(data, indent=2, default=str, ensure_ascii=False) + "\n")
 
 
 def show_lines(lines: Iterable[Line]) -> None:
-    """Lines of (text, role) spans on standard output, each role in its colour."""
+    """Print lines of (text, role) spans on standard output in their colours."""
     print_lines(out(), lines)
 
 
 def print_lines(console: Console, lines: Iterable[Line]) -> None:
-    """Lines of (text, role) spans, each role in its colour."""
+    """Return lines of (text, role) spans in their colours."""
     for line in lines:
         text = Text.assemble(*((text, role) if role else text for text, role in line))
         text.rstrip()
@@ -84,6 +84,6 @@ def print_lines(console: Console, lines: Iterable[Line]) -> None:
 
 
 def width() -> int:
-    """How wide text may be: the terminal's width, or a fixed one where there is none."""
+    """Return the width of the terminal, or a default."""
     console = out()
     return min(console.width, 140) if console.is_terminal else WIDE

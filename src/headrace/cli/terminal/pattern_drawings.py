@@ -1,4 +1,4 @@
-"""The patterns of a pipeline as state diagrams: those of its steps, and those of its tables of rules as they are now."""
+"""State diagrams of the patterns and rules of a pipeline."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagram]:
-    """The diagrams of all patterns; of one step or one rule, if it is named. Rules that are wrong are told of.
+    """Return the diagrams of all patterns, or of one step or rule. Invalid rules are reported as warnings.
 
     Raises:
-        LoadError: there is none.
-        OptionError: no step with a pattern, or no rule, has that name.
-        SourceError: a table of rules can't be read.
+        LoadError: the pipeline has no pattern.
+        OptionError: unknown step or rule.
+        SourceError: a rule table cannot be read.
     """
     nodes = [
         node for node in graph if isinstance(node, MatchRules if rule else Match | MatchRules | RowPattern)
@@ -44,7 +44,7 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
     for node in chosen:
         try:
             found += _of_step(graph, node, rule, len(nodes) > 1)
-        except OptionError as error:  # another table may have the rule
+        except OptionError as error:  # the rule may be in another table
             refused.append(error)
     if refused and not found:
         raise refused[0]

@@ -1,4 +1,4 @@
-"""The answer of `headrace why` as lines for a terminal."""
+"""Render the report of `headrace why` for a terminal."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _HELD: dict[bool | None, Span] = {True: ("true ", "good"), False: ("false", "bad
 
 
 def lines_of(why: Why, *, whole: bool = True) -> Iterator[Line]:
-    """What one step says; of rules that the key has nothing to do with only why, unless `whole`."""
+    """Render the report of one step; rules that never matched the key are summarised unless `whole`."""
     yield from _heading(why)
     if why.told is not None:
-        yield from _indented(_told(why.told), 1)
+        yield from _indent(_report_lines(why.told), 1)
     else:
-        yield from _indented(_table(why), 1)
+        yield from _indent(_table(why), 1)
         for rule in why.rules:
-            yield from _indented(_rule(rule, whole=whole), 1)
+            yield from _indent(_rule(rule, whole=whole), 1)
     for note in why.notes:
         yield ((f"  note: {note}", "warn"),)
     yield ()
 
 
-def _indented(lines: Iterable[Line], depth: int) -> Iterator[Line]:
+def _indent(lines: Iterable[Line], depth: int) -> Iterator[Line]:
     return ((("  " * depth, ""), *line) for line in lines)
 
 
@@ -60,8 +60,8 @@ def _rule(rule: OfRule, *, whole: bool) -> Iterator[Line]:
     yield ((rule.rule, "name"), (f"  version {rule.version}{since}", "fact"))
     told = rule.told
     idle = not (told.partials or told.waiting or told.after or any(map(_did_something, told.rows)))
-    shown = _idle(told) if idle and not whole else _told(told)
-    yield from _indented(shown, 1)
+    shown = _idle(told) if idle and not whole else _report_lines(told)
+    yield from _indent(shown, 1)
 
 
 def _did_something(row: Mapping[str, Any]) -> bool:
@@ -71,9 +71,9 @@ def _did_something(row: Mapping[str, Any]) -> bool:
 
 
 def _idle(told: Told) -> Iterator[Line]:
-    """A rule that none of the last rows has begun: what the very last one failed."""
+    """Summarise a rule that none of the last rows started by the conditions that the last row failed."""
     if not told.known or not told.rows:
-        yield from _told(told)
+        yield from _report_lines(told)
         return
     of = f"the last {len(told.rows)} rows" if len(told.rows) > 1 else "the last row"
     yield ((f"no partial match; {of} began none. The last one:", "heading"),)
@@ -81,7 +81,7 @@ def _idle(told: Told) -> Iterator[Line]:
     yield from _notes(told)
 
 
-def _told(told: Told) -> Iterator[Line]:
+def _report_lines(told: Told) -> Iterator[Line]:
     if not told.known:
         yield (("it has had no row of this key", "warn"),)
     else:
@@ -117,11 +117,11 @@ def _partial(partial: Mapping[str, Any]) -> Iterator[Line]:
         return
     if partial["for_time"]:
         yield (("    matches when its time is up", "label"),)
-    yield from _awaited("waits for", partial["waits_for"], partial["strict"])
-    yield from _awaited("ends with", partial["ends_with"], strict=False)
+    yield from _next_steps("waits for", partial["waits_for"], partial["strict"])
+    yield from _next_steps("ends with", partial["ends_with"], strict=False)
 
 
-def _awaited(word: str, steps: Iterable[Mapping[str, Any]], strict: bool) -> Iterator[Line]:
+def _next_steps(word: str, steps: Iterable[Mapping[str, Any]], strict: bool) -> Iterator[Line]:
     very_next = ", the very next row" if strict else ""
     for one in steps:
         condition = f": {one['condition']}" if one["condition"] else ": any row"
@@ -130,17 +130,17 @@ def _awaited(word: str, steps: Iterable[Mapping[str, Any]], strict: bool) -> Ite
 
 def _waiting(told: Told) -> Iterator[Line]:
     if told.waiting:
-        yield ((f"{_counted(len(told.waiting))} for the watermark; if it passed now:", "heading"),)
+        yield ((f"{_plural(len(told.waiting))} for the watermark; if it passed now:", "heading"),)
         for row in told.waiting:
             yield from _row(row)
     unread = [row for row in told.unread if row.get("matters", True)]
     idle = [row for row in told.unread if not row.get("matters", True)]
-    yield from _listed(unread, f"{_rows_word(len(unread))} of the input not read yet")
+    yield from _join(unread, f"{_rows_word(len(unread))} of the input not read yet")
     fit = "fits" if len(idle) == 1 else "fit"
-    yield from _listed(idle, f"{_rows_word(len(idle))} ahead of the watermark {fit} no step")
+    yield from _join(idle, f"{_rows_word(len(idle))} ahead of the watermark {fit} no step")
 
 
-def _listed(rows: Sequence[Mapping[str, Any]], heading: str) -> Iterator[Line]:
+def _join(rows: Sequence[Mapping[str, Any]], heading: str) -> Iterator[Line]:
     if rows:
         yield ((heading, "heading"),)
     for row in rows:
@@ -162,7 +162,7 @@ def _rows(told: Told) -> Iterator[Line]:
 
 def _row(row: Mapping[str, Any]) -> Iterator[Line]:
     yield ((f"  {moment(row['time'])}", "name"), (f"  {_values(row['row'])}", "fact"))
-    yield from _came(one for one in row["came"] if one["kind"] == "timeout")  # before the row was looked at
+    yield from _came(one for one in row["came"] if one["kind"] == "timeout")  # before the row was tested
     for asked in row["asked"]:
         match = f"match since {moment(asked['start'])}" if "start" in asked else "new match"
         yield ((f"    {match}: ", "label"), (asked["outcome"], "fact"))
@@ -192,7 +192,7 @@ def _came(results: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
 
 
 def moment(text: str) -> str:
-    """A time without zeros that say nothing: everything is UTC."""
+    """Format a time without trailing zeros, in UTC."""
     return text.removesuffix(".000Z") + "Z" if text.endswith(".000Z") else text
 
 
@@ -212,5 +212,5 @@ def _rows_word(count: int) -> str:
     return f"{count} row{'s' if count > 1 else ''}"
 
 
-def _counted(count: int) -> str:
+def _plural(count: int) -> str:
     return f"{count} rows wait" if count > 1 else "1 row waits"

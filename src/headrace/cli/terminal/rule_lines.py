@@ -1,4 +1,4 @@
-"""The tables of rules that `headrace explain` lists, as lines for a terminal."""
+"""Render rule tables for `headrace explain`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROLES = {"in force": "good", "next batch": "warn", "retired": "warn", "not acti
 
 
 def lines_of(listing: TableListing, *, width: int) -> Iterator[Line]:
-    """A table: its rules, how each stands, and what is wrong."""
+    """Render a table: its rules, their status and errors."""
     yield ()
     yield ("Rules", "heading"), (f"   of {listing.step}, from {listing.table}", "rail")
     for fault in listing.faults:
