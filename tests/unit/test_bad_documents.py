@@ -1,4 +1,4 @@
-"""Every way to get a document wrong, and what its author reads: the place, what is wrong, and what to type next."""
+"""Errors in documents: each has its position, the problem and a hint."""
 
 from __future__ import annotations
 
@@ -734,6 +734,45 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "  hint: Known: a, b, tx",
     ),
     (
+        "the old name of the global window",
+        window("everything"),
+        "p.yaml:5:25: unknown window `everything`\n  hint: `everything` was renamed to `global`",
+    ),
+    (
+        "the old name of a trigger",
+        emit("{early: {each_of: [{after_count: 1}]}}"),
+        "p.yaml:5:60: unknown trigger `each_of`\n  hint: `each_of` was renamed to `in_sequence`",
+    ),
+    (
+        "the old place of ttl",
+        emit("{ttl: 7 days}"),
+        "p.yaml:5:52: unknown key `ttl` in emit\n  hint: `ttl` is now a key of the step, beside `window`",
+    ),
+    (
+        "the old name of a connector",
+        source("{postgres_changes: {url: u, table: t}, schema: id string}"),
+        "p.yaml:3:8: unknown connector `postgres_changes`\n"
+        "  hint: `postgres_changes` was renamed to `postgres_cdc`",
+    ),
+    (
+        "the old names of options",
+        source("{postgres: {url: u, table: t, growing: id, patience: 1 minute}, schema: id string}"),
+        "p.yaml:3:37: postgres: unknown option `growing`\n"
+        "  hint: `growing` was renamed to `cursor`\n"
+        "p.yaml:3:50: postgres: unknown option `patience`\n"
+        "  hint: `patience` was renamed to `retry_timeout`",
+    ),
+    (
+        "the old name of dead letters",
+        source("{files: {path: in/}, format: text}") + "sinks:\n  out: {from: tx.rejects, memory: {}}\n",
+        "p.yaml:5:15: unknown output `tx.rejects`\n  hint: `rejects` was renamed to `dead_letters`",
+    ),
+    (
+        "a ttl below the resolution of the watermark",
+        step("{from: tx, window: global, ttl: 1 microsecond, aggregate: {n: count(*)}}"),
+        "p.yaml:5:38: window: ttl: expected a millisecond or more, got '1 microsecond'",
+    ),
+    (
         "no sources",
         "name: p\n",
         "p.yaml:1:1: the document has no sources\n  hint: add `sources:` with at least one source",
@@ -845,14 +884,14 @@ PLANS: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("document", "message"), [pytest.param(d, m, id=title) for title, d, m in DOCUMENTS])
-def test_a_bad_document_says_where_and_what_and_how_to_mend_it(document: str, message: str) -> None:
+def test_an_error_has_position_problem_and_hint(document: str, message: str) -> None:
     with pytest.raises(DocumentError) as raised:
         Pipeline.from_yaml_text(document, file="p.yaml", environment={"PIPELINE": "p"})
     assert str(raised.value) == message
 
 
 @pytest.mark.parametrize(("document", "message"), [pytest.param(d, m, id=title) for title, d, m in PLANS])
-def test_a_plan_that_cannot_run_carries_the_places_of_its_document(document: str, message: str) -> None:
+def test_plan_errors_have_the_positions_of_the_document(document: str, message: str) -> None:
     pipeline = Pipeline.from_yaml_text(document, file="p.yaml")
     with pytest.raises(PlanError) as raised:
         pipeline.check()

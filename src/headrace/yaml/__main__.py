@@ -1,5 +1,5 @@
 """Writes `schema.json`, after an option of a connector or a model of the grammar has changed."""
 
-from headrace.yaml.schema import SHIPPED, shipped_text
+from headrace.yaml.schema import PATH, json_text
 
-SHIPPED.write_text(shipped_text(), encoding="utf-8")
+PATH.write_text(json_text(), encoding="utf-8")

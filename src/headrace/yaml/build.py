@@ -12,7 +12,7 @@ from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.rows.sql import SqlModel
 from headrace.yaml.entries import Entry
-from headrace.yaml.errors import ErrorCollector, located, raise_problem
+from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.positions import Scalar
 
 
@@ -58,10 +58,10 @@ class PlanBuilder:
 
     def _add_source(self, name: str, entry: Entry) -> None:
         assert isinstance(entry.endpoint, SourceModel)
-        with located(entry.where):
+        with locate_errors(entry.where):
             ref = self._add(entry.endpoint.build(name), entry.where)
         for time in entry.steps:
-            node = time.build(self._unnamed(ref, time.key), Inputs((ref,)))
+            node = time.build(self._generate_name(ref, time.key), Inputs((ref,)))
             ref = self._add(node, entry.places[time.key])
         self._last[name] = ref
 
@@ -72,8 +72,8 @@ class PlanBuilder:
         if len(refs) < len(inputs) or any(t in self._names and t not in self._last for t in tables):
             return  # an input has errors of its own, which are reported
         for step in entry.steps:
-            named = step is entry.named
-            made = name if named else self._unnamed(refs[0], step.key)
+            named = step is entry.main_step
+            made = name if named else self._generate_name(refs[0], step.key)
             node = self._build(made, step, refs, entry.places[step.key])
             at_key = isinstance(step, SqlModel) or not named
             place = entry.places[step.key] if at_key else entry.where
@@ -88,7 +88,7 @@ class PlanBuilder:
             if table not in self._names and table not in tables:
                 what = f"the query reads `{table}`, which is no source or step"
                 raise_problem(place, what, did_you_mean(table, self._names))
-        with located(place):
+        with locate_errors(place):
             return step.build(name, Inputs(refs, tables))
 
     def _resolve(self, reference: Scalar) -> Ref | None:
@@ -114,7 +114,7 @@ class PlanBuilder:
         self._places |= {f"{node.name}/{key}": where for key, where in (places or {}).items()}
         return Ref(node.name, node.outputs[0] if node.outputs else MAIN)
 
-    def _unnamed(self, after: Ref, key: str) -> str:
+    def _generate_name(self, after: Ref, key: str) -> str:
         """Return a generated name that the document does not contain: `tx:where`, then `tx:where:2`."""
         base, number = f"{after.step.split(':')[0]}:{key}", 1
         name = base

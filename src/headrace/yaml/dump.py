@@ -1,4 +1,9 @@
-"""Writes a plan as the document that loads back to it."""
+"""Writes a plan as the document that loads back to it.
+
+An entry of a document holds several nodes (`where`, then `window`, then `select`). Nodes without a name of their own are
+folded into the entry that reads them, or into the one they follow, as far as the order of a step's keys allows. A node
+that cannot be folded becomes an entry under its generated name.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,23 @@ from typing import Any
 
 from headrace.errors import DocumentError, HeadraceError, OptionError, Problem
 from headrace.plan.graph import Graph
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.sink import Sink, SinkModel
 from headrace.steps.endpoints.source import FrameSource, Source, SourceModel
+from headrace.steps.grammar.step import Slot
 from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.rows.columns import Drop, Select
+from headrace.steps.rows.event_time import ClockTime, EventTime
+from headrace.steps.rows.route import Route
 from headrace.steps.rows.sql import Sql
 from headrace.steps.rows.union import Union
 from headrace.yaml.entries import STEPS
 from headrace.yaml.errors import ErrorCollector
-from headrace.yaml.fold import Entry, FoldedPlan, input_of
 from headrace.yaml.printing import print_document
 
 Keys = dict[str, Any]
+Entry = tuple[Node, ...]
+"""The nodes of an entry, in order."""
 
 
 def dump(graph: Graph) -> str:
@@ -85,7 +95,7 @@ def _step(entry: Entry, plan: FoldedPlan) -> Keys:
         if table not in ("this", plan.reference(ref)):
             what = f"the query refers to `{plan.reference(ref)}` as `{table}`"
             raise OptionError(what, hint="use the name of the stream")
-    main = input_of(first)
+    main = _input_of(first)
     return ({} if main is None else {"from": plan.reference(main)}) | _keys(entry)
 
 
@@ -104,3 +114,93 @@ def _keys(nodes: list[Node] | Entry) -> Keys:
         model = next(model for model in STEPS if model.represents(node))
         keys |= model.from_values(node).document()
     return keys
+
+
+def _slot_of(node: Node) -> Slot | None:
+    """Return the place of a node in its entry; None for sources and sinks."""
+    return next((model.slot for model in STEPS if model.represents(node)), None)
+
+
+class FoldedPlan:
+    """The entries of a document for a plan."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._alias: dict[str, str] = {}
+        self._after: dict[str, Entry] = {}
+        self.sources: dict[str, Entry] = {node.name: self._fold_time(node) for node in graph.of(Source)}
+        for node in graph:
+            self._fold_after(node)
+        self.steps: dict[str, Entry] = self._fold_steps()
+
+    def reference(self, ref: Ref) -> str:
+        """Return the text by which the document refers to an output."""
+        return self._alias.get(ref.step) or str(ref)
+
+    def _fold_time(self, node: Source) -> Entry:
+        """Fold the time of a source into its entry, if all readers use the same."""
+        readers = self._graph.consumers[Ref(node.name)]
+        times = [other for other in readers if isinstance(other, EventTime | ClockTime) and other.anonymous]
+        equal = len({dataclasses.replace(other, name="") for other in times}) == 1
+        if len(times) < len(readers) or not equal or (len(times) > 1 and not all(map(self._is_read, times))):
+            return (node,)
+        self._alias |= {other.name: node.name for other in times}
+        return (node, times[0])
+
+    def _fold_after(self, node: Node) -> None:
+        """Fold a `select`, and then a `drop`, into the operation of which it is the only reader."""
+        if _slot_of(node) != Slot.OPERATION or isinstance(node, Route):
+            return
+        last: Node = node
+        for kind in (Select, Drop):
+            readers = self._graph.consumers[Ref(last.name)]
+            if len(readers) == 1 and isinstance(readers[0], kind) and readers[0].anonymous:
+                last = readers[0]
+                self._alias[last.name] = node.name
+                self._after[node.name] = (*self._after.get(node.name, ()), last)
+
+    def _fold_steps(self) -> dict[str, Entry]:
+        entries = {
+            node.name: self._entry(node)
+            for node in self._graph
+            if _slot_of(node) is not None and node.name not in self._alias
+        }
+        needed = [node.name for node in self._graph if not node.anonymous or not self._is_read(node)]
+        needed += [sink.input.step for sink in self._graph.sinks]
+        kept: set[str] = set()
+        while needed:
+            name = needed.pop()
+            name = self._alias.get(name, name)
+            if name in entries and name not in kept:
+                kept.add(name)
+                needed += [ref.step for ref in entries[name][0].inputs]
+        return {name: entry for name, entry in entries.items() if name in kept}
+
+    def _entry(self, node: Node) -> Entry:
+        """Return the node with the anonymous ones before it that fit into its entry, and those folded after it."""
+        entry = [node]
+        while (before := self._before(entry[0])) is not None:
+            entry.insert(0, before)
+        return (*entry, *self._after.get(node.name, ()))
+
+    def _before(self, node: Node) -> Node | None:
+        ref = _input_of(node)
+        if ref is None or ref.output != MAIN or ref.step in self._alias:
+            return None
+        before = self._graph[ref.step]
+        slot, own = _slot_of(before), _slot_of(node)
+        if not before.anonymous or slot is None or own is None or slot == Slot.OPERATION or slot >= own:
+            return None
+        return before
+
+    def _is_read(self, node: Node) -> bool:
+        return any(self._graph.consumers[Ref(node.name, out)] for out in node.outputs)
+
+
+def _input_of(node: Node) -> Ref | None:
+    """Return the output that `from` names in the entry of a node; None if it has no `from`."""
+    if isinstance(node, Sql):
+        return dict(node.tables).get("this")
+    if isinstance(node, RowPattern) and node.table != "this":
+        return None
+    return None if isinstance(node, Union | Sink) else node.inputs[0]

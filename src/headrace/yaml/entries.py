@@ -69,7 +69,7 @@ class Entry:
         return next((step for step in self.steps if isinstance(step, SqlModel)), None)
 
     @property
-    def named(self) -> StepModel:
+    def main_step(self) -> StepModel:
         """The part of the step that has its name: the operation, or else the last part."""
         return next((step for step in self.steps if step.slot == Slot.OPERATION), self.steps[-1])
 

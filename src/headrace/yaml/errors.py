@@ -83,7 +83,7 @@ def raise_problem(where: str, what: str, hint: str = "") -> NoReturn:
 
 
 @contextmanager
-def located(where: str) -> Iterator[None]:
+def locate_errors(where: str) -> Iterator[None]:
     """Add a position to errors that have none."""
     try:
         yield

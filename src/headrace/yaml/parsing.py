@@ -11,7 +11,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from headrace.errors import Problem
-from headrace.yaml.errors import ErrorCollector, located, raise_problem
+from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.positions import Entry, Fields, Items, PlainScalar, Scalar, Value
 from headrace.yaml.variables import expand
 
@@ -126,7 +126,7 @@ def expand_tree(value: Value, environment: Mapping[str, str], errors: ErrorColle
 
 
 def _expand(text: str, where: str, environment: Mapping[str, str]) -> str:
-    with located(where):
+    with locate_errors(where):
         return expand(text, environment)
 
 

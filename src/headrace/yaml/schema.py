@@ -23,7 +23,7 @@ from headrace.yaml.entries import STEPS, TIMES, InputModel
 from headrace.yaml.load import GENERATED_NAME
 
 Schema = dict[str, Any]
-SHIPPED = Path(__file__).with_name("schema.json")
+PATH = Path(__file__).with_name("schema.json")
 _VARIABLE = {"type": "string", "pattern": r"\$\{"}
 _TEXT = ["string", "number", "boolean"]
 
@@ -63,7 +63,7 @@ def document_schema(kinds: Iterable[str] | None = None) -> Schema:
     return completed
 
 
-def shipped_text() -> str:
+def json_text() -> str:
     """Return the text of `schema.json`: the schema with the connectors that come with Headrace."""
     return json.dumps(document_schema(registry.ours()), indent=2, ensure_ascii=False) + "\n"
 

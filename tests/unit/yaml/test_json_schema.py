@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from headrace import Pipeline
 from headrace.errors import DocumentError
 from headrace.yaml import document_schema
-from headrace.yaml.schema import SHIPPED, shipped_text
+from headrace.yaml.schema import PATH, json_text
 
 KINDS = ("feed", "files", "kafka", "memory", "postgres", "shelf")
 SOURCE = "name: p\nsources: {tx: {feed: {}, schema: ts timestamp, event_time: ts}}\n"
@@ -100,7 +100,7 @@ def test_every_reference_inside_the_schema_leads_somewhere() -> None:
 
 
 def test_the_shipped_schema_is_up_to_date() -> None:
-    assert SHIPPED.read_text(encoding="utf-8") == shipped_text(), "run: python -m headrace.yaml"
+    assert PATH.read_text(encoding="utf-8") == json_text(), "run: python -m headrace.yaml"
 
 
 def test_options_keep_their_descriptions() -> None:

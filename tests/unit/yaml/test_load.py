@@ -1,4 +1,4 @@
-"""Documents become the plan that Python builds, with the lines they were written on."""
+"""A document loads to the plan that Python builds, with the positions of the document."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_steps_may_be_written_in_any_order() -> None:
     assert list(back.nodes) == ["tx", "tx:event_time", "a", "b", "c"]
 
 
-def test_event_time_can_be_said_in_a_step_after_with_columns() -> None:
+def test_event_time_applies_after_with_columns() -> None:
     found = graph("""\
         sources: {tx: {feed: {}, schema: at string}}
         steps:
@@ -153,12 +153,12 @@ def test_event_time_can_be_said_in_a_step_after_with_columns() -> None:
 
 @pytest.mark.parametrize("written", ["true", "{}", ""])
 @pytest.mark.parametrize("clock", ["ingestion", "processing"])
-def test_clocks_are_said_by_true_or_by_nothing(clock: str, written: str) -> None:
+def test_clock_time_is_true_or_has_no_value(clock: str, written: str) -> None:
     found = graph(f"sources:\n  tx:\n    feed:\n    schema: id string\n    {clock}_time: {written}")
     assert [node.name for node in found] == ["tx", f"tx:{clock}_time"]
 
 
-def test_a_clock_that_is_false_is_as_if_not_written() -> None:
+def test_clock_time_that_is_false_has_no_effect() -> None:
     assert len(graph("sources: {tx: {feed: {}, schema: id string, ingestion_time: false}}").nodes) == 1
 
 
@@ -175,7 +175,7 @@ def test_sql_with_from_reads_this() -> None:
     assert isinstance(found["n:select"], Select)
 
 
-def test_numbers_and_booleans_serve_as_expressions() -> None:
+def test_numbers_and_booleans_are_accepted_as_expressions() -> None:
     found = graph(
         TX + "steps: {s: {from: tx, route: {never: false, rest: true}}, o: {from: tx, select: {one: 1}}}"
     )
@@ -183,12 +183,12 @@ def test_numbers_and_booleans_serve_as_expressions() -> None:
     assert found["o"] == Select("o", Ref("tx:event_time"), (("one", "1"),))
 
 
-def test_numbers_serve_as_text_options() -> None:
+def test_numbers_are_accepted_as_text_options() -> None:
     found = graph(
         "sources: {tx: {kafka: {servers: s:1, group: 9092, topic: 7, min_tasks: '3'}, format: text}}"
     )
-    given = found["tx"].connector.model_dump(exclude_defaults=True)  # type: ignore[attr-defined]
-    assert given == {"servers": "s:1", "group": "9092", "topic": "7", "min_tasks": 3}
+    options = found["tx"].connector.model_dump(exclude_defaults=True)  # type: ignore[attr-defined]
+    assert options == {"servers": "s:1", "group": "9092", "topic": "7", "min_tasks": 3}
 
 
 @pytest.mark.parametrize(("written", "window"), WINDOWS)
@@ -281,7 +281,7 @@ def test_a_round_trip_mapping_keeps_its_lines() -> None:
         from_mapping(YAML().load(file)["pipeline"], file="case.yaml", name="p")
 
 
-def test_a_plain_mapping_is_read_with_paths_for_lines() -> None:
+def test_errors_in_a_plain_mapping_are_located_by_path() -> None:
     sources = {"tx": {"feed": {}, "schema": "id string"}}
     whole = {"sources": sources, "steps": {"a": {"from": "tx", "where": "id = '${X:-1}'"}}}
     assert from_mapping(whole, name="p")["a"].condition == "id = '1'"  # type: ignore[attr-defined]
@@ -289,13 +289,13 @@ def test_a_plain_mapping_is_read_with_paths_for_lines() -> None:
         from_mapping({"sources": sources, "steps": {"a": {"from": "ty", "where": "x"}}}, file="doc", name="p")
 
 
-def test_a_byte_order_mark_and_carriage_returns_do_no_harm(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_carriage_returns_are_accepted(tmp_path: Path) -> None:
     document = tmp_path / "p.yaml"
     document.write_bytes(b"\xef\xbb\xbfname: p\r\nsources:\r\n  tx: {feed: {}, schema: a int}\r\n")
     assert Pipeline.from_yaml(document).graph.places == {"tx": f"{document}:3:3"}
 
 
-def test_variables_of_a_plain_mapping_are_looked_for_in_lists_too() -> None:
+def test_variables_of_a_plain_mapping_are_replaced_inside_lists() -> None:
     whole = {
         "sources": {"tx": {"feed": {}, "schema": "a int"}},
         "steps": {"u": {"union": ["${A:-tx}", "tx"]}},
@@ -317,7 +317,7 @@ def test_lists_of_a_round_trip_mapping_keep_their_lines() -> None:
         from_mapping(whole, file="doc", name="p")
 
 
-def test_numbers_inside_lists_serve_as_text_options() -> None:
+def test_numbers_inside_lists_are_accepted_as_text_options() -> None:
     found = graph(
         "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, shelf: {url: u, table: 5, key: [1, b]}}}"
     )
@@ -334,7 +334,7 @@ def test_a_wrong_option_inside_a_list_has_its_own_column() -> None:
     )
 
 
-def test_who_reads_a_step_with_faults_does_not_tell_them_again() -> None:
+def test_errors_of_a_step_are_not_repeated_for_its_readers() -> None:
     with pytest.raises(DocumentError) as raised:
         graph(
             TX + "steps: {a: {from: tx, wher: x}, b: {from: a, where: y}, c: {sql: select * from b}}\n"
@@ -343,7 +343,7 @@ def test_who_reads_a_step_with_faults_does_not_tell_them_again() -> None:
     assert [problem.what for problem in raised.value.problems] == ["unknown key `wher` in the step `a`"]
 
 
-def test_made_up_names_keep_clear_of_those_a_document_gives() -> None:
+def test_generated_names_differ_from_names_in_the_document() -> None:
     found = graph(TX + "steps: {a: {from: tx, where: x, distinct: id}, tx:where: {from: tx, where: y}}")
     assert found["a"].inputs == (Ref("tx:where:2"),)
     assert found["tx:where"].condition == "y"  # type: ignore[attr-defined]

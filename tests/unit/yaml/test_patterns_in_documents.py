@@ -1,4 +1,4 @@
-"""A pattern in YAML is the pattern in Python, both ways; what is wrong with it is told with its place."""
+"""Patterns in documents: the same in YAML and Python, in both directions; errors have their position."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def pipeline(**options: object) -> Pipeline:
     ids=["plain", "all of it", "measures", "counted"],
 )
 def test_a_pattern_goes_to_a_document_and_back(options: dict[str, object]) -> None:
-    given = pipeline(**options)
-    again = Pipeline.from_yaml_text(given.to_yaml())
-    assert again.graph.of(Match) == given.graph.of(Match)
+    original = pipeline(**options)
+    loaded = Pipeline.from_yaml_text(original.to_yaml())
+    assert loaded.graph.of(Match) == original.graph.of(Match)
     jsonschema = pytest.importorskip("jsonschema")
     from ruamel.yaml import YAML
 
-    jsonschema.validate(YAML(typ="safe").load(given.to_yaml()), document_schema(["memory"]))
+    jsonschema.validate(YAML(typ="safe").load(original.to_yaml()), document_schema(["memory"]))
 
 
 def test_a_step_that_matches_any_row_is_printed_in_its_short_form() -> None:
@@ -97,21 +97,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize("match", WRONG)
-def test_a_fault_is_told_with_its_place(match: str) -> None:
+def test_an_error_in_a_pattern_has_its_position(match: str) -> None:
     source = '{memory: {}, schema: "k string, x boolean, ts timestamp", event_time: ts}'
     text = f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, key_by: k, match: {match}}}\n"
-    with pytest.raises(DocumentError) as told:
+    with pytest.raises(DocumentError) as raised:
         Pipeline.from_yaml_text(text)
-    assert WRONG[match] in str(told.value)
+    assert WRONG[match] in str(raised.value)
 
 
-def test_a_misspelt_verb_is_one_fault() -> None:
+def test_a_misspelled_verb_is_one_error() -> None:
     source = '{memory: {}, schema: "k string, x boolean, ts timestamp", event_time: ts}'
     steps = "{steps: [{a: x}, {b: {folowed_by: x}}]}"
-    with pytest.raises(DocumentError) as told:
+    with pytest.raises(DocumentError) as raised:
         Pipeline.from_yaml_text(
             f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {{from: s, match: {steps}}}\n"
         )
-    [problem] = told.value.problems
+    [problem] = raised.value.problems
     assert problem.what == "unknown key `folowed_by` in a step of the pattern"
     assert problem.hint.startswith("did you mean `followed_by`?")

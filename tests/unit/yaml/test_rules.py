@@ -1,4 +1,4 @@
-"""Tables of rules: every form says the same, what is wrong is told by rule and place, and steps go to YAML and back."""
+"""Tables of rules: all forms are equal, errors name rule and position, and steps round-trip through YAML."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ small_then_large:
 """
 
 
-def known(read: Rules) -> list[tuple[object, ...]]:
+def summary(read: Rules) -> list[tuple[object, ...]]:
     return [(r.id, r.version, r.pattern, r.within, r.skip, r.select, r.active) for r in read.rules]
 
 
-def test_yaml_json_lines_csv_and_rows_say_the_same() -> None:
-    first = known(rules_of_file(YAML, file="rules.yaml"))
+def test_yaml_json_lines_csv_and_rows_give_the_same_rules() -> None:
+    first = summary(rules_of_file(YAML, file="rules.yaml"))
     assert len(first) == 1
     as_json = json.dumps({"small_then_large": {"version": 3, **PATTERN}})
     as_line = json.dumps({"id": "small_then_large", "version": 3, **PATTERN}) + "\n\n"
     quoted = json.dumps(PATTERN).replace('"', '""')
     as_csv = f'id,version,pattern\nsmall_then_large,3,"{quoted}"\n'
     row = {"id": "small_then_large", "version": "3", "pattern": json.dumps(PATTERN), "active": "t"}
-    assert known(rules_of_file(as_json, file="rules.json")) == first
-    assert known(rules_of_file(as_line, file="rules.jsonl")) == first
-    assert known(rules_of_file(as_csv, file="rules.csv")) == first
-    assert known(rules_of_rows([row], where="table")) == first
+    assert summary(rules_of_file(as_json, file="rules.json")) == first
+    assert summary(rules_of_file(as_line, file="rules.jsonl")) == first
+    assert summary(rules_of_file(as_csv, file="rules.csv")) == first
+    assert summary(rules_of_rows([row], where="table")) == first
     assert not rules_of_rows([row | {"active": "false"}], where="table").rules[0].active
     assert rules_of_file("", file="rules.yaml") == Rules()
 
@@ -75,7 +75,7 @@ WRONG_TABLES = {
 
 
 @pytest.mark.parametrize("file", WRONG_TABLES)
-def test_a_table_of_which_nothing_is_known_is_refused(file: tuple[str, str]) -> None:
+def test_a_table_that_cannot_be_parsed_is_an_error(file: tuple[str, str]) -> None:
     with pytest.raises(DocumentError) as caught:
         rules_of_file(file[1], file=file[0])
     assert WRONG_TABLES[file] in str(caught.value)
@@ -110,27 +110,27 @@ def pipeline(**options: object) -> Pipeline:
     ids=["plain", "all of it", "table", "counted"],
 )  # fmt: skip
 def test_a_step_with_rules_goes_to_a_document_and_back(options: dict[str, object]) -> None:
-    given = pipeline(**options)
-    again = Pipeline.from_yaml_text(given.to_yaml())
-    assert again.graph.of(MatchRules) == given.graph.of(MatchRules)
+    original = pipeline(**options)
+    loaded = Pipeline.from_yaml_text(original.to_yaml())
+    assert loaded.graph.of(MatchRules) == original.graph.of(MatchRules)
     jsonschema = pytest.importorskip("jsonschema")
     from ruamel.yaml import YAML
 
     schema = document_schema(["memory", "sqlite"])
-    jsonschema.validate(YAML(typ="safe").load(given.to_yaml()), schema)
+    jsonschema.validate(YAML(typ="safe").load(original.to_yaml()), schema)
 
 
-def test_explain_says_where_rules_come_from() -> None:
-    said = str(explain(pipeline(longest="1 hour", measures="n double").check()))
-    assert "the rules of rules.yaml, as they are when a batch begins" in said
-    assert "each within 1 hour at most" in said
-    assert "kept as long as their rule says, 1 hour at most" in said
-    assert "all rules run in one operator" in said
-    assert "timeouts are counted and kept in files" in said
+def test_explain_shows_the_table_of_rules() -> None:
+    text = str(explain(pipeline(longest="1 hour", measures="n double").check()))
+    assert "the rules of rules.yaml, as they are when a batch begins" in text
+    assert "each within 1 hour at most" in text
+    assert "kept as long as their rule says, 1 hour at most" in text
+    assert "all rules run in one operator" in text
+    assert "timeouts are counted and kept in files" in text
     counted = str(explain(pipeline(timeouts="count").check()))
     assert "timeouts are only counted" in counted
     assert "late rows are counted and kept in files" in counted
-    assert "rules are read where a micro-batch begins, and a real-time batch has no end" in said
+    assert "rules are read where a micro-batch begins, and a real-time batch has no end" in text
 
 
 WRONG_STEPS = {
@@ -144,16 +144,16 @@ WRONG_STEPS = {
 }
 
 
-@pytest.mark.parametrize("said", WRONG_STEPS)
-def test_a_wrong_step_is_told_with_its_place(said: str) -> None:
+@pytest.mark.parametrize("options", WRONG_STEPS)
+def test_an_error_in_match_rules_has_its_position(options: str) -> None:
     source = '{memory: {}, schema: "k string, ts timestamp", event_time: ts}'
-    step = f"{{from: s, key_by: k, match_rules: {said}}}"
+    step = f"{{from: s, key_by: k, match_rules: {options}}}"
     text = (
         f"name: p\nsources: {{s: {source}}}\nsteps:\n  m: {step}\nsinks: {{o: {{from: m, memory: {{}}}}}}\n"
     )
     with pytest.raises((DocumentError, PlanError)) as caught:
         Pipeline.from_yaml_text(text).check()
-    assert WRONG_STEPS[said] in str(caught.value)
+    assert WRONG_STEPS[options] in str(caught.value)
     assert ":4:" in str(caught.value)
 
 
@@ -168,7 +168,7 @@ def test_a_step_that_waits_for_matches_must_know_how_late_they_can_be() -> None:
         made.check()
 
 
-def test_what_is_no_table_and_no_order_is_refused() -> None:
+def test_wrong_options_of_match_rules_are_errors() -> None:
     with pytest.raises(OptionError, match="expected a file or a table of rules, got 5"):
         pipeline(rules=5)
     with pytest.raises(OptionError, match="expected order to be event_time or arrival, got 'sideways'"):

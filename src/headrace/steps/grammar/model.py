@@ -51,7 +51,7 @@ def invalid(what: str, hint: str = "", *, where: str = "", kind: str = INVALID) 
     return PydanticCustomError(kind, "{what}", {"what": what, "hint": hint, "where": where})
 
 
-def expected(what: str, hint: str = "") -> PydanticCustomError:
+def expect(what: str, hint: str = "") -> PydanticCustomError:
     """Build an error that names what is expected; the reader adds the actual value."""
     return invalid(what, hint, kind=EXPECTED)
 
@@ -98,7 +98,7 @@ def details_of(error: Any) -> InitErrorDetails:
 
 
 @contextmanager
-def unwrapped_errors() -> Iterator[None]:
+def unwrap_errors() -> Iterator[None]:
     """Raise errors of serializers as they are: pydantic wraps them at every level of a model."""
     try:
         yield
@@ -127,7 +127,7 @@ class DocumentModel(BaseModel):
             return value
         data = cls.prepare(value)
         empty = [key for key, item in data.items() if item is None and cls._is_optional(key)]
-        details = [problem_at((key,), expected(f"a value for `{key}`", cls.example)) for key in empty]
+        details = [problem_at((key,), expect(f"a value for `{key}`", cls.example)) for key in empty]
         try:
             model = handler({key: item for key, item in data.items() if key not in empty})
             if not details:
@@ -148,7 +148,7 @@ class DocumentModel(BaseModel):
             return dict(value)
         if cls.short and not isinstance(value, list | tuple | None):
             return {cls.short: value}
-        raise expected(f"the keys of {cls.label}", cls.example)
+        raise expect(f"the keys of {cls.label}", cls.example)
 
     def check(self) -> None:
         """Check the values together."""
@@ -180,7 +180,7 @@ class DocumentModel(BaseModel):
 
     @model_serializer(mode="wrap")
     def _serialize(self, handler: SerializerFunctionWrapHandler) -> Any:
-        with unwrapped_errors():
+        with unwrap_errors():
             data = handler(self)
         # A recursive model is serialized twice: its reference and its definition both have this serializer.
         return self.shorten(data) if isinstance(data, dict) else data
@@ -195,7 +195,7 @@ class DocumentModel(BaseModel):
         Raises:
             OptionError: a document cannot represent one of the values.
         """
-        with unwrapped_errors():
+        with unwrap_errors():
             return self.model_dump(by_alias=True, exclude_unset=True)
 
     def values(self) -> dict[str, Any]:
@@ -270,7 +270,7 @@ class Written:
         )
 
 
-def declared(model: type[DeclarationModel[T]]) -> Written:
+def describe_with(model: type[DeclarationModel[T]]) -> Written:
     """Annotate the type of a declaration with the model that describes it in documents."""
     return Written(model, model.build, lambda declaration: model.describe(declaration).document())
 
@@ -292,7 +292,7 @@ class OneKey(DeclarationModel[T]):
         """Return the one key and its value."""
         data = {value: None} if isinstance(value, str) else value
         if not isinstance(data, Mapping) or not data:
-            raise expected(f"one {cls.label}", cls.example)
+            raise expect(f"one {cls.label}", cls.example)
         if len(data) > 1:
             raise invalid(f"expected one {cls.label}, got the keys {', '.join(data)}", cls.example)
         [(key, item)] = data.items()

@@ -30,7 +30,7 @@ from headrace.steps.grammar.model import (
     UNKNOWN_KEY,
     DocumentModel,
     collect_errors,
-    expected,
+    expect,
     invalid,
     problem_at,
     raise_at,
@@ -49,7 +49,7 @@ def _schema(value: Any) -> Schema:
     if isinstance(value, Mapping) and value:
         return Schema(tuple(field for name, kind in value.items() for field in _field(name, kind).fields))
     if not isinstance(value, str) or not value.strip():
-        raise expected("a schema such as `card string, amount double`")
+        raise expect("a schema such as `card string, amount double`")
     return collect_errors(Schema.of, value)
 
 
@@ -76,7 +76,7 @@ def validate_options(model: type[BaseModel], options: Any, *, name: str) -> Any:
         ValidationError: an option is unknown, missing or wrong; paths begin with the name.
     """
     if options is not None and not isinstance(options, Mapping):
-        raise_at((name,), expected(f"the options of `{name}`", f"write {name}: {{...}}"))
+        raise_at((name,), expect(f"the options of `{name}`", f"write {name}: {{...}}"))
     instance = model.__new__(model)
     try:
         # The model's own __init__ reports only the first of pydantic's errors.
@@ -97,7 +97,7 @@ def _format(value: Any) -> Format:
     given = {value: None} if isinstance(value, str) and value.strip() else value
     hint = 'such as json or {csv: {delimiter: ";"}}'
     if not isinstance(given, Mapping) or not given:
-        raise expected("a format", hint)
+        raise expect("a format", hint)
     if len(given) > 1:
         raise invalid(f"expected a format, got the keys {', '.join(given)}", hint)
     [(name, options)] = given.items()
@@ -231,7 +231,7 @@ def _rules_table(value: Any) -> Connector | str:
     if isinstance(value, Mapping):
         return _RulesConnector.model_validate(value).connector
     if not isinstance(value, str) or not value.strip():
-        raise expected("a file of rules, or a table such as {postgres: {...}}")
+        raise expect("a file of rules, or a table such as {postgres: {...}}")
     return value
 
 

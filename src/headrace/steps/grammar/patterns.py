@@ -43,8 +43,8 @@ from headrace.steps.grammar.model import (
     DocumentModel,
     Written,
     collect_errors,
-    declared,
-    expected,
+    describe_with,
+    expect,
     invalid,
     raise_at,
 )
@@ -68,7 +68,7 @@ Occurrences = Annotated[int, Ge(0), Expected("a number of rows", _TIMES)]
 
 
 class TimesValue(DocumentModel):
-    """How often a step occurs."""
+    """The number of times that a step occurs."""
 
     label = "times"
     example = _TIMES
@@ -91,7 +91,7 @@ class TimesValue(DocumentModel):
 
 
 class StepDetails(DocumentModel):
-    """How a step of a pattern follows the one before it, its condition, and how often it occurs."""
+    """A step of a pattern: its contiguity, its condition and its quantifiers."""
 
     label = "a step of the pattern"
     example = _STEPS
@@ -228,7 +228,7 @@ def _build(steps: tuple[dict[str, StepDetails], ...]) -> tuple[Element, ...]:
 
 
 class WithinModel(DeclarationModel[Within]):
-    """How long a match may take."""
+    """The longest duration of a match."""
 
     label = "within"
     example = "such as 10 minutes or {whole: 10 minutes, between: 1 minute}"
@@ -239,7 +239,7 @@ class WithinModel(DeclarationModel[Within]):
     def check(self) -> None:
         for name, limit in self.values().items():
             if limit == 0:
-                raise_at((name,), expected("a length longer than 0"))
+                raise_at((name,), expect("a length longer than 0"))
 
     def build(self) -> Within:
         return Within(**self.values())
@@ -255,7 +255,7 @@ def _skip(value: Any) -> Skip:
         what = f"expected to_first or to_last with a step, got {got}"
         raise invalid(what, did_you_mean(got, ("to_first", "to_last")))
     if not isinstance(value, str | Mapping | Skip):
-        raise expected(f"one of {', '.join(get_args(SkipKind))}")
+        raise expect(f"one of {', '.join(get_args(SkipKind))}")
     return collect_errors(skip_of, value)
 
 
@@ -290,7 +290,7 @@ class PatternModel(DocumentModel):
     pattern: Annotated[
         Pattern, Written(PatternSteps, lambda steps: Pattern(_build(steps)), _steps_document)
     ] = Field(alias="steps", description="The steps of the pattern, in order")
-    within: Annotated[Within, declared(WithinModel)] = Field(
+    within: Annotated[Within, describe_with(WithinModel)] = Field(
         default=Within(), description="The longest time from the first row to the last, or between rows"
     )
     skip: SkipValue = Field(default=Skip(), description="Where the search continues after a match")

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from headrace import triggers
 from headrace.durations import text as duration_text
-from headrace.steps.grammar.model import DeclarationModel, DocumentModel, OneKey, declared
+from headrace.steps.grammar.model import DeclarationModel, DocumentModel, OneKey, describe_with
 from headrace.steps.grammar.values import Expected, Flag, LengthText, Rows
 from headrace.triggers import Emission, LateRows, Mode, Trigger
 
@@ -130,4 +130,4 @@ def _when(emission: Emission) -> dict[str, Any]:
     return {key: _plain(part) for key, part in parts.items() if part is not None}
 
 
-EmitValue = Annotated[Emission, declared(EmitModel)]
+EmitValue = Annotated[Emission, describe_with(EmitModel)]

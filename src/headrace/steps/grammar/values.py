@@ -31,7 +31,7 @@ from headrace.steps.grammar.model import (
     Written,
     collect_errors,
     details_of,
-    expected,
+    expect,
     invalid,
     validation_error,
 )
@@ -82,7 +82,7 @@ def _parse_number(value: Any) -> float:
     try:
         return value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
     except ValueError:
-        raise expected("a number") from None
+        raise expect("a number") from None
 
 
 Text = Annotated[str, AfterValidator(_require_text), Expected("text")]

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from headrace import windows
 from headrace.durations import text as duration_text
-from headrace.steps.grammar.model import DeclarationModel, OneKey, declared
+from headrace.steps.grammar.model import DeclarationModel, OneKey, describe_with
 from headrace.steps.grammar.values import LengthText, Number, Rows, SqlText
 from headrace.windows import Order, Window
 
@@ -150,4 +150,4 @@ class WindowModel(OneKey[Window]):
         return cls.model_validate({key: model.describe(declaration)})
 
 
-WindowValue = Annotated[Window, declared(WindowModel)]
+WindowValue = Annotated[Window, describe_with(WindowModel)]

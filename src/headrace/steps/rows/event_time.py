@@ -10,7 +10,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from headrace.steps.base import Node, Ref
 from headrace.steps.expressions import Expression
-from headrace.steps.grammar.model import DocumentModel, expected
+from headrace.steps.grammar.model import DocumentModel, expect
 from headrace.steps.grammar.step import Inputs, Slot, StepModel
 from headrace.steps.grammar.values import Condition, Expected, Length, Text
 
@@ -75,7 +75,7 @@ class EventTimeModel(StepModel):
 
 def _validate_clock(value: Any) -> bool:
     if value not in (None, True, {}):
-        raise expected("true or false", "it has no options")
+        raise expect("true or false", "it has no options")
     return True
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, ClassVar
 
 from pydantic import Field
 
+from headrace.durations import text as duration_text
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.expressions import Named
 from headrace.steps.grammar.step import StepModel
@@ -59,7 +59,7 @@ class WindowAggregateModel(StepModel):
     aggregates: Aggregates = Field(alias="aggregate")
 
     def check(self) -> None:
-        state_ttl(None if self.ttl is None else timedelta(microseconds=self.ttl))
+        state_ttl(None if self.ttl is None else duration_text(self.ttl))
 
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:

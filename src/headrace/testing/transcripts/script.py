@@ -25,7 +25,7 @@ from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.transcripts.values import micros_of, record_of, row_of
-from headrace.yaml.errors import ErrorCollector, located, raise_problem
+from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.positions import Fields, Items, Scalar, Value, plain
 from headrace.yaml.reading import read_flag, read_mapping, read_one_entry, read_word
 
@@ -233,7 +233,7 @@ def _rules(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Ru
 
 
 def _advance(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Advance:
-    with located(value.where):
+    with locate_errors(value.where):
         length = microseconds(value.text if isinstance(value, Scalar) else str(value))
     if length % 1000 or not length:
         raise_problem(value.where, f"expected at least a millisecond, and whole ones, got {value}")

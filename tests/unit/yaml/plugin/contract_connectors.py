@@ -1,4 +1,4 @@
-"""Option models of connectors of somebody else's, found as any third-party connector is."""
+"""Option models of third-party connectors, found by their entry points."""
 
 from __future__ import annotations
 
