@@ -85,7 +85,7 @@ class Ledger:
         return self._entry.token
 
     @property
-    def committed(self) -> int:
+    def last_epoch(self) -> int:
         """The epoch last committed under this run's checkpoint id, or -1."""
         return self._entry.epochs.get(self._context.checkpoint_id, -1)
 
@@ -101,7 +101,7 @@ class Ledger:
             entry = replace(newest, number=newest.number + 1, token=newest.token + 1, detail={})
             if self._storage.take_over(entry):
                 self._entry = entry
-                return self.committed
+                return self.last_epoch
 
     def has(self, epoch: int) -> bool:
         """Read the ledger again; return True if the epoch is committed.
@@ -111,9 +111,9 @@ class Ledger:
         """
         newest = self._storage.read()
         if newest.token != self.token:
-            raise self.fenced(epoch)
+            raise self.fencing_error(epoch)
         self._entry = newest
-        return epoch <= self.committed
+        return epoch <= self.last_epoch
 
     def commit(self, epoch: int, detail: Mapping[str, Any] | None = None) -> LedgerEntry:
         """Store the entry that commits an epoch, and return it.
@@ -123,7 +123,7 @@ class Ledger:
         """
         entry = self._entry.with_epoch(self._context.checkpoint_id, epoch, detail or {})
         if not self._storage.commit(entry):
-            raise self.fenced(epoch)
+            raise self.fencing_error(epoch)
         self._entry = entry
         return entry
 
@@ -131,7 +131,7 @@ class Ledger:
         """True if a newer run has taken over."""
         return 0 < self.token < self._storage.read().token
 
-    def fenced(self, epoch: int | None = None) -> FencedError:
+    def fencing_error(self, epoch: int | None = None) -> FencedError:
         """Return the error of a run that a newer one has locked out."""
         what = "nothing is" if epoch is None else f"epoch {epoch} is not"
         return FencedError(

@@ -113,7 +113,7 @@ class ReconnectingSession(Generic[_Session]):
             since = self._unavailable_since = self._unavailable_since or now
             if self._server.is_unavailable(error) and now - since < self._timeout:
                 return default
-            raise self._translated(error) from error
+            raise self._translate(error) from error
         self._unavailable_since = None
         return result
 
@@ -122,7 +122,7 @@ class ReconnectingSession(Generic[_Session]):
         try:
             return action()
         except Exception as error:
-            raise self._translated(error) from error
+            raise self._translate(error) from error
 
     def close(self) -> None:
         """Close the session; the next action opens another one."""
@@ -135,7 +135,7 @@ class ReconnectingSession(Generic[_Session]):
             self._session = self._server.connect()
         return self._session
 
-    def _translated(self, error: Exception) -> Exception:
+    def _translate(self, error: Exception) -> Exception:
         if isinstance(error, HeadraceError):
             return portable_error(Problem(self._source, error.what, error.hint))
         translation = self._server.translate_error(error)

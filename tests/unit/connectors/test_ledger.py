@@ -40,7 +40,7 @@ def test_epochs_are_counted_per_checkpoint() -> None:
     assert first.take_over() == -1
     first.commit(0)
     first.commit(1)
-    assert (first.committed, first.has(1), first.has(2)) == (1, True, False)
+    assert (first.last_epoch, first.has(1), first.has(2)) == (1, True, False)
     assert second.take_over() == -1
     second.commit(0)
     assert ledger(storage).take_over() == 1

@@ -2,7 +2,7 @@
 
     stage     Spark writes the parts to out/_headrace/<pipeline>.<sink>/staging/<run>-<epoch>
     commit    1. the next ledger entry, which names every part and its visible name     <- the epoch is committed
-              2. each part is renamed to its visible name, made of lineage, epoch and number
+              2. each part is renamed to its visible name, made of checkpoint id, epoch and number
     open      completes step 2 of the last entry, takes over, removes what older runs staged
 
 A crash before 1 leaves parts that nobody sees and the next open removes; a crash after it is completed by the next open.
@@ -72,7 +72,7 @@ class FilesWriter:
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
-        place = f"{self._own}/staging/{self._opened.token}-{epoch}"
+        place = f"{self._own}/staging/{self._active_ledger.token}-{epoch}"
         observed = Observation()
         shaped = self._shaped(frame).observe(observed, f.count(f.lit(1)).alias("rows"))
         if self._running.mode == "complete":
@@ -87,10 +87,10 @@ class FilesWriter:
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, _Parts):
             raise TypeError("commit takes what stage gave")
-        if epoch <= self._opened.committed:
+        if epoch <= self._active_ledger.last_epoch:
             return
         with self._told(f"epoch {epoch} can't be committed to {self._root}"):
-            entry = self._opened.commit(epoch, {"moves": staged.moves})
+            entry = self._active_ledger.commit(epoch, {"moves": staged.moves})
             reach("files.manifest")
             self._show(entry)
             self._store.remove(f"{self._root}/{self._own}/staging/{entry.token}-{epoch}")
@@ -158,7 +158,7 @@ class FilesWriter:
             yield
         except (OSError, GatewayError, PySparkException) as error:
             if self._ledger is not None and self._overtaken():
-                raise self._ledger.fenced() from error
+                raise self._ledger.fencing_error() from error
             if isinstance(error, OSError) or _OF_FILES.search(str(error)):
                 hint = "is the disk full, or the directory not writable by this user?"
                 raise DeliveryError(
@@ -188,7 +188,7 @@ class FilesWriter:
         return f"_headrace/{_word(self._running.pipeline)}.{_word(self._running.sink)}"
 
     @property
-    def _opened(self) -> Ledger:
+    def _active_ledger(self) -> Ledger:
         if self._ledger is None:
             raise DeliveryError("the sink is not open", where="files")
         return self._ledger

@@ -82,7 +82,7 @@ class KafkaWriter:
         if self._ledger is None:
             raise DeliveryError("the sink is not open", where="kafka")
         with self._told(f"can't commit epoch {epoch}"):
-            if epoch <= self._ledger.committed or not staged.rows:
+            if epoch <= self._ledger.last_epoch or not staged.rows:
                 self._give_up()  # the epoch is committed, or empty
                 return
             self._ledger.commit(epoch)

@@ -97,7 +97,7 @@ class Decoder:
             return []
         columns = self._columns[number]
         tuples: dict[str, Row] = {}
-        while read.left:
+        while read.has_more:
             mark = chr(read.numbers(">B")[0])
             tuples[mark] = self._row(tuple(columns), read)
         if "K" in tuples:  # the key only; the other columns are null and without meaning
@@ -122,7 +122,7 @@ class _Bytes:
         self._message, self._at = message, at
 
     @property
-    def left(self) -> bool:
+    def has_more(self) -> bool:
         return self._at < len(self._message)
 
     def numbers(self, form: str) -> tuple[int, ...]:

@@ -87,8 +87,8 @@ class ServerStaging:
         reach("database.prepared")
 
     def load(self, frame: DataFrame, table: Table) -> StagedTable:
-        lines = self._dialect.text_forms.lines(frame, tuple(table.staged_columns))
-        load = TaskLoader(self._dialect, self._stage, table.staged_columns, self._retry_timeout)
+        lines = self._dialect.text_forms.lines(frame, tuple(table.stage_columns))
+        load = TaskLoader(self._dialect, self._stage, table.stage_columns, self._retry_timeout)
         tasks = lines.mapInArrow(load, _RESULT).collect()
         return StagedTable(table, sum(task.rows for task in tasks), tuple(task.attempt for task in tasks))
 

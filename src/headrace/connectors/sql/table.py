@@ -79,7 +79,7 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     @property
-    def staged_columns(self) -> dict[str, str]:
+    def stage_columns(self) -> dict[str, str]:
         """The columns of staged rows, with their Spark types."""
         kinds = {column.name: column.kind for column in self.columns}
         return {**kinds, RETRACTION: "boolean"} if self.retracts else kinds

@@ -65,7 +65,7 @@ class TableWriter:
         return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedTable:
-        sink, action = self._opened.sink, f"can't take epoch {epoch}"
+        sink, action = self._active_context.sink, f"can't take epoch {epoch}"
         frame = apply_changes(frame, self._key)
         schema = frame.schema.jsonValue()
         table = Table.from_schema(self._target, schema, self._key, self._dialect.column_type, where=sink)
@@ -92,12 +92,12 @@ class TableWriter:
 
     def _prepare(self, session: Session, table: Table) -> None:
         if self._ensured != table:
-            ensure_table(self._dialect, session, table, where=self._opened.sink)
+            ensure_table(self._dialect, session, table, where=self._active_context.sink)
             self._ensured = table
         self._staging.prepare(session, table)
 
     def _commit(self, session: Session, epoch: int, staged: StagedTable) -> None:
-        context, ledger = self._opened, self._ledger
+        context, ledger = self._active_context, self._ledger
         with self._transaction(session):
             if ledger is None or ledger.has(epoch):
                 return
@@ -171,28 +171,28 @@ class TableWriter:
         except DeliveryError as error:
             if error.where:
                 raise
-            raise DeliveryError(error.what, where=self._opened.sink, hint=error.hint) from None
+            raise DeliveryError(error.what, where=self._active_context.sink, hint=error.hint) from None
         except PySparkException as error:
             problem = find_problem(str(error))
             what, hint = (problem.what, problem.hint) if problem else (str(error).strip().splitlines()[0], "")
-            raise self._fenced() or self._failure(action, what, hint) from error
+            raise self._fencing_error() or self._failure(action, what, hint) from error
         except Exception as error:
             translation = self._dialect.translate_error(error)
             if translation is None:
                 raise
-            fenced = None if self._dialect.is_unavailable(error) else self._fenced()
+            fenced = None if self._dialect.is_unavailable(error) else self._fencing_error()
             raise fenced or self._failure(action, *translation) from error
 
-    def _fenced(self) -> FencedError | None:
+    def _fencing_error(self) -> FencedError | None:
         """Return the fencing error if a newer run has taken over, and dropped this run's staging table."""
         with suppress(Exception):  # the failure to explain may be the server's
             if self._ledger is not None and self._ledger.overtaken():
-                return self._ledger.fenced()
+                return self._ledger.fencing_error()
         return None
 
     def _failure(self, action: str, what: str, hint: str) -> DeliveryError:
         text = f"the table `{self._target}` at {self._dialect.place} {action}: {what}"
-        return DeliveryError(text, where=self._opened.sink, hint=hint)
+        return DeliveryError(text, where=self._active_context.sink, hint=hint)
 
     def _connect(self) -> Session:
         if self._session is None:
@@ -209,7 +209,7 @@ class TableWriter:
         reach(f"{self._dialect.failpoints}.{step}")
 
     @property
-    def _opened(self) -> WriteContext:
+    def _active_context(self) -> WriteContext:
         if self._context is None:
             raise DeliveryError("the sink is not open", where=self._dialect.kind)
         return self._context

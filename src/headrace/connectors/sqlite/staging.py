@@ -36,7 +36,7 @@ class DriverStaging:
 
     def load(self, frame: DataFrame, table: Table) -> StagedTable:
         rows = frame.selectExpr(*flatten.expressions(frame.schema.jsonValue(), text=True)).toArrow()
-        return StagedTable(table, rows.num_rows, rows.select(list(table.staged_columns)))
+        return StagedTable(table, rows.num_rows, rows.select(list(table.stage_columns)))
 
     def select(self, session: Session, staged: StagedTable) -> str:
         if not isinstance(session, FileSession):
@@ -44,10 +44,10 @@ class DriverStaging:
         self.clear(session)
         types = (
             f"{self._dialect.quote(name)} {self._dialect.column_type(kind, False)}"
-            for name, kind in staged.table.staged_columns.items()
+            for name, kind in staged.table.stage_columns.items()
         )
         session.execute(f"CREATE TEMP TABLE {STAGING} ({SEQUENCE} INTEGER PRIMARY KEY, {', '.join(types)})")
-        marks = ", ".join("?" * len(staged.table.staged_columns))
+        marks = ", ".join("?" * len(staged.table.stage_columns))
         for batch in staged.content.to_batches(_BATCH_ROWS):
             rows = zip(*_values(staged.table, batch), strict=True)
             session.connection.executemany(f"INSERT INTO {STAGING} VALUES (NULL, {marks})", rows)
@@ -63,7 +63,7 @@ class DriverStaging:
 def _values(table: Table, batch: pyarrow.RecordBatch) -> Iterator[list[Any]]:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         values = column.to_pylist()
-        decimal = table.staged_columns[name].startswith("decimal")
+        decimal = table.stage_columns[name].startswith("decimal")
         yield [exact(value, name) for value in values] if decimal else values
 
 

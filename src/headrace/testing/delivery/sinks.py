@@ -134,7 +134,7 @@ class _Sink:
     name: str
 
     def run(self) -> WriteContext:
-        return WriteContext("delivery", self.name, "lineage", self.target.mode, "")
+        return WriteContext("delivery", self.name, "checkpoint", self.target.mode, "")
 
     def rows(self, epoch: int, parts: int = 2) -> DataFrame:
         values = [(epoch * ROWS + i, f"row {i} of {epoch}\twith 'odd' \"text\"\n") for i in range(ROWS)]

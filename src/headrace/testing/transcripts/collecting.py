@@ -27,12 +27,12 @@ class Collector:
         rows, self._rows = self._rows, []
         return rows
 
-    def last(self, lineage: str) -> int:
-        return self._epochs.get(lineage, -1)
+    def last(self, checkpoint_id: str) -> int:
+        return self._epochs.get(checkpoint_id, -1)
 
-    def add(self, lineage: str, epoch: int, rows: list[Output]) -> None:
-        if epoch > self.last(lineage):
-            self._epochs[lineage] = epoch
+    def add(self, checkpoint_id: str, epoch: int, rows: list[Output]) -> None:
+        if epoch > self.last(checkpoint_id):
+            self._epochs[checkpoint_id] = epoch
             self.history = rows if self.whole else [*self.history, *rows]
             self._rows = rows if self.whole else [*self._rows, *rows]
 
@@ -51,10 +51,10 @@ class CollectingWriter:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._lineage = ""
+        self._checkpoint_id = ""
 
     def open(self, run: WriteContext) -> int:
-        self._lineage = run.checkpoint_id
+        self._checkpoint_id = run.checkpoint_id
         return self._collector.last(run.checkpoint_id)
 
     def stage(self, epoch: int, frame: DataFrame) -> Staged:
@@ -62,6 +62,6 @@ class CollectingWriter:
 
     def commit(self, epoch: int, staged: Staged) -> None:
         assert isinstance(staged, _Rows)
-        self._collector.add(self._lineage, epoch, staged.content)
+        self._collector.add(self._checkpoint_id, epoch, staged.content)
 
     def close(self) -> None: ...
