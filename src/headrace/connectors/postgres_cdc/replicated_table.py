@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace import durations
 from headrace.connectors.base import ReadContext
 from headrace.connectors.postgres_cdc.slot import ReplicatedTable, SlotDialect
-from headrace.connectors.sql.columns import existing_columns, select_columns
+from headrace.connectors.sql.columns import existing_columns, select_columns, source_errors
 from headrace.connectors.sql.dialect import Session
 from headrace.errors import SourceError
 
@@ -33,16 +33,9 @@ def describe_table(
         it.
     """
     dialect = SlotDialect(options.url)
-    try:
-        with closing(dialect.connect()) as session:
-            return _describe(dialect, session, options, context, slot)
-    except Exception as error:
-        translation = dialect.translate_error(error)
-        if translation is None:
-            raise
-        message, hint = translation
-        what = f"the changes of `{options.table}` at {dialect.place} can't be read: {message}"
-        raise SourceError(what, where=context.source, hint=hint) from error
+    reads = f"the changes of `{options.table}`"
+    with source_errors(dialect, reads, where=context.source), closing(dialect.connect()) as session:
+        return _describe(dialect, session, options, context, slot)
 
 
 def _describe(

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from headrace.connectors.base import ReadContext
 from headrace.connectors.sql.dialect import Dialect, Session
 from headrace.errors import SourceError, did_you_mean
+
+
+@contextmanager
+def source_errors(dialect: Dialect, reads: str, *, where: str) -> Iterator[None]:
+    """Raise errors of the database as `SourceError`; `reads` is the object that is read."""
+    try:
+        yield
+    except Exception as error:
+        translation = dialect.translate_error(error)
+        if translation is None:
+            raise
+        message, hint = translation
+        what = f"{reads} at {dialect.place} can't be read: {message}"
+        raise SourceError(what, where=where, hint=hint) from error
 
 
 def existing_columns(dialect: Dialect, session: Session, table: str, *, where: str) -> dict[str, str]:

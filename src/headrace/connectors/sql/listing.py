@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 
 from headrace.connectors.retry import retry
-from headrace.connectors.sql.columns import existing_columns
+from headrace.connectors.sql.columns import existing_columns, source_errors
 from headrace.connectors.sql.dialect import Dialect, Session
-from headrace.errors import SourceError
 
 _RETRY_SECONDS = 0.5
 
@@ -20,15 +19,8 @@ class TableListing:
         self._session: Session | None = None
 
     def rows(self) -> list[dict[str, str | None]]:
-        try:
+        with source_errors(self._dialect, f"the table `{self._table}`", where=""):
             return retry(self._dialect, _RETRY_SECONDS, lambda: self._read(self._connect()), self.close)
-        except Exception as error:
-            translation = self._dialect.translate_error(error)
-            if translation is None:
-                raise
-            message, hint = translation
-            what = f"the table `{self._table}` can't be read: {message}"
-            raise SourceError(what, where=self._dialect.place, hint=hint) from error
 
     def close(self) -> None:
         session, self._session = self._session, None
@@ -42,7 +34,7 @@ class TableListing:
         return self._session
 
     def _read(self, session: Session) -> list[dict[str, str | None]]:
-        columns = existing_columns(self._dialect, session, self._table, where=self._dialect.place)
+        columns = existing_columns(self._dialect, session, self._table, where="")
         texts = ", ".join(self._dialect.as_text(name, declared) for name, declared in columns.items())
         rows = session.rows(f"SELECT {texts} FROM {self._dialect.quote_table(self._table)}")
         return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from typing import TYPE_CHECKING
 
 import pyarrow
@@ -11,7 +11,7 @@ import pyarrow
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.retry import connect, portable_errors
-from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns
+from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
 from headrace.connectors.sql.cursor import CursorOptions, CursorSplit, CursorTable
 from headrace.connectors.sql.cursor_source import CursorEnumerator
 from headrace.connectors.sql.dialect import Dialect, Session
@@ -40,7 +40,7 @@ class TableReader:
                 where=context.source,
                 hint="name a column that increases with every row, cursor=..., or use the table in a lookup",
             )
-        with self._translate_errors(context), closing(self._dialect.connect()) as session:
+        with self._errors(context), closing(self._dialect.connect()) as session:
             table, kinds, types = self._describe(session, context)
         splits = self._sources.splits(
             spark, context.source, CursorEnumerator(context.source, table, self._cursor)
@@ -57,7 +57,7 @@ class TableReader:
                 where=context.source,
                 hint="start at the earliest, or at a value",
             )
-        with self._translate_errors(context), closing(self._dialect.connect()) as session:
+        with self._errors(context), closing(self._dialect.connect()) as session:
             table, kinds, types = self._describe(session, context)
             rows = table.all_rows(session, self._cursor.first if self._cursor else {"after": None})
         # As text, which the database and Spark read alike; Spark casts each column to its type.
@@ -81,17 +81,8 @@ class TableReader:
         selected = {name: columns[name] for name in types}
         return CursorTable(self._dialect, self._table, cursor, columns[cursor], selected), kinds, types
 
-    @contextmanager
-    def _translate_errors(self, context: ReadContext) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            translation = self._dialect.translate_error(error)
-            if translation is None:
-                raise
-            message, hint = translation
-            what = f"the table `{self._table}` at {self._dialect.place} can't be read: {message}"
-            raise SourceError(what, where=context.source, hint=hint) from error
+    def _errors(self, context: ReadContext) -> AbstractContextManager[None]:
+        return source_errors(self._dialect, f"the table `{self._table}`", where=context.source)
 
 
 def _split_reader(table: CursorTable, retry_timeout: float, where: str) -> _SplitReader:
