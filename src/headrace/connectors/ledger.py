@@ -47,7 +47,8 @@ class LedgerEntry:
     def decode(cls, content: bytes) -> LedgerEntry:
         """Read an entry from JSON."""
         detail = json.loads(content)
-        return cls(detail.pop("number"), detail.pop("token"), detail.pop("epochs"), detail)
+        # Entries of version 0.1 have no number and token.
+        return cls(detail.pop("number", 0), detail.pop("token", 0), detail.pop("epochs"), detail)
 
 
 class LedgerStorage(Protocol):

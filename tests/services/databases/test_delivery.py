@@ -16,7 +16,7 @@ def test_tables_keep_their_promise(spark: SparkSession, server: Server, table: s
         made.append(f"{table}_{len(made)}")
         name = made[-1]
         # Each trial is a pipeline of its own to the server: its ledger is kept by pipeline and sink.
-        server.sql("DROP TABLE IF EXISTS _headrace_ledger")
+        server.sql("DROP TABLE IF EXISTS _headrace_epochs")
         out = getattr(connect, server.kind)(url=server.url, table=name, key=["id"] if len(made) % 2 else [])
         return delivery.Target(out, lambda: [row[0] for row in server.sql(f"SELECT id FROM {name}")])
 

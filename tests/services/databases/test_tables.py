@@ -50,7 +50,7 @@ def test_rows_are_appended_once(spark: SparkSession, server: Server, table: str,
         deliver(sink(server, table), run(), epoch, rows(spark, ("a", epoch), ("b", epoch)))
     assert content(server, table) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
     ledger = server.sql(
-        "SELECT sink, checkpoint_id, epoch, token FROM _headrace_ledger WHERE pipeline = %s",
+        "SELECT sink, checkpoint_id, epoch, token FROM _headrace_epochs WHERE pipeline = %s",
         (f"pipe-{table}",),
     )
     assert ledger == [("out", "checkpoint-one", 1, 2)]

@@ -42,7 +42,7 @@ def test_rows_are_appended_once(spark: SparkSession, run: MakeRun, tmp_path: Pat
         deliver(out, run(), epoch, rows(spark, ("a", epoch)))
     assert query(tmp_path / "new" / "x.db", "SELECT * FROM t ORDER BY v") == [("a", 0), ("a", 1)]
     assert query(
-        tmp_path / "new" / "x.db", "SELECT pipeline, sink, checkpoint_id, epoch, token FROM _headrace_ledger"
+        tmp_path / "new" / "x.db", "SELECT pipeline, sink, checkpoint_id, epoch, token FROM _headrace_epochs"
     ) == [("pipe", "out", "checkpoint-one", 1, 2)]
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
 from headrace.connectors.base import WriteContext
+from headrace.connectors.files.ledger import LedgerLog
+from headrace.connectors.files.store import LocalStore
 from headrace.connectors.ledger import Ledger, LedgerEntry
 from headrace.errors import FencedError
 
@@ -86,3 +89,13 @@ def test_entry_keeps_the_newest_checkpoints() -> None:
         entry = entry.with_epoch(f"c{number}", number, {})
     assert list(entry.epochs) == [f"c{number}" for number in range(8, 40)]
     assert entry.with_epoch("c13", 99, {}).epochs["c13"] == 99
+
+
+def test_log_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
+    (tmp_path / "0000000041").write_text('{"run": 3, "epochs": {"old": 7}, "moves": []}')
+    log = LedgerLog(LocalStore(), str(tmp_path))
+    run = Ledger(log, WriteContext("p", "out", "new", "append", ""), "`t`")
+    assert run.take_over() == -1
+    run.commit(0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0000000041", "0000000042", "0000000043"]
+    assert log.read().epochs == {"old": 7, "new": 0}

@@ -11,7 +11,7 @@ crash.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.connectors.files.store import Store
 from headrace.connectors.ledger import LedgerEntry
@@ -29,7 +29,10 @@ class LedgerLog:
 
     def read(self) -> LedgerEntry:
         numbers = self._numbers()
-        return LedgerEntry.decode(self.store.read(self._path(numbers[-1]))) if numbers else LedgerEntry()
+        if not numbers:
+            return LedgerEntry()
+        entry = LedgerEntry.decode(self.store.read(self._path(numbers[-1])))
+        return replace(entry, number=numbers[-1])
 
     def take_over(self, entry: LedgerEntry) -> bool:
         return self.commit(entry)

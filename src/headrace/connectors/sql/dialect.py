@@ -11,7 +11,7 @@ from headrace.connectors.sql.copy_text import TextForms
 from headrace.connectors.sql.table import RETRACTION, Table
 from headrace.errors import SetupError
 
-FENCING, LEDGER, STAGING = "_headrace_fencing", "_headrace_ledger", "_headrace_stage"
+FENCING, LEDGER, STAGING = "_headrace_fencing", "_headrace_epochs", "_headrace_stage"
 ATTEMPT, SEQUENCE = "_headrace_attempt", "_headrace_seq"
 """Additional columns of a staging table: the task attempt that loaded the row, and its place in the epoch."""
 
