@@ -25,7 +25,7 @@ from pydantic import PrivateAttr
 from benchmarks import harness, topics
 from headrace import Pipeline, connect
 from headrace.connectors.base import Connector, Guarantee, Role, Staged, StagedRows, WriteContext, Writer
-from headrace.connectors.kafka.client import Client
+from headrace.devtools.kafka_client import Client
 
 HEAP = "768m"
 PAYLOAD = "x" * 4_000

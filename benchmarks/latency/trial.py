@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.latency.figures import Latency, Row, Shares, pauses, told_apart
 from benchmarks.latency.pipelines import Kind, build, flink, line, record
-from headrace.connectors.kafka.client import Client
+from headrace.devtools.kafka_client import Client
 from headrace.durations import microseconds
 
 BATCH = "batch"

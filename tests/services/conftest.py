@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from servers import Server, started
 
-from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
+from headrace.devtools.kafka_client import Client
 
 QUICK = {
     "log.initial.task.delay.ms": "500",

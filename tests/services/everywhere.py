@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import Pipeline, connect, windows
-from headrace.connectors.kafka.client import Client
+from headrace.devtools.kafka_client import Client
 
 ROWS = 160
 CARDS = ("4571", "4572", "4573")

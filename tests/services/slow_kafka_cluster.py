@@ -12,8 +12,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
-from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
+from headrace.devtools.kafka_client import Client
 
 
 def test_the_death_of_a_leader_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:

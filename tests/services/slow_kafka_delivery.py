@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from topics_held import held
 
 from headrace import connect
-from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
+from headrace.devtools.kafka_client import Client
 from headrace.testing.delivery import sinks as delivery
 
 _numbers = itertools.count()

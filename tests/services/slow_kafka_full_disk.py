@@ -12,8 +12,8 @@ from topics_held import held
 
 from headrace import connect
 from headrace.connectors.base import WriteContext
-from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
+from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from servers import Server
 
-from headrace.connectors.kafka.client import Client
+from headrace.devtools.kafka_client import Client
 from headrace.testing.delivery.sinks import kill_at_random
 
 ROWS, EPOCH = 600_000, 60_000

@@ -7,7 +7,7 @@ import threading
 from benchmarks.backpressure import SlowSink, piped
 from waiting import PATIENCE
 
-from headrace.connectors.kafka.client import Client
+from headrace.devtools.kafka_client import Client
 
 MOST = 400
 USUAL, BURST = 200, 2_000

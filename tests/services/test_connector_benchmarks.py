@@ -12,7 +12,7 @@ from benchmarks.connectors.setting import Setting
 from benchmarks.engines.taken import ALL, Taken, measured
 from topics_held import held
 
-from headrace.connectors.kafka.client import Client
+from headrace.devtools.kafka_client import Client
 
 EVENTS = topics.Events(3_000, keys=10)
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
+from headrace.devtools.kafka_client import Client
 from headrace.testing.delivery.sinks import kill_at_random
 from tests.services import everywhere
 

@@ -13,7 +13,7 @@ from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.checkpoints.signatures import keep
-from headrace.connectors.kafka.client import Client
+from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, PlanError
 
 Topic = Callable[..., str]
@@ -36,7 +36,7 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
         return [(record.key, json.loads(str(record.value))) for record in client.consume(sink)]
 
     with pytest.raises(
-        DeliveryError, match=rf"out: there is no topic `{sink}`\n  hint: .*; partitions=4 creates it"
+        DeliveryError, match=rf"out: unknown topic `{sink}`\n  hint: .*; partitions=4 creates it"
     ):
         pipeline.start(mode="real_time", every="10 seconds", checkpoint=tmp_path)
     client.create(sink, partitions=1)

@@ -13,8 +13,8 @@ from topics_held import settle
 
 from headrace import connect
 from headrace.connectors.kafka import properties
-from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
+from headrace.devtools.kafka_client import Client
 
 Topic = Callable[..., str]
 Record = tuple[int, bytes | None]

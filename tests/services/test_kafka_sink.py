@@ -17,9 +17,9 @@ from headrace import connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import WriteContext
 from headrace.connectors.kafka import records
-from headrace.connectors.kafka.client import Client
 from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.devtools import kafka_server
+from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, FencedError
 
 Topic = Callable[..., str]
@@ -106,17 +106,17 @@ def test_rows_that_kafka_does_not_take_are_told(spark: SparkSession, client: Cli
 
     large = refused(spark.sql("select repeat('x', 2000000) v"), topic=name)
     assert large.startswith(f"no: a row is too large for Kafka at {client.servers}: The message is 2000")
-    assert "hint: settings={'max.request.size': ...}" in large
+    assert "hint: raise settings={'max.request.size': ...}" in large
     soon = {"max.block.ms": "6000"}  # the partition may only be news to the client: it asks again
     far = refused(spark.sql("select 7 p"), topic=name, partition_column="p", settings=soon)
-    assert f"tells of no such topic or partition: Partition 7 of topic {name} with partition count 1" in far
+    assert f"has no such topic or partition: Partition 7 of topic {name} with partition count 1" in far
     assert "can't take epoch 0: Topic cannot be null" in refused(
         spark.sql("select cast(null as string) t, 1 v"), topic_column="t"
     )
     assert "Invalid topics: [7 8]" in refused(spark.sql("select '7 8' t, 1 v"), topic_column="t")
     wrong = refused(spark.sql("select 1 v"), topic=name, settings={"linger.ms": "soon"})
     assert wrong.startswith(
-        "no: Kafka's client refuses its settings: Invalid value soon for configuration linger.ms"
+        "no: invalid settings of Kafka's client: Invalid value soon for configuration linger.ms"
     )
 
 
@@ -260,7 +260,7 @@ def test_a_run_that_was_thought_dead_is_fenced_whether_it_stages_or_commits(
 def test_a_topic_is_created_if_asked_and_missed_if_not(spark: SparkSession, client: Client) -> None:
     missing = connect.kafka(servers=client.servers, topic="not-there")
     with pytest.raises(
-        DeliveryError, match=r"out: there is no topic `not-there`\n  hint: .*; partitions=4 creates it"
+        DeliveryError, match=r"out: unknown topic `not-there`\n  hint: .*; partitions=4 creates it"
     ):
         missing.writer().open(run())
     made = connect.kafka(
@@ -270,7 +270,7 @@ def test_a_topic_is_created_if_asked_and_missed_if_not(spark: SparkSession, clie
     writer.open(run("made"))
     writer.close()
     for options, said in (
-        ({"key": "kk"}, r"made: there is no column `kk`\n  hint: did you mean `k`\?"),
+        ({"key": "kk"}, r"made: unknown column `kk`\n  hint: did you mean `k`\?"),
         ({"format": "text"}, r"made: text takes one column of type string, got `k string, v integer`"),
     ):
         wrong = connect.kafka(servers=client.servers, topic="made", **options).writer()

@@ -13,24 +13,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from confluent_kafka import Consumer
 from typer.testing import CliRunner
 from waiting import PATIENCE
 
 from headrace.cli.app import app
-from headrace.connectors.kafka.client import Client
 from headrace.devtools import kafka_server
+from headrace.devtools.kafka_client import Client
 from headrace.errors import HeadraceError, OptionError, SetupError, SourceError
 
 Topic = Callable[..., str]
 
 
 def call(client: Client, *arguments: str, given: str = "") -> str:
-    """What a command prints."""
+    """Return the standard output of a command."""
+    return invoke(client, *arguments, given=given).stdout
+
+
+def invoke(client: Client, *arguments: str, given: str = "") -> Result:
     done = CliRunner().invoke(app, ["kafka", *arguments, "--servers", client.servers], input=given)
     if done.exception is not None:
         raise done.exception
-    return done.stdout
+    return done
 
 
 def test_topics_are_created_listed_and_deleted(client: Client) -> None:
@@ -43,7 +48,7 @@ def test_topics_are_created_listed_and_deleted(client: Client) -> None:
     ):
         call(client, "topics", "--create", "made-here")
     call(client, "topics", "--delete", "made-here")
-    with pytest.raises(OptionError, match=r"kafka: there is no topic `made-here` at .*\n  hint: "):
+    with pytest.raises(OptionError, match=r"kafka: unknown topic `made-here` at .*\n  hint: "):
         call(client, "consume", "made-here")
     with pytest.raises(
         OptionError, match=r"--config: expected KEY=VALUE, got 'x'\n  hint: such as retention.ms=3600000"
@@ -121,7 +126,7 @@ def test_a_place_is_an_end_an_offset_or_a_time(client: Client, topic: Topic) -> 
         ):
             list(client.consume(name, start=wrong))
     assert (start("3"), start("-9")) == ([], ["a", "b", "c"])
-    behind = rf"--from: expected an offset of `{name}`, which ends at 3, got 4\n  hint: latest is its end"
+    behind = rf"--from: expected an offset of `{name}`, which ends at 3, got 4\n  hint: `latest` is its end"
     with pytest.raises(OptionError, match=behind):
         start("4")
     with pytest.raises(OptionError, match=behind):
@@ -146,7 +151,7 @@ def test_ctrl_c_ends_a_reader_that_nothing_comes_to(client: Client, topic: Topic
 
 def test_a_setting_that_there_is_not_is_told(client: Client) -> None:
     with pytest.raises(
-        OptionError, match=r'kafka: the settings are refused: No such configuration property: "colour"'
+        OptionError, match=r'kafka: invalid settings: No such configuration property: "colour"'
     ):
         call(client, "topics", "--set", "colour=red")
 
@@ -186,16 +191,29 @@ def test_a_group_is_moved_by_offset_and_by_time_and_reads_again(client: Client, 
     assert call(client, "consume", name, "--group", "again").split() == ["a", "b", "c"]
     assert call(client, "replay", "again", name, "--from", "latest").split()[-1] == "0"
     with pytest.raises(
-        OptionError, match=r"kafka lag: there is no group `agian` at .*\n  hint: did you mean `again`"
+        OptionError, match=r"kafka lag: unknown group `agian` at .*\n  hint: did you mean `again`"
     ):
         client.lag("agian")
 
 
+def test_replay_of_a_pipelines_group_prints_a_warning(client: Client, topic: Topic) -> None:
+    from confluent_kafka import TopicPartition
+
+    name = topic("a", "b")
+    one = member(client, "fraud.tx", name)
+    assert taken(one, 2) == ["a", "b"]
+    one.commit(offsets=[TopicPartition(name, 0, 2, "headrace")], asynchronous=False)
+    one.close()
+    result = invoke(client, "replay", "fraud.tx", name, "--from", "earliest")
+    assert "warning: `fraud.tx` is the group of a pipeline" in result.stderr
+    assert "warning" not in invoke(client, "replay", "fraud.tx", name, "--from", "latest").stderr
+
+
 def test_a_server_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.connectors.kafka.client._PATIENCE", 1.0)
+    monkeypatch.setattr("headrace.devtools.kafka_client.TIMEOUT", 1.0)
     with pytest.raises(
         SourceError,
-        match=r"kafka: no Kafka server answers at 127\.0\.0\.1:1: .*\n  hint: is it running there",
+        match=r"kafka: no Kafka server answers at 127\.0\.0\.1:1: .*\n  hint: check that it is running",
     ):
         Client("127.0.0.1:1")
 

@@ -222,6 +222,21 @@ JSON_DEAD_LETTERS = {
     b'{"t": 99999999999999}': (
         "field `t`: expected timestamp, got number 99999999999999, which is out of range, at byte 6"
     ),
+    b'{"t": 253402300800}': (
+        "field `t`: expected timestamp, got number 253402300800, which is out of range, at byte 6"
+    ),
+    b'{"t": "+99999-01-01T00:00:00Z"}': (
+        'field `t`: expected timestamp, got string "+99999-01-01T00:00:00Z", which is out of range, at byte 6'
+    ),
+    b'{"t": "9999-12-31T23:59:59-01:00"}': (
+        'field `t`: expected timestamp, got string "9999-12-31T23:59:59-01:00", which is out of range, at byte 6'
+    ),
+    b'{"t": "0000-12-31T23:59:59Z"}': (
+        'field `t`: expected timestamp, got string "0000-12-31T23:59:59Z", which is out of range, at byte 6'
+    ),
+    b'{"n": "+10000-01-01T00:00:00"}': (
+        'field `n`: expected timestamp_ntz, got string "+10000-01-01T00:00:00", which is out of range, at byte 6'
+    ),
     b'{"n": "2024-02-29T00:00:00Z"}': 'field `n`: expected timestamp_ntz, got string "2024-02-29T00:00:00Z" at byte 6',
     b'{"raw": "*"}': 'field `raw`: expected binary in base64, got string "*" at byte 8',
     b'{"raw": 1}': "field `raw`: expected binary in base64, got number 1 at byte 8",

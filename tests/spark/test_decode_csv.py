@@ -110,6 +110,12 @@ def test_a_header_says_which_value_is_which(spark: SparkSession) -> None:
     assert got == [None, (1, 2, None), (3, 4, None), "expected 3 values, got 2"]
 
 
+def test_timestamp_outside_the_years_1_to_9999_is_a_dead_letter(spark: SparkSession) -> None:
+    assert decode(spark, [b"+99999-01-01T00:00:00Z"], "t timestamp") == [
+        'field `t`: expected timestamp, got string "+99999-01-01T00:00:00Z" at byte 0'
+    ]
+
+
 def test_a_header_without_a_known_name_diverts_its_file(spark: SparkSession) -> None:
     got = decode(spark, [b"x,y", b"1,2"], "a int, b int", header=True)
     assert got == [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from waiting import wait_until
 
-from headrace.connectors.kafka.client import Client
-from headrace.connectors.kafka.shown import Record
+from headrace.devtools.kafka_client import Client
+from headrace.devtools.kafka_records import Record
 
 
 def settle(client: Client, topic: str) -> None:
@@ -14,7 +14,7 @@ def settle(client: Client, topic: str) -> None:
     The broker answers a commit before it has marked the records as committed; for that moment readers don't see them.
     """
     everything = Client(client.servers, {"isolation.level": "read_uncommitted"})
-    wait_until(lambda: client._bounds(topic) == everything._bounds(topic))
+    wait_until(lambda: client.bounds(topic) == everything.bounds(topic))
 
 
 def held(client: Client, topic: str) -> list[Record]:

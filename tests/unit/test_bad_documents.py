@@ -269,7 +269,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an option inside a list",
         source("{memory: {rows: [1]}, schema: a int}"),
         "p.yaml:3:23: memory: rows: expected a list of rows, each a mapping from column to value, got [1]\n"
-        "  hint: `rows` is the first rows of a source, as mappings from column to value",
+        "  hint: `rows` is the first rows, as mappings from column to value",
     ),
     (
         "an unknown format inside options",

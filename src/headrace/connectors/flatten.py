@@ -1,8 +1,8 @@
-"""Rows without structs, for targets that have only plain columns: CSV files and database tables.
+"""SQL expressions that convert rows for targets with plain columns (CSV files, database tables) and for JSON.
 
-`window` becomes `window_start, window_end` (and `window_number` where it has one), `pane` becomes `pane_index`,
-`pane_timing` and `pane_retraction`; any other struct, array or map becomes JSON text, an interval its text. How JSON and
-CSV are spelled is told here once, for files, topics and columns alike.
+`window` becomes `window_start, window_end` (and `window_number` if it has one), `pane` becomes `pane_index`,
+`pane_timing` and `pane_retraction`; any other struct, array or map becomes JSON text. An interval of days to seconds, such
+as `late_by`, becomes seconds, also in JSON. All sinks share the JSON and CSV options of this module.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from headrace.formats import Format
 
 TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
 LOCAL_TIME = TIME.removesuffix("'Z'")
-"""Of a timestamp that has no zone."""
-_TIMES = {"timestampFormat": TIME, "timestampNTZFormat": LOCAL_TIME}  # Spark's own leave microseconds out
+"""The format of a timestamp without a zone."""
+_TIMES = {"timestampFormat": TIME, "timestampNTZFormat": LOCAL_TIME}  # Spark's defaults omit microseconds
 JSON = {"ignoreNullFields": "false", **_TIMES}
 _ENCODINGS = {"json": JSON, "csv": {"escape": '"', **_TIMES}}
-_WORDS = {
+_OPTIONS = {
     "delimiter": "sep",
     "quote": "quote",
     "escape": "escape",
@@ -26,15 +26,17 @@ _WORDS = {
     "null_text": "nullValue",
 }
 SPREAD = ("window", "pane")
-"""The structs whose fields become columns of their own."""
+"""The structs whose fields become columns."""
+_YEAR_MONTH = ("interval year", "interval month")
+_SECONDS = "unix_micros(timestamp_micros(0) + {path}) / 1000000D"
 
 
 def expressions(schema: dict[str, Any], *, text: bool) -> list[str]:
-    """One SQL expression for each plain column, from Spark's JSON form of the frame's schema.
+    """Return one SQL expression per plain column.
 
     Args:
         schema: `frame.schema.jsonValue()`.
-        text: whether timestamps (as ISO text in UTC), dates and decimals become text; else they stay what they are.
+        text: whether timestamps (as ISO text in UTC), dates and decimals become text.
 
     >>> expressions({"fields": [{"name": "n", "type": "long"}, {"name": "day", "type": "date"}]}, text=True)
     ['`n` as `n`', 'cast(`day` as string) as `day`']
@@ -42,23 +44,47 @@ def expressions(schema: dict[str, Any], *, text: bool) -> list[str]:
     return [f"{plain(path, kind, text)} as {quoted(name)}" for name, path, kind in columns(schema)]
 
 
+def json_expressions(schema: dict[str, Any]) -> list[str]:
+    """Return one SQL expression per column, for a frame that is written as JSON.
+
+    >>> json_expressions({"fields": [{"name": "late_by", "type": "interval day to second"}]})
+    ['unix_micros(timestamp_micros(0) + `late_by`) / 1000000D as `late_by`']
+    """
+    return [
+        f"{json_value(quoted(field['name']), field['type'])} as {quoted(field['name'])}"
+        for field in schema["fields"]
+    ]
+
+
+def json_value(path: str, kind: Any) -> str:
+    """Return the expression of a column inside JSON: seconds for an interval of days to seconds."""
+    return _SECONDS.format(path=path) if _is_day_time(kind) else path
+
+
 def columns(schema: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Name, SQL path and Spark's JSON type of each plain column."""
+    """Yield name, SQL expression and Spark's JSON type of each plain column."""
     for column in schema["fields"]:
         yield from spread(column["name"], quoted(column["name"]), column["type"])
 
 
 def spread(name: str, path: str, kind: Any) -> Iterator[tuple[str, str, Any]]:
-    """The same of one column, which is at a path: itself, or what is in it."""
+    """Yield the plain columns of one column: itself, its seconds, or the fields of a window or pane."""
     if name in SPREAD and isinstance(kind, dict) and kind["type"] == "struct":
         for part in kind["fields"]:
             yield f"{name}_{part['name']}", f"{path}.{quoted(part['name'])}", part["type"]
+    elif _is_day_time(kind):
+        yield name, json_value(path, kind), "double"
     else:
         yield name, path, kind
 
 
+def _is_day_time(kind: Any) -> bool:
+    """Return True for intervals of days, hours, minutes and seconds."""
+    return isinstance(kind, str) and kind.startswith("interval") and not kind.startswith(_YEAR_MONTH)
+
+
 def plain(path: str, kind: Any, text: bool) -> str:
-    """A column as SQL, JSON where it is no plain value."""
+    """Return the expression of a column as a plain value; structs, arrays and maps as JSON."""
     if isinstance(kind, dict) or kind == "variant":
         return json_text(path)
     if kind.startswith(("interval", "void")):
@@ -71,13 +97,15 @@ def plain(path: str, kind: Any, text: bool) -> str:
 
 
 def encoding(chosen: Format | None, name: str) -> dict[str, str]:
-    """What Spark's writer of a format is told; `chosen` has options where the user gave some."""
-    given = {key: str(getattr(chosen, word)) for word, key in _WORDS.items() if hasattr(chosen, word)}
-    return _ENCODINGS.get(name, {}) | given
+    """Return the options of Spark's writer for a format."""
+    options = {
+        key: str(getattr(chosen, option)) for option, key in _OPTIONS.items() if hasattr(chosen, option)
+    }
+    return _ENCODINGS.get(name, {}) | options
 
 
 def sql_map(options: dict[str, str]) -> str:
-    """Options as SQL functions take them.
+    """Return options as the `map` that SQL functions take.
 
     >>> sql_map({"sep": ";"})
     "map('sep', ';')"
@@ -86,17 +114,17 @@ def sql_map(options: dict[str, str]) -> str:
 
 
 def literal(value: str) -> str:
-    """A text as a literal of SQL."""
+    """Return text as an SQL literal."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def json_text(path: str) -> str:
-    """A struct, array or map as JSON."""
+    """Return a struct, array or map as JSON."""
     return f"to_json({path}, {sql_map(JSON)})"
 
 
 def time_text(path: str, kind: str) -> str:
-    """A timestamp as ISO text, in UTC if it has a zone at all."""
+    """Return a timestamp as ISO text, in UTC if it has a zone."""
     return f"date_format({path}, {literal(TIME if kind == 'timestamp' else LOCAL_TIME)})"
 
 

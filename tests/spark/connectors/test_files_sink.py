@@ -194,6 +194,16 @@ def test_panes_come_back_from_each_format(
         assert spark.read.parquet(str(tmp_path)).collect() == frame.collect()
 
 
+@pytest.mark.parametrize("encoding", ["json", "csv"])
+def test_intervals_are_written_as_seconds(
+    spark: SparkSession, run: MakeRun, tmp_path: Path, encoding: str
+) -> None:
+    frame = spark.sql("select 'a' k, interval '10' minute + interval '0.5' second as late_by")
+    deliver(connect.files(path=tmp_path, format=encoding), run(), 0, frame)
+    [file] = tmp_path.glob(f"*.{encoding}")
+    assert file.read_text().strip() == ('{"k":"a","late_by":600.5}' if encoding == "json" else "a,600.5")
+
+
 def test_csv_options_of_the_format_are_obeyed(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     out = connect.files(path=tmp_path, format={"csv": {"delimiter": ";", "header": True}})
     deliver(out, run(), 0, rows(spark, ("a;b", 1)).coalesce(1))

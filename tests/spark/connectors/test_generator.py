@@ -21,7 +21,9 @@ Context = Callable[..., ReadContext]
 
 PAYMENTS = "id bigint, card string, country string, city string, amount double, online boolean, ts timestamp"
 RECIPES = {
-    "card": {"card_number": 20},
+    "id": "sequence",
+    "card": {"integer": {"high": 19, "prefix": "card-"}},
+    "amount": "lognormal",
     "country": {
         "choice": {"FI": 0.9, "SE": 0.1},
     },
@@ -59,8 +61,7 @@ def test_values_are_what_the_recipes_say(spark: SparkSession, context: Context) 
     rows = reader.batch(spark, context(PAYMENTS)).toArrow().to_pylist()
     assert [row["id"] for row in rows] == list(range(4000))
     cards = {row["card"] for row in rows}
-    assert len(cards) == 20
-    assert all(len(card) == 16 and luhn(card) for card in cards)
+    assert cards == {f"card-{number}" for number in range(20)}
     share = sum(row["country"] == "FI" for row in rows) / 4000
     assert 0.87 < share < 0.93
     amounts = sorted(row["amount"] for row in rows)
@@ -73,26 +74,18 @@ def test_values_are_what_the_recipes_say(spark: SparkSession, context: Context) 
     assert all(-10 <= turn - number <= 10 for number, turn in enumerate(turns))
 
 
-def luhn(card: str) -> bool:
-    digits = [int(digit) for digit in reversed(card)]
-    return sum(digits[::2] + [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]) % 10 == 0
-
-
 def test_every_recipe_makes_values(spark: SparkSession, context: Context) -> None:
     columns: dict[str, Any] = {
         "a": {"sequence": {"start": 5, "prefix": "no-"}},
-        "b": "uuid",
         "c": {"integer": {"low": 1, "high": 3}},
         "d": {"uniform": {"low": 10, "high": 20, "decimals": 1}},
         "e": {"normal": {"mean": 100, "deviation": 0}},
-        "f": "ip",
-        "g": {"words": 2},
-        "h": {"constant": 1.5},
+        "h": {"choice": [1.5]},
         "i": {"sql": "concat(number, '-', a, if(random < 2, ' number random', ''))"},
         "j": {"choice": [1, 2]},
         "k": {"boolean": {"share": 1, "nulls": 1.0}},
         "l": {"timestamp": {"start": "2026-01-01", "late_share": 1, "late_by": "1 hour"}},
-        "m": {"city": {"by": "c"}},
+        "m": {"choice": {"of": ["x", "y", "z"], "by": "c"}},
     }
     made = connect.generator(rows=200, columns=columns)
     frame = made.reader().batch(spark, context())
@@ -103,11 +96,8 @@ def test_every_recipe_makes_values(spark: SparkSession, context: Context) -> Non
     assert (first["a"], first["e"], first["h"]) == ("no-5", 100.0, 1.5)
     assert first["i"] == "0-no-5 number random"
     assert first["l"].isoformat() == "2025-12-31T23:00:00+00:00"
-    assert len({row["b"] for row in rows}) == 200
     assert {row["c"] for row in rows} == {1, 2, 3}
     assert all(10 <= row["d"] < 20 for row in rows)
-    assert all(row["f"].startswith("10.0.") and len(row["f"].split(".")) == 4 for row in rows)
-    assert all(len(row["g"].split(" ")) == 2 for row in rows)
     assert {row["j"] for row in rows} == {1, 2}
     assert {row["k"] for row in rows} == {None}
     assert len({(row["c"], row["m"]) for row in rows}) == 3
@@ -124,7 +114,7 @@ def test_planted_rows_are_there(spark: SparkSession, context: Context) -> None:
 
 
 def test_rate_paces_a_run_that_ends_by_itself(spark: SparkSession, context: Context, drained: Drain) -> None:
-    made = connect.generator(rows=60, rate=100)
+    made = connect.generator(rows=60, rate=100, columns={"id": "sequence"})
     begun = time.monotonic()
     epochs = drained(made.reader().stream(spark, context("id bigint")))
     assert time.monotonic() - begun > 0.5
@@ -134,7 +124,7 @@ def test_rate_paces_a_run_that_ends_by_itself(spark: SparkSession, context: Cont
 def test_endless_rows_give_a_second_of_them_once(
     spark: SparkSession, context: Context, drained: Drain
 ) -> None:
-    made = connect.generator(rate=30)
+    made = connect.generator(rate=30, columns={"id": "sequence"})
     for expected in (list(range(30)), list(range(30, 60))):
         rows = flat(drained(made.reader().stream(spark, context("id bigint"))))
         assert [row["id"] for row in rows] == expected
@@ -142,7 +132,7 @@ def test_endless_rows_give_a_second_of_them_once(
 
 def test_endless_rows_are_no_batch(spark: SparkSession, context: Context) -> None:
     with pytest.raises(
-        SourceError, match="tx: there is no end of these rows to wait for\n  hint: say how many"
+        SourceError, match="tx: a batch needs an end, and these rows have none\n  hint: set the number"
     ):
         connect.generator(rate=1).reader().batch(spark, context("id bigint"))
 
@@ -203,17 +193,17 @@ def test_recorded_csv_is_paced_by_its_column(
 @pytest.mark.parametrize(
     ("options", "schema", "message"),
     [
-        ({}, None, "tx: made-up rows need a schema or recipes\n  hint: write schema="),
+        ({}, None, "tx: generated rows need a schema or recipes\n  hint: set schema="),
         (
-            {"columns": {"crd": "uuid"}},
+            {"columns": {"crd": "sequence"}},
             "card string",
-            "tx: the column `crd` is not in the schema\n  hint: did you mean `card`",
+            "tx: unknown column `crd`\n  hint: did you mean `card`",
         ),
-        ({"planted": {1: {"amont": 1}}}, "amount double", "tx: the column `amont` is not in the schema"),
+        ({"planted": {1: {"amont": 1}}}, "amount double", "tx: unknown column `amont`"),
         (
             {},
             "tags array<string>",
-            "tx: the column `tags` (array<string>) needs a recipe\n  hint: give one: columns=",
+            "tx: the column `tags` (array<string>) needs a recipe\n  hint: set one: columns=",
         ),
     ],
 )
@@ -227,5 +217,5 @@ def test_columns_that_cannot_be_made_are_told(
 
 def test_pace_by_an_unknown_column_is_told(spark: SparkSession, context: Context, tmp_path: Path) -> None:
     reader = connect.generator(replay=recording(tmp_path), time="at").reader()
-    with pytest.raises(SourceError, match="tx: there is no column `at` to tell the pace"):
+    with pytest.raises(SourceError, match="tx: unknown column `at` in `time`"):
         reader.stream(spark, context("id bigint, ts timestamp", Json()))

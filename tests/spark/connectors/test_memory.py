@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from sinks import deliver, rows
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext, WriteContext
-from headrace.errors import FencedError, SourceError
+from headrace.errors import DeliveryError, FencedError, SourceError
 
 Drain = Callable[..., list[list[dict[str, Any]]]]
 
@@ -72,9 +72,7 @@ def test_two_queries_each_get_all_rows(
 def test_row_with_an_unknown_column_is_refused(
     spark: SparkSession, context: Callable[..., ReadContext]
 ) -> None:
-    with pytest.raises(
-        SourceError, match=r"tx: a row has the unknown column `w`\n  hint: the schema is `v int`"
-    ):
+    with pytest.raises(SourceError, match=r"tx: row 0: unknown column `w`\n  hint: the schema is `v int`"):
         connect.memory(rows=[{"w": 1}]).reader().batch(spark, context("v int"))
 
 
@@ -97,6 +95,44 @@ def test_complete_mode_replaces_the_rows(spark: SparkSession, run: Callable[...,
     deliver(out, run("complete"), 0, rows(spark, ("a", 1)))
     deliver(out, run("complete"), 1, rows(spark, ("a", 2)))
     assert out.contents() == [{"k": "a", "v": 2}]
+
+
+def test_row_that_does_not_fit_the_schema_is_an_error_with_row_and_column(tmp_path: Path) -> None:
+    pipeline = Pipeline("p")
+    feed = connect.memory(rows=[{"card": "a", "amount": 1.5}, {"card": "b", "amount": "many"}])
+    pipeline.read("tx", feed, schema="card string, amount double").write("out", connect.memory())
+    with pytest.raises(SourceError) as caught:
+        pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
+    assert str(caught.value) == (
+        "tx: row 1: column `amount`: expected double, got str 'many'\n  hint: rows are counted from 0"
+    )
+
+
+def test_keyed_sink_holds_the_newest_row_of_each_key(
+    spark: SparkSession, run: Callable[..., WriteContext]
+) -> None:
+    out = connect.memory(key="k")
+    deliver(out, run("update"), 0, rows(spark, ("a", 1), ("b", 1)))
+    deliver(out, run("update"), 1, rows(spark, ("a", 2), ("c", 1)))
+    assert out.contents() == [{"k": "a", "v": 2}, {"k": "b", "v": 1}, {"k": "c", "v": 1}]
+
+
+def test_retraction_removes_the_row_of_its_key(spark: SparkSession, run: Callable[..., WriteContext]) -> None:
+    def panes(*rows: tuple[str, bool]) -> DataFrame:
+        return spark.createDataFrame(
+            [(k, {"index": 0, "timing": "late", "retraction": gone}) for k, gone in rows],
+            "k string, pane struct<index int, timing string, retraction boolean>",
+        )
+
+    out = connect.memory(key="k")
+    deliver(out, run(), 0, panes(("a", False), ("b", False)))
+    deliver(out, run(), 1, panes(("a", True), ("b", True), ("b", False)))
+    assert [row["k"] for row in out.contents()] == ["b"]
+
+
+def test_unknown_key_column_is_an_error(spark: SparkSession, run: Callable[..., WriteContext]) -> None:
+    with pytest.raises(DeliveryError, match=r"out: unknown key column `kk`\n  hint: did you mean `k`"):
+        deliver(connect.memory(key="kk"), run(), 0, rows(spark, ("a", 1)))
 
 
 def test_older_run_is_fenced(spark: SparkSession, run: Callable[..., WriteContext]) -> None:
@@ -132,5 +168,5 @@ def test_with_a_format_a_row_with_columns_is_refused(spark: SparkSession, tmp_pa
     pipeline.read("tx", connect.memory(rows=[{"a": 1}]), format="json", schema="a int").write(
         "out", connect.memory()
     )
-    with pytest.raises(SourceError, match="because the source names a format, got"):
+    with pytest.raises(SourceError, match="because the source has a format, got"):
         pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")

@@ -63,7 +63,7 @@ def test_values_of_every_type(spark: SparkSession, run: MakeRun, tmp_path: Path)
             '{"k":1}',
             '{"f":"2026-01-02T03:04:05.000006Z","g":null}',
         ),
-        *("INTERVAL '1' DAY", None),
+        *(86400.0, None),
     )
     declared = query(tmp_path / "x.db", "SELECT name, type FROM pragma_table_info('t')")
     assert dict(declared)["n"] == "NUMERIC"

@@ -14,9 +14,10 @@ import pytest
 from headrace import Pipeline, connect
 from headrace.connectors.base import StagedRows
 from headrace.connectors.kafka import properties
-from headrace.connectors.kafka.failures import is_fence, told
+from headrace.connectors.kafka.admin import kafka_java
+from headrace.connectors.kafka.errors import is_fenced, translate_error
 from headrace.connectors.kafka.records import expressions, fields_of
-from headrace.connectors.kafka.servers import kafka_java
+from headrace.connectors.kafka.subscription import subscription
 from headrace.errors import DeliveryError, OptionError, PlanError, SetupError
 from headrace.explain.describe import connector_phrase
 
@@ -91,7 +92,7 @@ def test_spark_is_told_of_every_partition_where_it_starts() -> None:
     assert properties.starting(kafka(start="latest"), {}) == {"startingOffsets": "latest"}
     by_time = properties.starting(kafka(start={"time": 1.5}), {})
     assert by_time == {"startingTimestamp": "1500", "startingOffsetsByTimestampStrategy": "latest"}
-    with pytest.raises(OptionError, match=r"kafka: start: several topics are read, and offsets name none"):
+    with pytest.raises(OptionError, match=r"kafka: start: offsets of several topics need"):
         properties.starting(given, {"t": [0, 1], "u": [0]})
 
 
@@ -108,9 +109,9 @@ def test_reading_is_for_throughput_and_of_committed_records_if_nothing_else_is_s
     assert "kafka.max.poll.records" not in quick
     assert quick["kafka.retry.backoff.ms"] == "10"
     assert (quick["failOnDataLoss"], quick["kafka.isolation.level"]) == ("false", "read_uncommitted")
-    assert properties.subscription(kafka(topic=None, assign={"a": [1, 0]})) == {"assign": '{"a": [0, 1]}'}
-    assert properties.subscription(kafka(topic=None, topics=["a", "b", "a"])) == {"subscribe": "a,b"}
-    every = properties.subscription(kafka(topic=None, pattern=".*"))["subscribePattern"]
+    assert subscription(kafka(topic=None, assign={"a": [1, 0]})) == {"assign": '{"a": [0, 1]}'}
+    assert subscription(kafka(topic=None, topics=["a", "b", "a"])) == {"subscribe": "a,b"}
+    every = subscription(kafka(topic=None, pattern=".*"))["subscribePattern"]
     names = ("a", "_headrace_ledger", "_headrace_ledgers")
     assert [name for name in names if re.fullmatch(every, name)] == ["a", "_headrace_ledgers"]
 
@@ -204,7 +205,7 @@ def test_columns_become_bytes_by_their_type() -> None:
         ("kafka ... SaslAuthenticationException: bad", "Kafka at h:1 refuses the login: bad"),
         (
             "kafka SslAuthenticationException: handshake",
-            "Kafka at h:1 and this client don't agree on TLS: handshake",
+            "TLS with Kafka at h:1 failed: handshake",
         ),
         (
             "kafka UnknownTopicOrPartitionException: x",
@@ -212,14 +213,14 @@ def test_columns_become_bytes_by_their_type() -> None:
         ),
         (
             "kafka: Some data may have been lost because",
-            "records of Kafka at h:1 were gone before they were read",
+            "records of Kafka at h:1 were deleted before they were read",
         ),
         ("java.lang.OutOfMemoryError", None),
         ("kafka: something else", None),
     ],
 )
 def test_what_kafka_says_becomes_something_to_act_on(failure: str, said: str | None) -> None:
-    problem = told(failure, "h:1")
+    problem = translate_error(failure, "h:1")
     assert problem is None if said is None else problem is not None and problem.what.startswith(said)
 
 
@@ -231,7 +232,7 @@ def test_a_spark_without_the_jars_is_told() -> None:
             return Missing()
 
     with pytest.raises(
-        SetupError, match=r"kafka: the running Spark has no Kafka jars\n  hint: let Headrace start it"
+        SetupError, match=r"kafka: the running Spark has no Kafka jars\n  hint: end this Python process"
     ):
         kafka_java(SimpleNamespace(_jvm=Missing()))  # type: ignore[arg-type]
 
@@ -242,5 +243,5 @@ def test_a_sink_that_is_not_open_says_so() -> None:
 
 
 def test_a_fence_is_known_by_what_the_server_says() -> None:
-    assert is_fence("org.apache.kafka.common.errors.ProducerFencedException: ...")
-    assert not is_fence("TimeoutException")
+    assert is_fenced("org.apache.kafka.common.errors.ProducerFencedException: ...")
+    assert not is_fenced("TimeoutException")

@@ -182,7 +182,7 @@ def test_generator_tells_its_schema_from_its_recipes() -> None:
     columns = {
         "id": {"sequence": {"prefix": "p"}},
         "n": {"choice": {1: 9, 2: 1}},
-        "card": "card_number",
+        "card": {"integer": {"prefix": "card-"}},
         "at": "timestamp",
     }
     made = connect.generator(rows=1, columns=columns)
@@ -195,10 +195,14 @@ def test_generator_tells_its_schema_from_its_recipes() -> None:
 
 def test_generator_can_be_written_down_and_read_again() -> None:
     made = connect.generator(
-        rows=1, columns={"a": "city", "b": {"choice": [1, 2]}, "c": {"ip": {"nulls": 0.5}}}
+        rows=1, columns={"a": "normal", "b": {"choice": [1, 2]}, "c": {"integer": {"nulls": 0.5}}}
     )
     written = made.model_dump(by_alias=True, exclude_defaults=True)
-    assert written["columns"] == {"a": "city", "b": {"choice": {"of": [1, 2]}}, "c": {"ip": {"nulls": 0.5}}}
+    assert written["columns"] == {
+        "a": "normal",
+        "b": {"choice": {"of": [1, 2]}},
+        "c": {"integer": {"nulls": 0.5}},
+    }
     assert connect.generator(**written) == made
 
 
@@ -212,11 +216,11 @@ def test_parquet_said_by_the_source_makes_files_carry_rows() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "generator: expected `rows`, `rate` or both: endless rows without a pace"),
+        ({}, "generator: expected `rows`, `rate` or both: rows without end and rate"),
         ({"rows": -1}, "generator: rows: input should be greater than or equal to 0, got -1"),
         (
             {"replay": "x"},
-            "generator: expected `time`, the column that says when a recorded line is due, or speed `max`",
+            "generator: expected `time`, the column with the time at which a line is due, or speed `max`",
         ),
         ({"rows": 1, "speed": 0}, "generator: expected `speed` to be above 0, or `max`"),
         (
@@ -226,11 +230,11 @@ def test_parquet_said_by_the_source_makes_files_carry_rows() -> None:
         ({"rows": 1, "planted": [1]}, "generator: planted: expected a mapping from row number to columns"),
         ({"rows": 1, "columns": ["a"]}, "generator: columns: expected a mapping from column to recipe"),
         (
-            {"rows": 1, "columns": {"a": "contry"}},
-            "column `a`: there is no recipe `contry` (did you mean `country`?",
+            {"rows": 1, "columns": {"a": "intger"}},
+            "column `a`: unknown recipe `intger` (did you mean `integer`?",
         ),
-        ({"rows": 1, "columns": {"a": 3}}, "column `a`: expected a recipe such as `country`"),
-        ({"rows": 1, "columns": {"a": {"city": 3}}}, "column `a`: expected the options of `city`, got 3"),
+        ({"rows": 1, "columns": {"a": 3}}, "column `a`: expected a recipe such as `lognormal`"),
+        ({"rows": 1, "columns": {"a": {"normal": 3}}}, "column `a`: expected the options of `normal`, got 3"),
         ({"rows": 1, "columns": {"a": {"choice": []}}}, "column `a`: choice: of: expected a list of values"),
         (
             {"rows": 1, "columns": {"a": {"choice": {"x": 0}}}},
@@ -245,7 +249,7 @@ def test_parquet_said_by_the_source_makes_files_carry_rows() -> None:
             "timestamp: start: expected a time such as",
         ),
         ({"rows": 1, "columns": {"a": {"timestamp": {"every": "1 lightyear"}}}}, "expected a length of time"),
-        ({"rows": 1, "columns": {"a": {"ip": {"cont": 1}}}}, "column `a`: ip: unknown option `cont`"),
+        ({"rows": 1, "columns": {"a": {"normal": {"men": 1}}}}, "column `a`: normal: unknown option `men`"),
     ],
 )
 def test_wrong_options_of_the_generator_are_told(options: dict[str, object], message: str) -> None:

@@ -179,7 +179,7 @@ def test_options_of_every_kind_are_printed_and_read_back_the_same() -> None:
     pipeline = Pipeline("p")
     rows = [{"a": 1, "b": "1", "c": None, "d": [1.5, True], "e": {"f": "${x}"}}]
     pipeline.read("held", connect.memory(rows=rows, name="n"), schema="a int")
-    columns = {"card": {"card_number": 50}, "amount": "lognormal"}
+    columns = {"card": {"integer": {"prefix": "card-"}}, "amount": "lognormal"}
     pipeline.read("made", connect.generator(rows=10, columns=columns, planted={3: {"amount": 900}}))
     csv = {"csv": {"delimiter": ";", "header": True}}
     pipeline.read("read", connect.files(path="in/*.csv", format=csv, schema="a int", max_files_per_batch=3))

@@ -19,17 +19,17 @@ from headrace.cli.terminal.output import say, show, show_json
 from headrace.errors import OptionError, SetupError
 
 if TYPE_CHECKING:
-    from headrace.connectors.kafka.client import Client
-    from headrace.connectors.kafka.shown import Lag, Record
+    from headrace.devtools.kafka_client import Client
+    from headrace.devtools.kafka_records import Lag, Record
 
 kafka = typer.Typer(
-    help="A Kafka to try things on, and topics, records and groups of any Kafka.", no_args_is_help=True
+    help="A local Kafka server, and topics, records and groups of any Kafka.", no_args_is_help=True
 )
 
 _Servers = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT", help="The brokers; $KAFKA, the one of `kafka up` or localhost:9092 if not said."
+        metavar="HOST:PORT", help="The brokers; default: $KAFKA, that of `kafka up`, or localhost:9092."
     ),
 ]
 _Settings = Annotated[
@@ -40,7 +40,7 @@ _Settings = Annotated[
 ]
 _Directory = Annotated[
     Path | None,
-    typer.Option("--dir", metavar="DIRECTORY", help="Where its data are; in the cache if not said."),
+    typer.Option("--dir", metavar="DIRECTORY", help="The directory of its data; default: in the cache."),
 ]
 _Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
 _From = Annotated[
@@ -130,7 +130,7 @@ def topics(
     partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of a created topic.")] = 4,
     replication: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="On how many brokers it is; the server's default if not said."),
+        typer.Option(min=1, metavar="N", help="The replication factor; default: the server's."),
     ] = None,
     config: Annotated[
         list[str] | None,
@@ -176,7 +176,7 @@ def topics(
 def produce(
     topic: _Topic,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Lines to send; standard input if not said.")
+        Path | None, typer.Argument(metavar="FILE", help="The lines to send; default: standard input.")
     ] = None,
     *,
     key: Annotated[
@@ -216,12 +216,12 @@ def consume(
     *,
     start: _From = "earliest",
     limit: Annotated[
-        int | None, typer.Option("--max", min=1, metavar="N", help="Stop after so many records.")
+        int | None, typer.Option("--max", min=1, metavar="N", help="Stop after N records.")
     ] = None,
     follow: Annotated[bool, flag("--follow", "-f", help="Wait for more records, until Ctrl-C.")] = False,
     group: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Read as a member of this group, and note how far it is."),
+        typer.Option(metavar="NAME", help="Read as a member of this group, and commit."),
     ] = None,
     servers: _Servers = None,
     settings: _Settings = None,
@@ -249,7 +249,7 @@ def consume(
 
 @kafka.command()
 def lag(
-    group: Annotated[str | None, typer.Argument(metavar="GROUP", help="One group; all if not said.")] = None,
+    group: Annotated[str | None, typer.Argument(metavar="GROUP", help="One group; default: all.")] = None,
     servers: _Servers = None,
     settings: _Settings = None,
     json: AsJson = False,
@@ -277,11 +277,18 @@ def replay(
 
     - `headrace kafka replay billing payments --from 2026-03-01T12:00:00Z`
     """
-    _show_lag(_client(servers, settings).replay(group, topic, start), json)
+    client = _client(servers, settings)
+    if client.is_pipeline_group(group):
+        say(
+            f"warning: `{group}` is the group of a pipeline, which reads from the offsets of its checkpoint; to read again, "
+            "run it with another checkpoint and `start`",
+            "warn",
+        )
+    _show_lag(client.replay(group, topic, start), json)
 
 
 def _client(servers: str | None, settings: list[str] | None) -> Client:
-    from headrace.connectors.kafka.client import Client
+    from headrace.devtools.kafka_client import Client
     from headrace.devtools.kafka_server import running_cluster
 
     address = servers or os.environ.get("KAFKA")

@@ -56,7 +56,8 @@ class ConsoleWriter:
     def _lines(self, frame: DataFrame) -> _Collected:
         from pyspark.sql import functions as f
 
-        table = frame.select(f.to_json(f.struct("*"), flat.JSON).alias("line")).toArrow()
+        columns = frame.selectExpr(*flat.json_expressions(frame.schema.jsonValue()))
+        table = columns.select(f.to_json(f.struct("*"), flat.JSON).alias("line")).toArrow()
         return _Collected(table.num_rows, ("line",), [(line,) for line in table.column(0).to_pylist()])
 
     def _cells(self, frame: DataFrame) -> _Collected:

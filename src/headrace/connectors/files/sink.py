@@ -138,6 +138,8 @@ class FilesWriter:
             )
         if self._format == "csv":
             return frame.selectExpr(*flat.expressions(frame.schema.jsonValue(), text=False))
+        if self._format == "json":
+            return frame.selectExpr(*flat.json_expressions(frame.schema.jsonValue()))
         if self._format == "text" and [kind for _, kind in frame.dtypes] != ["string"]:
             raise DeliveryError(
                 f"text files take one column of type string, got `{_listed(frame)}`",

@@ -1,7 +1,7 @@
-"""Made-up rows, or recorded ones replayed: a source that needs nothing but itself.
+"""Generated rows, or a recording that is replayed at its pace: for demonstrations, load tests and first steps.
 
-*Source*: replayable. A made-up row is a function of the seed and its number, so an epoch that is read again has the
-same rows, in this process or the next. A recording is replayable as long as its files don't change.
+*Source*: replayable. A generated row is a function of the seed and the row number, so an epoch that is read again has the
+same rows. A recording is replayable as long as its files don't change.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
 from headrace.connectors.base import Carries, Connector, Reader, Role
-from headrace.connectors.generator.kitchen import recipe
-from headrace.connectors.generator.recipes import KINDS, Recipe
+from headrace.connectors.generator.recipes import KINDS, Recipe, parse_recipe
 from headrace.connectors.options import PathOption, SchemaOption
 from headrace.formats import Schema
 
@@ -25,21 +24,21 @@ _RECIPE: dict[str, Any] = {
 }
 
 
-def _columns(given: Any) -> dict[str, Recipe]:
-    if not isinstance(given, Mapping):
-        raise ValueError("expected a mapping from column to recipe")  # noqa: TRY004 - pydantic's word for it
-    made = {}
-    for name, described in given.items():
+def _parse_columns(columns: Any) -> dict[str, Recipe]:
+    if not isinstance(columns, Mapping):
+        raise ValueError("expected a mapping from column to recipe")  # noqa: TRY004 - for pydantic
+    recipes = {}
+    for name, description in columns.items():
         try:
-            made[str(name)] = recipe(described)
+            recipes[str(name)] = parse_recipe(description)
         except ValueError as error:
             raise ValueError(f"column `{name}`: {error}") from error
-    return made
+    return recipes
 
 
-def _planted(given: Any) -> dict[int, dict[str, Any]]:
+def _parse_planted(planted: Any) -> dict[int, dict[str, Any]]:
     try:
-        return {int(number): dict(values) for number, values in dict(given).items()}
+        return {int(number): dict(values) for number, values in dict(planted).items()}
     except (TypeError, ValueError):
         raise ValueError(
             "expected a mapping from row number to columns, such as {120: {amount: 900}}"
@@ -47,66 +46,63 @@ def _planted(given: Any) -> dict[int, dict[str, Any]]:
 
 
 class Generator(Connector):
-    """Rows with a seed, a pace and a recipe for each column; or the lines of a recording, at their pace.
+    """Rows with a seed, a rate and a recipe per column; or the lines of a recording, at their pace.
 
-    A column without a recipe gets one by its name and type. With `rows` the source ends: `--once` and `--drain` then
-    take all of them, at the `rate` if there is one; without `rows`, `--once` takes one second's worth. `planted` sets
-    columns of single rows, to have something to find.
+    A column without a recipe has one by its type. With `rows` the source ends, and a run over the available rows takes all
+    of them, at the `rate` if there is one; without `rows` it takes the rows of one second. `planted` sets columns of single
+    rows, to have something to find.
 
-    With `replay` the lines of files are given out when they are due by the column `time`, `speed` times as fast as
-    they were recorded, in the order they stand in, disorder included; `format` and `schema` of the source decode them.
+    With `replay` the source reads lines of files in their order, each when it is due by the column `time`, `speed` times as
+    fast as they were recorded; `format` and `schema` of the source decode them.
 
-    >>> Generator(rows=1000, columns={"card": {"card_number": 50}, "amount": "lognormal"}).schema_known.ddl
-    'card string, amount double'
+    >>> Generator(rows=1000, columns={"n": "sequence", "amount": "lognormal"}).schema_known.ddl
+    'n bigint, amount double'
     """
 
     kind: ClassVar[str] = "generator"
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
 
-    seed: int = Field(default=0, description="Another seed gives other rows")
-    rows: int | None = Field(
-        default=None, ge=0, description="How many rows there are in all; without it there is no end"
-    )
+    seed: int = Field(default=0, description="The seed; another one generates other rows")
+    rows: int | None = Field(default=None, ge=0, description="The number of rows; default: no end")
     rate: float | None = Field(
-        default=None, gt=0, description="Rows a second; without it as fast as they are taken"
+        default=None, gt=0, description="Rows per second; default: as fast as they are read"
     )
     columns: Annotated[
         Mapping[str, Any],
-        PlainValidator(_columns),
-        PlainSerializer(lambda columns: {name: made.described for name, made in columns.items()}),
+        PlainValidator(_parse_columns),
+        PlainSerializer(lambda columns: {name: recipe.described for name, recipe in columns.items()}),
         WithJsonSchema({"type": "object", "additionalProperties": _RECIPE}),
     ] = Field(
         default_factory=dict,
-        description="How each column is made up: a recipe's name (`country`), or a name with options (`{choice: [a, b]}`)",
+        description="The recipe of each column: a name (`lognormal`), or a name with options (`{choice: [a, b]}`)",
     )
     fields: SchemaOption = Field(
         default=None, alias="schema", description="The columns, as DDL text, a dataclass or a pydantic model"
     )
     planted: Annotated[
-        Mapping[int, Mapping[str, Any]], PlainValidator(_planted), WithJsonSchema({"type": "object"})
+        Mapping[int, Mapping[str, Any]], PlainValidator(_parse_planted), WithJsonSchema({"type": "object"})
     ] = Field(default_factory=dict, description="Columns of single rows, by row number from 0 on")
     replay: PathOption | None = Field(
-        default=None, description="Files with recorded lines, instead of made-up rows"
+        default=None, description="Files with recorded lines, instead of generated rows"
     )
     time: str | None = Field(
-        default=None, description="The column of a recording that says when a line is due"
+        default=None, description="The column of a recording with the time at which a line is due"
     )
     speed: float | Literal["max"] = Field(
-        default=1.0, description="How much faster than recorded; `max` doesn't wait at all"
+        default=1.0,
+        description="The factor by which a replay is faster than the recording; `max` does not wait",
     )
     max_rows_per_batch: int | None = Field(
-        default=None, ge=1, description="The most rows that one epoch reads"
+        default=None, ge=1, description="The maximum number of rows per epoch; default: no limit"
     )
 
     @model_validator(mode="after")
     def _consistent(self) -> Generator:
         if self.replay is None and self.rows is None and self.rate is None:
-            raise ValueError(
-                "expected `rows`, `rate` or both: endless rows without a pace would fill the machine"
-            )
+            raise ValueError("expected `rows`, `rate` or both: rows without end and rate would fill the disk")
         if self.replay is not None and self.rate is None and self.speed != "max" and self.time is None:
             raise ValueError(
-                "expected `time`, the column that says when a recorded line is due, or speed `max`"
+                "expected `time`, the column with the time at which a line is due, or speed `max`"
             )
         if self.speed != "max" and self.speed <= 0:
             raise ValueError("expected `speed` to be above 0, or `max`")
@@ -126,7 +122,11 @@ class Generator(Connector):
     def schema_known(self) -> Schema | None:
         if isinstance(self.fields, Schema):
             return self.fields
-        return Schema.of({name: made.result for name, made in self.columns.items()}) if self.columns else None
+        return (
+            Schema.of({name: recipe.result for name, recipe in self.columns.items()})
+            if self.columns
+            else None
+        )
 
     def reader(self) -> Reader:
         from headrace.connectors.generator.source import GeneratorReader

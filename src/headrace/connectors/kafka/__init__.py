@@ -22,8 +22,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from headrace.connectors.base import Connector, Guarantee, Reader, Role, WriteMode, Writer
-from headrace.connectors.kafka import places
-from headrace.connectors.kafka.failures import told
+from headrace.connectors.kafka import subscription
+from headrace.connectors.kafka.errors import translate_error
 from headrace.connectors.kafka.options import (
     METADATA,
     AssignOption,
@@ -201,11 +201,13 @@ class Kafka(Connector):
 
     @property
     def offset_identity(self) -> tuple[str, ...]:
-        return (self.kind, *places.counted(self))
+        return (self.kind, *subscription.offset_identity(self))
 
     def missing_identity(self, recorded: Sequence[str]) -> list[str]:
         kept = self.on_data_loss == "continue"
-        return [part for part in recorded if part != self.kind and not (kept or places.reads(self, part))]
+        return [
+            part for part in recorded if part != self.kind and not (kept or subscription.includes(self, part))
+        ]
 
     @property
     def encoding(self) -> str:
@@ -218,7 +220,7 @@ class Kafka(Connector):
         return ""
 
     def explain_failure(self, failure: str) -> Problem | None:
-        return told(failure, self.servers)
+        return translate_error(failure, self.servers)
 
     def reader(self) -> Reader:
         from headrace.connectors.kafka.source import KafkaReader

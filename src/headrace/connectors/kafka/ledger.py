@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties
-from headrace.connectors.kafka.servers import kafka_java
+from headrace.connectors.kafka.admin import kafka_java
+from headrace.connectors.kafka.subscription import LEDGER
 from headrace.connectors.ledger import LedgerEntry
 from headrace.spark.gateway import java_duration, java_list, java_map, kernel
 
@@ -44,7 +45,7 @@ class LedgerTopic:
 
     def read(self) -> LedgerEntry:
         java = kafka_java(self.spark)
-        partition = java.common.TopicPartition(properties.LEDGER, 0)
+        partition = java.common.TopicPartition(LEDGER, 0)
         partitions = java_list(self.spark, [partition])
         configuration = java_map(self.spark, properties.ledger_consumer(self.options))
         consumer = java.clients.consumer.KafkaConsumer(configuration)
@@ -64,7 +65,7 @@ class LedgerTopic:
 
     def commit(self, entry: LedgerEntry) -> bool:
         record = kafka_java(self.spark).clients.producer.ProducerRecord
-        self.producer.send(record(properties.LEDGER, 0, self._key, entry.encode()))
+        self.producer.send(record(LEDGER, 0, self._key, entry.encode()))
         reach("kafka.ledger")
         self.producer.commitTransaction()
         return True

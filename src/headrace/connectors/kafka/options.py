@@ -18,6 +18,9 @@ OURS = (
 )  # fmt: skip
 """Settings of the clients that belong to options of the connector, or to its promises."""
 
+OFFSET_METADATA = "headrace"
+"""The metadata of offsets that a pipeline commits, which mark its consumer group."""
+
 _BOUNDS = {"earliest": -2, "latest": -1}
 
 

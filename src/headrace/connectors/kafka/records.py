@@ -1,4 +1,4 @@
-"""Rows as records: SQL expressions for a record's topic, partition, key, value and headers."""
+"""SQL expressions for the topic, partition, key, value and headers of the record of a row."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
 
 COLUMNS = ("topic", "partition", "key", "value", "headers")
-"""What a record is made of, in the order of the kernel's `Record` and by the names of Spark's own Kafka sink."""
+"""The parts of a record, in the order of the kernel's `Record` and by the names of Spark's Kafka sink."""
 
 _SINGLE = {"text": "string", "raw": "binary"}
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column of the rows: where it is, as SQL, and Spark's JSON form of its type."""
+    """A column of the rows: its SQL path, and Spark's JSON form of its type."""
 
     path: str
     kind: Any
@@ -32,20 +32,20 @@ Fields = Mapping[str, Field]
 
 
 def fields_of(schema: Mapping[str, Any], within: str = "") -> dict[str, Field]:
-    """The columns of a frame, from Spark's JSON form of its schema; `within` names the struct that holds them.
+    """Return the columns of a frame, from Spark's JSON form of its schema; `within` names the struct that holds them.
 
     >>> fields_of({"fields": [{"name": "n", "type": "long"}]}, within="__main")
     {'n': Field(path='`__main`.`n`', kind='long')}
     """
     prefix = f"{quoted(within)}." if within else ""
-    return {one["name"]: Field(prefix + quoted(one["name"]), one["type"]) for one in schema["fields"]}
+    return {field["name"]: Field(prefix + quoted(field["name"]), field["type"]) for field in schema["fields"]}
 
 
 def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
-    """One expression for each of `COLUMNS`.
+    """Return one expression for each of `COLUMNS`.
 
     Raises:
-        DeliveryError: a column that an option names isn't there, or the columns don't fit the format.
+        DeliveryError: an option names an unknown column, or the columns don't fit the format.
     """
     _check(options, fields, where)
     topic, partition = options.topic_column, options.partition_column
@@ -62,7 +62,7 @@ def _check(options: Kafka, fields: Fields, where: str) -> None:
     single = [name for name in (options.topic_column, options.partition_column) if name]
     for name in (*options.key, *options.headers, *options.value, *single):
         if name not in fields:
-            raise DeliveryError(f"there is no column `{name}`", where=where, hint=did_you_mean(name, fields))
+            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
 
 
 def _key(names: Iterable[str], fields: Fields) -> str:
@@ -75,28 +75,30 @@ def _key(names: Iterable[str], fields: Fields) -> str:
 
 
 def _headers(names: Iterable[str], fields: Fields) -> str:
-    each = [f"struct({flat.literal(name)} as key, {_bytes(fields[name])} as value)" for name in names]
-    return f"array({', '.join(each)})" if each else "cast(null as array<struct<key string, value binary>>)"
+    headers = [f"struct({flat.literal(name)} as key, {_bytes(fields[name])} as value)" for name in names]
+    return (
+        f"array({', '.join(headers)})" if headers else "cast(null as array<struct<key string, value binary>>)"
+    )
 
 
 def _value(options: Kafka, fields: Fields, where: str) -> str:
     apart = {options.topic_column, options.partition_column, *options.headers}
     names = list(options.value) or [name for name in fields if name not in apart]
-    made = f"cast({_text(options, {n: fields[n] for n in names}, where)} as binary)"
+    value = f"cast({_text(options, {n: fields[n] for n in names}, where)} as binary)"
     if options.retractions == "tombstones" and "pane" in fields:
-        return f"if({fields['pane'].path}.`retraction`, cast(null as binary), {made})"
-    return made
+        return f"if({fields['pane'].path}.`retraction`, cast(null as binary), {value})"
+    return value
 
 
 def _text(options: Kafka, fields: Fields, where: str) -> str:
     encoding = options.encoding
     if encoding in _SINGLE:
         if [field.kind for field in fields.values()] != [_SINGLE[encoding]]:
-            listed = ", ".join(f"{name} {_word(field.kind)}" for name, field in fields.items())
+            columns = ", ".join(f"{name} {_word(field.kind)}" for name, field in fields.items())
             raise DeliveryError(
-                f"{encoding} takes one column of type {_SINGLE[encoding]}, got `{listed}`",
+                f"{encoding} takes one column of type {_SINGLE[encoding]}, got `{columns}`",
                 where=where,
-                hint='name it, as value="line", or write json',
+                hint='select it with value="line", or write json',
             )
         return next(iter(fields.values())).path
     if encoding == "csv":
@@ -110,24 +112,27 @@ def _object(fields: Fields) -> str:
 
 
 def _flat(fields: Fields) -> str:
-    """A struct of plain values, as a line of CSV has them."""
-    each = (part for name, field in fields.items() for part in flat.spread(name, field.path, field.kind))
-    return f"struct({', '.join(f'{flat.plain(path, kind, text=False)} as {quoted(n)}' for n, path, kind in each)})"
+    """Return a struct of plain values, for a line of CSV."""
+    columns = (part for name, field in fields.items() for part in flat.spread(name, field.path, field.kind))
+    return f"struct({', '.join(f'{flat.plain(path, kind, text=False)} as {quoted(n)}' for n, path, kind in columns)})"
 
 
 def _struct(fields: Fields) -> str:
-    return f"struct({', '.join(f'{field.path} as {quoted(name)}' for name, field in fields.items())})"
+    columns = (
+        f"{flat.json_value(field.path, field.kind)} as {quoted(name)}" for name, field in fields.items()
+    )
+    return f"struct({', '.join(columns)})"
 
 
 def _bytes(field: Field) -> str:
-    """A column as the bytes of its text; bytes as they are."""
+    """Return a column as the bytes of its text; binary columns unchanged."""
     if field.kind == "binary":
         return field.path
     if not isinstance(field.kind, str) or field.kind == "variant":
         return f"cast({flat.json_text(field.path)} as binary)"
     if field.kind.startswith("timestamp"):
         return f"cast({flat.time_text(field.path, field.kind)} as binary)"
-    return f"cast(cast({field.path} as string) as binary)"
+    return f"cast(cast({flat.json_value(field.path, field.kind)} as string) as binary)"
 
 
 def _word(kind: Any) -> str:

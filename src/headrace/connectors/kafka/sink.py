@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.base import Staged, StagedRows, WriteContext
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties, records
-from headrace.connectors.kafka.failures import is_fence, reason, told
+from headrace.connectors.kafka.admin import KafkaAdmin, MissingTopicError, kafka_java
+from headrace.connectors.kafka.errors import is_fenced, root_cause, translate_error
 from headrace.connectors.kafka.ledger import LedgerTopic
-from headrace.connectors.kafka.servers import MissingTopicError, Servers, kafka_java
 from headrace.connectors.ledger import Ledger
 from headrace.errors import DeliveryError, FencedError
 from headrace.spark.gateway import GatewayError, java_duration, java_frame, java_map, kernel
@@ -97,7 +97,7 @@ class KafkaWriter:
         self._producer = self._run = None
 
     def _prepare_topics(self, spark: SparkSession, *, ledger: bool = True) -> None:
-        servers = Servers(spark, self._options)
+        servers = KafkaAdmin(spark, self._options)
         try:
             if ledger:
                 servers.ensure_ledger(self._options.replication)
@@ -133,10 +133,10 @@ class KafkaWriter:
             hint = f"{error.hint}; partitions=4 creates it"
             raise DeliveryError(str(error), where=self._running.sink, hint=hint) from None
         except (GatewayError, PySparkException) as error:
-            if is_fence(str(error)):
+            if is_fenced(str(error)):
                 raise self._fenced(what) from error
-            problem = told(str(error), servers)
-            said, hint = (problem.what, problem.hint) if problem else (reason(str(error)), "")
+            problem = translate_error(str(error), servers)
+            said, hint = (problem.what, problem.hint) if problem else (root_cause(str(error)), "")
             text = said if problem else f"Kafka at {servers} {what}: {said}"
             raise DeliveryError(text, where=self._running.sink, hint=hint) from error
 

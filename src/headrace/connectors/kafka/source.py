@@ -1,4 +1,4 @@
-"""Reads topics with Spark's own Kafka source, as bytes with their place: `payments-3` and the offset."""
+"""Reads topics through Spark's Kafka source, as bytes with their position: `payments-3` and the offset."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.kafka import properties
-from headrace.connectors.kafka.failures import reason, told
-from headrace.connectors.kafka.servers import MissingTopicError, Servers
+from headrace.connectors.kafka.admin import KafkaAdmin, MissingTopicError
+from headrace.connectors.kafka.errors import root_cause, translate_error
+from headrace.connectors.kafka.subscription import named_topics, subscription
 from headrace.errors import HeadraceError, SourceError
 from headrace.spark.gateway import GatewayError
 
@@ -19,75 +20,80 @@ if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
 
 _RECORDS = "org.apache.spark.sql.headrace.kafka.RecordsProvider"
-"""Spark's source with a quicker reader, for the columns that every pipeline needs: value and place."""
+"""Spark's source with a faster reader for the columns that every pipeline needs: value, partition and offset."""
 
 _LIVE = "org.apache.spark.sql.headrace.kafka.RealTimeProvider"
-"""Spark's source, which asks Kafka for the ends of partitions while a batch runs, not while rows wait for the next one."""
+"""Spark's source, which requests the latest offsets while a batch runs instead of between two batches."""
 
 
 class KafkaReader:
-    """Reads the topics of one source, and notes the progress under a consumer group."""
+    """Reads the topics of one source, and commits the progress under a consumer group."""
 
     def __init__(self, options: Kafka) -> None:
         self._options = options
-        self._servers: Servers | None = None
+        self._admin: KafkaAdmin | None = None
         self._group = ""
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         self._group = self._options.group or f"{context.pipeline}.{context.source}"
-        with self._told(context):
+        with self._wrap_errors(context):
             start = properties.starting(self._options, self._partitions(spark))
-            quick = not context.real_time and not self._options.metadata
-            reader = spark.readStream.format(_LIVE if context.real_time else _RECORDS if quick else "kafka")
+            fast = not context.real_time and not self._options.metadata
+            reader = spark.readStream.format(_LIVE if context.real_time else _RECORDS if fast else "kafka")
             frame = reader.options(**properties.reading(self._options), **start).load()
-            return self._without_tombstones(frame) if quick else self._shaped(frame)
+            return self._without_tombstones(frame) if fast else self._select_record(frame)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         if self._options.start == "latest":
             raise SourceError(
                 "a batch that starts at the latest record is empty",
                 where=context.source,
-                hint="start at the earliest, a time or offsets",
+                hint="set start to `earliest`, a time or offsets",
             )
-        with self._told(context):
+        with self._wrap_errors(context):
             start = properties.starting(self._options, self._partitions(spark))
             self.close()
             reader = spark.read.format("kafka").options(**properties.reading(self._options))
-            return self._shaped(reader.options(**start, endingOffsets="latest").load())
+            return self._select_record(reader.options(**start, endingOffsets="latest").load())
 
     def acknowledge(self, description: str, position: Any) -> None:
         """Commit the group's offsets."""
-        ours = next(iter(properties.subscription(self._options).values()))
-        if self._servers is not None and "Kafka" in description and _subject(description) == _plain(ours):
-            self._servers.commit(self._group, position)
+        topics = next(iter(subscription(self._options).values()))
+        if (
+            self._admin is not None
+            and "Kafka" in description
+            and _topics_of(description) == _normalize(topics)
+        ):
+            self._admin.commit(self._group, position)
 
     def close(self) -> None:
-        if self._servers is not None:
-            self._servers.close()
-            self._servers = None
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
 
     def _partitions(self, spark: SparkSession) -> dict[str, list[int]]:
-        """What is read, where that is known: also finds out early whether the servers answer and the topics exist."""
-        self._servers = self._servers or Servers(spark, self._options)
-        found = self._servers.partitions(self._named(self._servers))
+        """Return the partitions that are read now; fails early if no server answers or a topic does not exist."""
+        self._admin = self._admin or KafkaAdmin(spark, self._options)
+        partitions = self._admin.partitions(self._topics(self._admin))
         for topic, numbers in self._options.assign.items():
-            if missing := sorted(set(numbers) - set(found[topic])):
+            if missing := sorted(set(numbers) - set(partitions[topic])):
                 raise SourceError(
-                    f"`{topic}` has no partition {missing[0]}", hint=f"it has {sorted(found[topic])}"
+                    f"`{topic}` has no partition {missing[0]}",
+                    hint=f"its partitions: {sorted(partitions[topic])}",
                 )
-        return {topic: sorted(self._options.assign.get(topic, found[topic])) for topic in found}
+        return {topic: sorted(self._options.assign.get(topic, partitions[topic])) for topic in partitions}
 
-    def _named(self, servers: Servers) -> tuple[str, ...]:
-        """The topics: those that match a pattern now, where there is one; others may come."""
+    def _topics(self, admin: KafkaAdmin) -> tuple[str, ...]:
+        """Return the topics; for a pattern those that match now, because others may be created later."""
         if self._options.pattern is None:
-            return properties.named_topics(self._options)
-        return servers.matching(properties.subscription(self._options)["subscribePattern"])
+            return named_topics(self._options)
+        return admin.matching(subscription(self._options)["subscribePattern"])
 
-    def _shaped(self, frame: DataFrame) -> DataFrame:
+    def _select_record(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as f
 
-        place = f.concat_ws("-", "topic", f.col("partition").cast("string")).alias("partition")
-        return self._without_tombstones(frame).select("value", place, "offset", *self._metadata())
+        partition = f.concat_ws("-", "topic", f.col("partition").cast("string")).alias("partition")
+        return self._without_tombstones(frame).select("value", partition, "offset", *self._metadata())
 
     def _without_tombstones(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as f
@@ -97,15 +103,15 @@ class KafkaReader:
     def _metadata(self) -> list[Column]:
         from pyspark.sql import functions as f
 
-        wanted: dict[str, str] = dict(self._options.metadata)  # type: ignore[arg-type]
-        if not wanted:
+        names: dict[str, str] = dict(self._options.metadata)  # type: ignore[arg-type]
+        if not names:
             return []
-        columns = {name: f.col(name) for name in wanted if name not in ("key", "key_bytes")}
+        columns = {name: f.col(name) for name in names if name not in ("key", "key_bytes")}
         columns |= {"key": f.col("key").cast("string"), "key_bytes": f.col("key")}
-        return [f.struct(*(columns[word].alias(name) for word, name in wanted.items())).alias("__metadata")]
+        return [f.struct(*(columns[field].alias(name) for field, name in names.items())).alias("__metadata")]
 
     @contextmanager
-    def _told(self, context: ReadContext) -> Iterator[None]:
+    def _wrap_errors(self, context: ReadContext) -> Iterator[None]:
         from pyspark.errors import PySparkException
 
         try:
@@ -113,17 +119,17 @@ class KafkaReader:
         except MissingTopicError as error:
             raise SourceError(str(error), where=context.source, hint=error.hint) from None
         except (GatewayError, PySparkException) as error:
-            problem = told(str(error), self._options.servers)
-            what = problem.what if problem else f"Kafka can't be read: {reason(str(error))}"
+            problem = translate_error(str(error), self._options.servers)
+            what = problem.what if problem else f"Kafka can't be read: {root_cause(str(error))}"
             raise SourceError(what, where=context.source, hint=problem.hint if problem else "") from error
         except HeadraceError as error:
             raise type(error)(error.what, where=error.where or context.source, hint=error.hint) from None
 
 
-def _subject(description: str) -> str:
-    """What a source of Spark's reads: `KafkaV2[Subscribe[a, b]]` is about `a,b`."""
-    return _plain(description.partition("[")[2].partition("[")[2].removesuffix("]]"))
+def _topics_of(description: str) -> str:
+    """Return the topics in the description of a Spark source: `a,b` of `KafkaV2[Subscribe[a, b]]`."""
+    return _normalize(description.partition("[")[2].partition("[")[2].removesuffix("]]"))
 
 
-def _plain(subject: str) -> str:
-    return "".join(sorted(subject.replace(" ", "").split(",")))
+def _normalize(topics: str) -> str:
+    return "".join(sorted(topics.replace(" ", "").split(",")))

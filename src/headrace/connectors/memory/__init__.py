@@ -1,8 +1,7 @@
-"""Rows in this process: fed from Python, read back from Python.
+"""Rows in the memory of the Python process, for tests, notebooks and first steps.
 
-For tests, notebooks and first steps. *Source*: replayable for as long as the process lives; the rows given with
-`rows` are there again in the next process, those added with `add` are not. *Sink*: exactly once within the process
-(an epoch that comes again is not added again); nothing survives it.
+*Source*: replayable within the process. Rows of the option `rows` exist again in the next process; rows added with `add`
+do not. *Sink*: exactly once within the process: a replayed epoch is not added again. Nothing survives the process.
 """
 
 from __future__ import annotations
@@ -13,19 +12,22 @@ from typing import Any, ClassVar
 from pydantic import Field, PrivateAttr
 
 from headrace.connectors.base import Connector, Guarantee, Reader, Role, Writer
-from headrace.connectors.memory.shelf import Shelf, shelf
-from headrace.connectors.options import RowsOption
-from headrace.connectors.roles import ReadOption
+from headrace.connectors.memory.store import MemoryStore, named_store
+from headrace.connectors.options import NamesOption, RowsOption
+from headrace.connectors.roles import ReadOption, SinkOption
 from headrace.formats import Format
 
 
 class Memory(Connector):
     """Rows held by the Python process.
 
-    Where the source names a format, a row is one record, `{"value": text or bytes}`, and goes through the decoder.
+    If the source has a format, a row is one record, `{"value": text or bytes}`, which the format decodes.
 
-    The object is its own handle. Give it a `name` to reach the same rows from elsewhere, for instance those of a
-    pipeline that was written as a document; without a name they belong to this object alone.
+    Call `add` and `contents` on the connector itself. Rows with a `name` can be reached from elsewhere in the process,
+    for instance those of a pipeline that was loaded from a document; without a name they belong to this object alone.
+
+    A sink with a `key` holds one row per key: a newer row overwrites it, a retraction or deletion removes it. Without a
+    key every row is appended; in mode `complete` each epoch replaces all rows.
 
     >>> feed = Memory(rows=[{"card": "a", "amount": 1.5}])
     >>> feed.add({"card": "b", "amount": 2.5})
@@ -41,26 +43,34 @@ class Memory(Connector):
     delivers: ClassVar[Guarantee] = "exactly_once"
 
     rows: ReadOption[RowsOption] = Field(
-        default=(), description="The first rows of a source, as mappings from column to value"
+        default=(), description="The first rows, as mappings from column to value"
     )
     name: str | None = Field(
         default=None,
         min_length=1,
-        description="A name by which other code in the process finds the same rows",
+        description="A name by which other code in the process reaches the same rows",
+    )
+    key: SinkOption[NamesOption] = Field(
+        default=(),
+        description="The columns that identify a row, which newer rows of the key overwrite; `window` is the window",
     )
 
-    _shelf: Shelf = PrivateAttr(default_factory=Shelf)
+    _store: MemoryStore = PrivateAttr(default_factory=MemoryStore)
     _records: bool = PrivateAttr(False)
-    """Whether the rows are records to be decoded, because the source names a format."""
+    """True if the rows are records to be decoded, because the source has a format."""
 
     def model_post_init(self, _: Any) -> None:
         if self.name is not None:
-            self._shelf = shelf(self.name)
-        self._shelf.stock(list(self.rows))
+            self._store = named_store(self.name)
+        self._store.add_first_rows(list(self.rows))
 
     def __eq__(self, other: object) -> bool:
-        # Two declarations are the same whatever rows have come in since.
-        return isinstance(other, Memory) and (self.rows, self.name) == (other.rows, other.name)
+        # Compares the declarations, not the rows that have arrived since.
+        return isinstance(other, Memory) and (self.rows, self.name, self.key) == (
+            other.rows,
+            other.name,
+            other.key,
+        )
 
     def __hash__(self) -> int:
         return hash((self.kind, self.name))
@@ -76,28 +86,28 @@ class Memory(Connector):
     def with_format(self, chosen: Format | None) -> Connector:
         if chosen is None or chosen.of_rows:
             return self
-        told = self.model_copy()
-        told._records = True
-        return told
+        copy = self.model_copy()
+        copy._records = True
+        return copy
 
     def add(self, *rows: Mapping[str, Any]) -> None:
-        """Feed rows to every query that reads this source, now and later; together they are one micro-batch at most."""
-        self._shelf.add(rows)
+        """Feed rows to every present and future query of this source; the rows of one call stay in one micro-batch."""
+        self._store.add(rows)
 
     def contents(self) -> list[dict[str, Any]]:
-        """All rows: fed to a source, or delivered to a sink. Timestamps from a sink are aware, in UTC."""
-        return self._shelf.contents()
+        """Return all rows that were fed to the source or written to the sink. Timestamps of a sink are aware, in UTC."""
+        return self._store.contents()
 
     def clear(self) -> None:
-        """Forget all rows and all epochs; not while a pipeline runs."""
-        self._shelf.clear()
+        """Remove all rows and epochs. Do not call this while a pipeline runs."""
+        self._store.clear()
 
     def reader(self) -> Reader:
         from headrace.connectors.memory.source import MemoryReader
 
-        return MemoryReader(self._shelf, records=self._records)
+        return MemoryReader(self._store, records=self._records)
 
     def writer(self) -> Writer:
         from headrace.connectors.memory.sink import MemoryWriter
 
-        return MemoryWriter(self._shelf)
+        return MemoryWriter(self._store, self.key)

@@ -1,13 +1,15 @@
-"""Keeps delivered rows in the process."""
+"""Writes epochs to the memory of the Python process."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.ledger import Ledger
-from headrace.connectors.memory.shelf import Shelf, ShelfLedger
+from headrace.connectors.memory.store import MemoryLedger, MemoryStore
+from headrace.errors import DeliveryError, did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,30 +25,47 @@ class _Collected:
 
 
 class MemoryWriter:
-    """Delivers epochs to a shelf: `append` and `update` add rows, `complete` replaces them."""
+    """Commits epochs to a store: `append` and `update` add or upsert rows, `complete` replaces all of them."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, store: MemoryStore, key: Sequence[str] = ()) -> None:
+        self._store = store
+        self._key = tuple(key)
         self._context: WriteContext | None = None
         self._ledger: Ledger | None = None
 
     def open(self, context: WriteContext) -> int:
         self._context = context
-        storage = ShelfLedger(self._shelf, (context.pipeline, context.sink))
+        storage = MemoryLedger(self._store, (context.pipeline, context.sink))
         self._ledger = Ledger(storage, context, "the rows in memory")
-        with self._shelf.lock:
+        with self._store.lock:
             return self._ledger.take_over()
 
     def stage(self, epoch: int, frame: DataFrame) -> _Collected:
+        for name in self._key:
+            if name not in frame.columns:
+                where = self._context.sink if self._context else "memory"
+                hint = did_you_mean(name, frame.columns)
+                raise DeliveryError(f"unknown key column `{name}`", where=where, hint=hint)
         return _Collected(frame.toArrow().to_pylist())
 
     def commit(self, epoch: int, staged: Staged) -> None:
         if self._context is None or self._ledger is None or not isinstance(staged, _Collected):
             raise TypeError("commit takes the result of stage, of the same open writer")
-        with self._shelf.lock:
+        with self._store.lock:
             if not self._ledger.has(epoch):
                 self._ledger.commit(epoch)
-                self._shelf.deliver(staged.content, replace=self._context.mode == "complete")
+                replace, key_of = self._context.mode == "complete", self._key_of if self._key else None
+                self._store.commit(staged.content, replace=replace, key_of=key_of)
 
     def close(self) -> None:
         self._context = self._ledger = None
+
+    def _key_of(self, row: Mapping[str, Any]) -> Hashable:
+        return tuple(_key_value(name, row[name]) for name in self._key)
+
+
+def _key_value(name: str, value: Any) -> Hashable:
+    """Return a value by which rows are compared; numbered windows by their number, because their bounds still move."""
+    if name == "window" and isinstance(value, Mapping) and "number" in value:
+        return int(value["number"])
+    return value if isinstance(value, Hashable) else repr(value)

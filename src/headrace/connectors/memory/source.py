@@ -1,4 +1,4 @@
-"""Reads rows of the process through Spark's own `MemoryStream`, one for each query."""
+"""Reads rows of the Python process through Spark's `MemoryStream`, one per query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.memory.shelf import Rows, Shelf
+from headrace.connectors.memory.checks import check_rows
+from headrace.connectors.memory.store import MemoryStore, Rows
 from headrace.errors import SourceError
 from headrace.schemas.fields import Schema
 from headrace.spark.gateway import java_frame, java_session, jvm
@@ -21,15 +22,15 @@ _STREAM = "org.apache.spark.sql.execution.streaming.runtime.MemoryStream"
 
 
 class MemoryReader:
-    """Gives each query a `MemoryStream` of its own, because one forgets what its query has committed.
+    """Creates a `MemoryStream` per query, because a `MemoryStream` drops what its query has committed.
 
-    A lot is one offset, so a restart in the same process reads the same rows for the same epoch.
+    A batch of the store is one offset, so a restart in the same process reads the same rows for the same epoch.
     """
 
-    def __init__(self, shelf: Shelf, *, records: bool = False) -> None:
-        self._shelf = shelf
-        self._framed = _records if records else _frame
-        self._feeding: list[Callable[[Rows], None]] = []
+    def __init__(self, store: MemoryStore, *, records: bool = False) -> None:
+        self._store = store
+        self._frame_of = _frame_of_records if records else _frame_of_rows
+        self._listeners: list[Callable[[Rows], None]] = []
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         from pyspark.sql import DataFrame
@@ -38,32 +39,33 @@ class MemoryReader:
         encoder = jvm(spark).org.apache.spark.sql.Encoders.row(java_frame(frame).schema())
         stream = getattr(jvm(spark), _STREAM).apply(encoder, java_session(spark))
 
-        fed = 0
+        count = 0
 
         def feed(rows: Rows) -> None:
-            nonlocal fed
-            lot = java_frame(self._framed(spark, context, rows, first=fed)).collectAsList()
-            fed += len(rows)
-            stream.addData(jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(lot))
+            nonlocal count
+            batch = java_frame(self._frame_of(spark, context, rows, first=count)).collectAsList()
+            count += len(rows)
+            stream.addData(jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(batch))
 
-        self._shelf.listen(feed)
-        self._feeding.append(feed)
+        self._store.listen(feed)
+        self._listeners.append(feed)
         return DataFrame(stream.toDF(), spark)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        return self._framed(spark, context, self._shelf.contents())
+        return self._frame_of(spark, context, self._store.contents())
 
     def close(self) -> None:
-        for feed in self._feeding:
-            self._shelf.forget(feed)
-        self._feeding.clear()
+        for listener in self._listeners:
+            self._store.remove_listener(listener)
+        self._listeners.clear()
 
 
-def _frame(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int = 0) -> DataFrame:
-    """The rows with the schema's types: by way of JSON, so that a document can say timestamps as text or seconds."""
+def _frame_of_rows(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int = 0) -> DataFrame:
+    """Return the rows with the types of the schema, parsed from JSON: timestamps may be text or seconds."""
     from pyspark.sql import functions as f
 
-    schema = _checked(context, rows)
+    schema = _require_schema(context)
+    check_rows(rows, schema, where=context.source, first=first)
     numbered = [(json.dumps(row, default=_plain), number) for number, row in enumerate(rows, first)]
     lines = spark.createDataFrame(numbered, "line string, number bigint")
     position = f.struct(
@@ -73,17 +75,15 @@ def _frame(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int 
     return lines.select(row.alias("row"), position.alias("__position")).select("row.*", "__position")
 
 
-def _records(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int = 0) -> DataFrame:
-    """The rows as records with their position, for the decoder."""
-    wrong = next(
-        (row for row in rows if set(row) != {"value"} or not isinstance(row["value"], str | bytes)), None
-    )
-    if wrong is not None:
-        raise SourceError(
-            f'expected {{"value": text or bytes}}, because the source names a format, got {wrong!r}',
-            where=context.source,
-            hint="leave the format out to give rows with columns",
-        )
+def _frame_of_records(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int = 0) -> DataFrame:
+    """Return the rows as records with their position, for the decoder."""
+    for number, row in enumerate(rows, first):
+        if set(row) != {"value"} or not isinstance(row["value"], str | bytes):
+            raise SourceError(
+                f'expected {{"value": text or bytes}}, because the source has a format, got {row!r}',
+                where=f"{context.source}: row {number}",
+                hint="remove the format to read rows with columns",
+            )
     values = (row["value"] for row in rows)
     numbered = [
         (bytearray(value.encode() if isinstance(value, str) else value), "", number)
@@ -92,17 +92,10 @@ def _records(spark: SparkSession, context: ReadContext, rows: Rows, *, first: in
     return spark.createDataFrame(numbered, "value binary, partition string, offset bigint")
 
 
-def _checked(context: ReadContext, rows: Rows) -> Schema:
+def _require_schema(context: ReadContext) -> Schema:
     if context.schema is None:
-        hint = 'give one: read("tx", connect.memory(), schema="card string, amount double")'
+        hint = 'set it: read("tx", connect.memory(), schema="card string, amount double")'
         raise SourceError("rows from memory need a schema", where=context.source, hint=hint)
-    names = set(context.schema.names)
-    for row in rows:
-        if unknown := sorted(set(row) - names):
-            known = f"the schema is `{context.schema.ddl}`"
-            raise SourceError(
-                f"a row has the unknown column `{unknown[0]}`", where=context.source, hint=known
-            )
     return context.schema
 
 

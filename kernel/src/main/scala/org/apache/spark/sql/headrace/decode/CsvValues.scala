@@ -28,13 +28,16 @@ object CsvValues {
     case DoubleType => number(_).map(Double.box).orNull
     case decimal: DecimalType => texts.decimal(_, decimal)
     case DateType => texts.date
-    case TimestampType => texts.timestamp
-    case TimestampNTZType => texts.localTimestamp
+    case TimestampType => text => inRange(texts.timestamp(text))
+    case TimestampNTZType => text => inRange(texts.localTimestamp(text))
     case interval: DayTimeIntervalType => texts.dayTime(_, interval)
     case interval: YearMonthIntervalType => texts.yearMonth(_, interval)
     case BinaryType => text => Try(Base64.getDecoder.decode(text)).toOption.orNull
     case other => throw new IllegalArgumentException(s"csv can't hold ${other.sql}")
   }
+
+  private def inRange(micros: java.lang.Long): java.lang.Long =
+    if (micros != null && IsoTimestamp.inRange(micros)) micros else null
 
   private def fits(n: Double, most: Double): Boolean = n.isNaN || n.isInfinite || Math.abs(n) <= most
 

@@ -8,6 +8,13 @@ import java.nio.charset.StandardCharsets.US_ASCII
  */
 object IsoTimestamp {
   val NotIso: Long = Long.MinValue
+
+  /** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z, in microseconds; timestamps outside are decode errors. */
+  val MinMicros: Long = -62135596800000000L
+  val MaxMicros: Long = 253402300799999999L
+
+  def inRange(micros: Long): Boolean = micros >= MinMicros && micros <= MaxMicros
+
   private val Seconds = 19
   private val PerSecond = 1000000L
 
@@ -55,7 +62,9 @@ object IsoTimestamp {
       if (at == first || at - first > 9) return NotIso
     }
     val offset = offsetSeconds(text, at, end - at)
-    if (offset == Int.MinValue) NotIso else (seconds - offset) * PerSecond + micros
+    if (offset == Int.MinValue) return NotIso
+    val result = (seconds - offset) * PerSecond + micros
+    if (inRange(result)) result else NotIso
   }
 
   private def offsetSeconds(text: Array[Byte], at: Int, left: Int): Int = {

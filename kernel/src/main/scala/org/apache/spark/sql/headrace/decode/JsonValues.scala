@@ -39,7 +39,7 @@ final class JsonValues(options: DecodeOptions) {
     case BooleanType => BooleanReader
     case BinaryType => BinaryReader
     case TimestampType => timestamp
-    case TimestampNTZType => parser => text(parser, "timestamp_ntz", texts.localTimestamp)
+    case TimestampNTZType => parser => timestampText(parser, "timestamp_ntz", texts.localTimestamp)
     case DateType => parser => text(parser, "date", texts.date)
     case decimal: DecimalType => decimalReader(decimal)
     case i: DayTimeIntervalType => parser => text(parser, i.typeName, texts.dayTime(_, i))
@@ -54,10 +54,12 @@ final class JsonValues(options: DecodeOptions) {
   private val timestamp: JsonReader = parser =>
     if (parser.currentToken == VALUE_NUMBER_INT) {
       val count = whole(parser, "timestamp", Long.MinValue, Long.MaxValue)
-      if (count > Long.MaxValue / perUnit || count < Long.MinValue / perUnit) throw outOfRange(parser, "timestamp")
+      if (count > IsoTimestamp.MaxMicros / perUnit || count < IsoTimestamp.MinMicros / perUnit) {
+        throw outOfRange(parser, "timestamp")
+      }
       count * perUnit
     } else {
-      text(parser, "timestamp", texts.timestamp)
+      timestampText(parser, "timestamp", texts.timestamp)
     }
 
   private def decimalReader(kind: DecimalType): JsonReader = parser => {
@@ -86,6 +88,12 @@ object JsonValues {
     val value = if (parser.currentToken == VALUE_STRING) parse(parser.getText) else null
     if (value == null) throw unexpected(parser, kind)
     value
+  }
+
+  private def timestampText(parser: JsonParser, kind: String, parse: String => java.lang.Long): Any = {
+    val micros = text(parser, kind, parse)
+    if (!IsoTimestamp.inRange(micros.asInstanceOf[Long])) throw outOfRange(parser, kind)
+    micros
   }
 
   private object DoubleReader extends JsonReader {
