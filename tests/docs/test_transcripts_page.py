@@ -17,7 +17,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "transcripts.md").rea
 
 
 def test_the_case_on_the_page_can_be_read() -> None:
-    assert read_case(CASE).name == "a late row inside the lateness fires again"
+    assert read_case(CASE).name == "a late row within the lateness fires again"
 
 
 def test_every_line_of_a_script_is_on_the_page() -> None:

@@ -121,14 +121,14 @@ def main() -> None:
 
 def _words(kills: int) -> list[str]:
     return [
-        "# Every change once, counted",
+        "# Exactly-once sources, measured",
         "",
-        "A pipeline reads two tables of a PostgreSQL while a client writes to them all the time: inserts, updates and deletes of",
-        f"one by logical replication, new rows of the other by a cursor column. It was killed after {len(STEPS)} steps of reading the",
-        f"slot and delivering, and {kills} times at random moments with SIGKILL, and each time started again. `make delivery` does it",
-        "and writes this page.",
+        "A pipeline reads two PostgreSQL tables under a constant load of writes: inserts, updates and deletes of",
+        f"one by CDC, new rows of the other by a cursor column. It was killed after {len(STEPS)} steps of reading the",
+        f"slot and delivering, and {kills} times at random with SIGKILL, and restarted each time. `make delivery` repeats",
+        "the measurement and writes this page.",
         "",
-        "| sink | what it holds | rows | lost, doubled |",
+        "| sink | contents | rows | lost, duplicated |",
         "|---|---|---|---|",
     ]
 

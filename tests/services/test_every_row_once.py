@@ -161,13 +161,13 @@ def _table(bench: Bench, place: Path, kills: int) -> None:
 
 def _page(undisturbed: Held, after_steps: Held, after_random: list[Held], kills: int) -> str:
     lines = [
-        "# Every row once, counted",
+        "# Exactly-once sinks, measured",
         "",
-        "One pipeline reads a Kafka topic, counts in windows and writes to all sinks that deliver exactly once. It was killed",
-        f"after {len(ALL_STEPS)} steps of the protocols, one after the other, and {kills} times at random moments with SIGKILL, and",
-        "each time started again. `make delivery` does it and writes this page.",
+        "One pipeline reads a Kafka topic, counts rows in windows and writes to all sinks with exactly-once delivery. It was killed",
+        f"after {len(ALL_STEPS)} steps of the protocols, one after the other, and {kills} times at random with SIGKILL, and",
+        "restarted each time. `make delivery` repeats the measurement and writes this page.",
         "",
-        "| sink | rows of an undisturbed run | lost, doubled after the steps | lost, doubled after random kills | same rows |",
+        "| sink | rows of an undisturbed run | lost, duplicated after the steps | lost, duplicated after random kills | same rows |",
         "|---|---|---|---|---|",
     ]
     for sink, rows in undisturbed.items():
