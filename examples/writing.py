@@ -1,4 +1,4 @@
-"""How the examples' files are written: the same bytes each time."""
+"""Write the files of the examples, reproducibly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def instant(seconds: float, *, start: str = "2026-03-02T09:00:00") -> str:
-    """A moment so many seconds after the start, as ISO text in UTC.
+    """Return the time some seconds after the start, as ISO text in UTC.
 
     >>> instant(1.5)
     '2026-03-02T09:00:01.500000Z'
@@ -20,12 +20,12 @@ def instant(seconds: float, *, start: str = "2026-03-02T09:00:00") -> str:
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
-    """One JSON object a line."""
+    """Return one JSON object per line."""
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def csv_lines(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Values in the rows' own order, without a header."""
+    """Return CSV without a header, with the values in the order of each row."""
     return "".join(",".join(str(value) for value in row.values()) + "\n" for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""The page of the command line, from the commands themselves."""
+"""Build the page of the command line from the commands."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import typer.main
 
 
 def cli_page() -> str:
-    """Every command: what it does, its arguments and options."""
+    """Return the page with every command, its arguments and options."""
     from headrace.cli.app import app
 
     root = typer.main.get_command(app)
     commands = dict(_commands(root))
     parts = ["# Command line", "", _help(root), ""]
-    parts += ["| command | what it does |", "|---|---|"]
+    parts += ["| command | description |", "|---|---|"]
     parts += [
         f"| [`headrace {name}`](#{name.replace(' ', '-')}) | {_first(command)} |"
         for name, command in commands.items()
@@ -29,7 +29,7 @@ def cli_page() -> str:
 
 
 def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """Each command by the words that call it; a group's own commands follow it."""
+    """Yield each command with its full name; the commands of a group follow it."""
     for name, command in getattr(group, "commands", {}).items():
         yield f"{before}{name}", command
         yield from _commands(command, f"{before}{name} ")
@@ -48,15 +48,15 @@ def _options(command: Any) -> Iterator[str]:
     params = [param for param in command.params if not getattr(param, "hidden", False)]
     if not params:
         return
-    yield "| argument or option | what it is |"
+    yield "| argument or option | description |"
     yield "|---|---|"
     for param in params:
         names = param.opts if param.param_type_name == "option" else [(param.metavar or param.name.upper())]
         value = (
             f" {param.metavar}" if param.param_type_name == "option" and getattr(param, "metavar", "") else ""
         )
-        shown = ", ".join(f"`{name}{value}`" for name in (*names, *param.secondary_opts))
-        yield f"| {shown} | {_cell(getattr(param, 'help', '') or '')} |"
+        cell = ", ".join(f"`{name}{value}`" for name in (*names, *param.secondary_opts))
+        yield f"| {cell} | {_cell(getattr(param, 'help', '') or '')} |"
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""Examples in docstrings, as blocks of Python: to Markdown a line that begins with `>>>` is a quotation."""
+"""Render examples in docstrings as blocks of Python; Markdown takes a line that begins with `>>>` for a quotation."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _EXAMPLE = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?P=indent) *\S.*)*", re.MULTI
 
 
 class Doctests(griffe.Extension):
-    """Puts a fence around each example."""
+    """A griffe extension that puts a fence around each example."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Change the text before it is read as Markdown."""
+        """Rewrite the docstring before it is parsed as Markdown."""
         if obj.docstring is not None:
-            obj.docstring.value = fenced(obj.docstring.value)
+            obj.docstring.value = fence_examples(obj.docstring.value)
 
 
-def fenced(text: str) -> str:
-    r"""The docstring with its examples as blocks.
+def fence_examples(text: str) -> str:
+    r"""Return the docstring with its examples as fenced blocks.
 
-    >>> fenced(">>> 1 + 1\n2")
+    >>> fence_examples(">>> 1 + 1\n2")
     '```pycon\n>>> 1 + 1\n2\n```'
     """
-    return _EXAMPLE.sub(lambda found: f"{found['indent']}```pycon\n{found[0]}\n{found['indent']}```", text)
+    return _EXAMPLE.sub(lambda match: f"{match['indent']}```pycon\n{match[0]}\n{match['indent']}```", text)

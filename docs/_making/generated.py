@@ -1,4 +1,4 @@
-"""Reference pages that are made from the code when the documentation is built: nothing here is a copy by hand."""
+"""Add the reference pages that are generated from the code to each build of the documentation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages to those that were found on disk."""
-    made = {path: page() for path, page in PAGES.items()} | matrix_pages() | pattern_pages()
-    for path, content in made.items():
+    """Add the generated pages to the files on disk."""
+    generated = {path: page() for path, page in PAGES.items()} | matrix_pages() | pattern_pages()
+    for path, content in generated.items():
         files.append(File.generated(config, path, content=content))
     return files

@@ -1,4 +1,4 @@
-"""The matrix page: what the transcripts of the generated matrix show, and what came of each in the last whole run."""
+"""Build the pages of the window matrix: the generated transcripts and the outcome of the last complete run."""
 
 from __future__ import annotations
 
@@ -29,44 +29,44 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 MARKS = {"passed": "✓", "kernel": "○", "failed": "✗", "": "·"}
-SAID = {
-    "passed": "passes without a query and through Spark",
-    "kernel": "passes without a query",
+MEANINGS = {
+    "passed": "passes in process and through Spark",
+    "kernel": "passes in process",
     "failed": "fails",
-    "": "not run since it changed",
+    "": "not run since its last change",
 }
 
 
 def matrix_page() -> str:
-    """The table of all cells."""
+    """Return the page with the table of all cells."""
     outcomes = Outcomes()
     marked = {cell.name: mark_of(cell, outcomes) for cell in cells()}
     allowed = [cell for cell in cells() if not cell.refusal]
     return "\n".join(
         [
             "---\nhide: [toc]\n---",
-            "# The matrix",
+            "# Window matrix",
             "",
             f"Every kind of window with every trigger, mode and order of rows: {len(list(cells())):,} cells. "
-            f"{len(allowed):,} of them are transcripts whose expected rows come from a small model of windows in Python; "
-            "the rest the plan refuses, and a test reads why. All run without a query in every test run, "
-            "a sample of them through Spark; `make matrix` runs the whole table through Spark.",
+            f"{len(allowed):,} of them are transcripts whose expected rows are computed by a small Python model of windows; "
+            "the others are rejected by the plan, and a test compares the reason. Every test run executes all of them in process "
+            "and a sample through Spark; `make matrix` runs the whole table through Spark.",
             "",
             "In each block the rows are the modes discarding, accumulating and retracting, and the columns are rows in order, out of",
-            "order, late, and late with the run killed three times. A mark leads to its transcript.",
+            "order, late, and late with the run killed three times. A mark links to its transcript.",
             "",
             *legend([marked[cell.name] for cell in allowed]),
             "",
             *_table(marked),
             "",
-            "## What is refused",
+            "## Rejected combinations",
             "",
             *_refusals(),
             "",
-            "## The streams",
+            "## Input rows",
             "",
-            "All cells are fed the same rows, in four ways. Rows that a kind of window doesn't look at more closely have only "
-            "key, value and time.",
+            "All cells process the same rows, in four orders. For windows without conditions, rows have only key, value and "
+            "time.",
             "",
             *streams(STREAMS, stream_of),
             "",
@@ -75,12 +75,12 @@ def matrix_page() -> str:
 
 
 def kind_page(kind: Kind) -> str:
-    """The transcripts of one kind of window, each under an anchor."""
+    """Return the page with the transcripts of one kind of window."""
     shown = [
         "---\nsearch: {exclude: true}\nhide: [toc]\n---",
-        f"# The matrix: {kind.name}",
+        f"# Window matrix: {kind.name}",
         "",
-        "[Back to the whole matrix](../matrix.md)",
+        "[Back to the window matrix](../matrix.md)",
         "",
     ]
     for cell in cells(kind):
@@ -94,14 +94,14 @@ def kind_page(kind: Kind) -> str:
 
 
 def pages() -> dict[str, str]:
-    """All pages, by their path."""
+    """Return all pages by path."""
     return {"reference/matrix.md": matrix_page()} | {
         f"reference/matrix/{kind.file}.md": kind_page(kind) for kind in KINDS
     }
 
 
 def mark_of(cell: Any, outcomes: Outcomes) -> str:
-    """What became of a cell: `failed` if any way failed, `passed` if Spark's passed."""
+    """Return the outcome of a cell: `failed` if any execution failed, `passed` if it passed through Spark."""
     found = {way: outcomes.of(cell, way) for way in get_args(Way)}
     if "failed" in found.values():
         return "failed"
@@ -109,14 +109,14 @@ def mark_of(cell: Any, outcomes: Outcomes) -> str:
 
 
 def legend(marks: list[str]) -> Iterator[str]:
-    """What each of these marks means, and how many of it there are."""
+    """Yield the meaning and the number of each mark."""
     for mark, sign in MARKS.items():
         if count := marks.count(mark):
-            yield f'- <span class="matrix"><a class="{mark or "unknown"}">{sign}</a></span> {SAID[mark]}: {count:,}'
+            yield f'- <span class="matrix"><a class="{mark or "unknown"}">{sign}</a></span> {MEANINGS[mark]}: {count:,}'
 
 
 def table(heads: list[str], rows: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
-    """A table of blocks of marks: a head for each column, and for each row its name and a block for each column."""
+    """Yield a table of blocks of marks: one head per column; per row a name and one block per column."""
     yield '<div class="matrix"><table class="marks">'
     yield f"<thead><tr><th></th>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead><tbody>"
     for name, blocks in rows:
@@ -125,7 +125,7 @@ def table(heads: list[str], rows: Iterable[tuple[str, list[str]]]) -> Iterator[s
 
 
 def block(lines: Iterable[Iterable[Any]], file: str, marked: dict[str, str]) -> str:
-    """The marks of some cells, line by line; each leads to its transcript in the page `file`."""
+    """Return the marks of cells, line by line; each links to its transcript on the page `file`."""
     return "<br>".join("".join(_mark(cell, file, marked[cell.name]) for cell in line) for line in lines)
 
 
@@ -141,23 +141,23 @@ def _table(marked: dict[str, str]) -> Iterator[str]:
 
 
 def _block(kind: Kind, trigger: Trigger, marked: dict[str, str]) -> str:
-    """The twelve marks of a window and a trigger, or the word refused."""
+    """Return the twelve marks of a window and a trigger, or a link to the reason of the rejection."""
     if refusal := Cell(kind, trigger, MODES[0], DISORDERS[0]).refusal:
-        return f'<a class="refused" href="#{_anchor(refusal)}" title="{escape(refusal)}">refused</a>'
+        return f'<a class="rejected" href="#{_anchor(refusal)}" title="{escape(refusal)}">rejected</a>'
     lines = [[Cell(kind, trigger, mode, disorder) for disorder in DISORDERS] for mode in MODES]
     return block(lines, kind.file, marked)
 
 
 def _mark(cell: Any, file: str, mark: str) -> str:
-    told = escape(f"{cell.name}: {SAID[mark]}")
+    title = escape(f"{cell.name}: {MEANINGS[mark]}")
     return (
         f'<a class="{mark or "unknown"}" href="{file}/#{cell.anchor}" '
-        f'title="{told}" aria-label="{told}">{MARKS[mark]}</a>'
+        f'title="{title}" aria-label="{title}">{MARKS[mark]}</a>'
     )
 
 
 def _breakable(name: str) -> str:
-    """A name that may be broken before its bracket and after an underscore."""
+    """Return a name with line-break opportunities before brackets and after underscores."""
     return escape(name).replace("(", "<wbr>(").replace("_", "_<wbr>")
 
 
@@ -178,11 +178,11 @@ def _refusals() -> Iterator[str]:
 
 
 def _anchor(refusal: str) -> str:
-    return "refused-" + "-".join(refusal.split()[:3])
+    return "rejected-" + "-".join(refusal.split()[:3])
 
 
 def streams(names: Iterable[str], stream_of: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """The streams that cells are fed, each as lines of a script."""
+    """Yield the input rows of cells as script lines."""
     for name in names:
         yield f"**{name.capitalize()}**"
         yield ""

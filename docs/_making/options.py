@@ -1,4 +1,4 @@
-"""The pages of connectors and formats, from their option models and docstrings."""
+"""Build the pages of connectors and formats from their option models and docstrings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ROLES = {"source": "read", "sink": "write", "table": "look up"}
 
 
 def connectors_page() -> str:
-    """Every connector: what it can be used for, what it promises, its options."""
+    """Return the page with every connector: roles, guarantee, options."""
     kinds = [(kind, registry.connector(kind)) for kind in registry.kinds()]
     parts = [
         "# Connectors",
         "",
-        "In Python `connect.<name>(...)`, in a document `<name>: {...}`. One option model feeds both, and this page.",
+        "In Python `connect.<name>(...)`, in a document `<name>: {...}`. Both use one option model, from which this page is generated.",
         "",
         "| connector | read | write | look up | delivers |",
         "|---|---|---|---|---|",
@@ -41,11 +41,11 @@ def connectors_page() -> str:
 
 
 def formats_page() -> str:
-    """Every format and its options."""
+    """Return the page with every format and its options."""
     parts = [
         "# Formats",
         "",
-        'How records are written. By name, `format="csv"`, or with options: `format={"csv": {"header": True}}` in Python, '
+        'The encoding of records. Set it by name, `format="csv"`, or with options: `format={"csv": {"header": True}}` in Python, '
         "`format: {csv: {header: true}}` in a document.",
         "",
     ]
@@ -56,16 +56,16 @@ def formats_page() -> str:
 
 
 def _recipes() -> Iterator[str]:
-    yield "| recipe | what it makes up | options |"
+    yield "| recipe | generates | options |"
     yield "|---|---|---|"
-    for name, made in sorted(recipes.KINDS.items()):
+    for name, model in sorted(recipes.KINDS.items()):
         options = [
-            f"`{entry}` ({_cell(field.description or '')})" for entry, field in made.model_fields.items()
+            f"`{entry}` ({_cell(field.description or '')})" for entry, field in model.model_fields.items()
         ]
         own = [option for option in options if not option.startswith(("`by`", "`nulls`"))]
-        yield f"| `{name}` | {_cell(_first(made))} | {'; '.join(own)} |"
+        yield f"| `{name}` | {_cell(_first(model))} | {'; '.join(own)} |"
     yield ""
-    yield "Every recipe also takes:"
+    yield "Options of every recipe:"
     yield ""
     for entry in ("by", "nulls"):
         yield f"- `{entry}`: {recipes.Recipe.model_fields[entry].description}"
@@ -83,7 +83,7 @@ def _row(kind: str, model: type[Connector]) -> str:
 
 
 def _options_by_role(model: type[Connector]) -> Iterator[str]:
-    """The tables of options: those of all roles first, then those of some roles."""
+    """Yield the tables of options: those of all roles first, then those of single roles."""
     roles = option_roles(model)
     groups: dict[frozenset[Role], list[str]] = {model.roles: []}
     for name, field in model.model_fields.items():
@@ -137,7 +137,7 @@ def _word(kind: dict[str, Any]) -> str:
 
 
 def _prose(documented: Any) -> str:
-    """The docstring, its examples as a block of Python."""
+    """Return a docstring with its examples as a block of Python."""
     lines, prose, example = (inspect.getdoc(documented) or "").splitlines(), [], []
     for line in lines:
         if line.startswith((">>>", "...")) or (example and line.strip()):

@@ -1,4 +1,4 @@
-"""The matrix of patterns: what the transcripts of the generated matrix show, and what came of each."""
+"""Build the pages of the pattern matrix: the generated transcripts and their outcomes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WAYS = {
-    "kernel": "without a query",
-    "batch": "as a batch whose final rows are the stream's",
+    "kernel": "in process",
+    "batch": "as a batch with the same final rows",
     "spark": "through Spark",
 }
 
 
 def pages() -> dict[str, str]:
-    """All pages, by their path."""
+    """Return all pages by path."""
     return {"reference/pattern-matrix.md": matrix_page()} | {
         f"reference/pattern-matrix/{quantifier.file}.md": quantifier_page(quantifier)
         for quantifier in QUANTIFIERS
@@ -39,22 +39,22 @@ def pages() -> dict[str, str]:
 
 
 def matrix_page() -> str:
-    """The table of all cells."""
+    """Return the page with the table of all cells."""
     outcomes = Outcomes(PATTERNS)
     marked = {cell.name: mark_of(cell, outcomes) for cell in cells()}
     return "\n".join(
         [
             "---\nhide: [toc]\n---",
-            "# The matrix of patterns",
+            "# Pattern matrix",
             "",
-            "Every pattern is `s`, followed by `a` with a quantifier, and then `b`: in each way it can follow, with every skip and "
-            f"order of rows: {len(list(cells())):,} cells. {len(PATTERNS.allowed):,} of them are transcripts whose expected rows come "
-            "from a small matcher in Python that knows no states; the rest the plan refuses, and a test reads why. Some of "
-            "everything, one cell in three, runs without a query in every test run; `make matrix` runs the whole table, "
-            "also through Spark.",
+            "Every pattern is `s`, followed by `a` with a quantifier, then `b`, with every contiguity, skip strategy and "
+            f"order of rows: {len(list(cells())):,} cells. {len(PATTERNS.allowed):,} of them are transcripts whose expected rows are "
+            "computed by a small Python matcher without an automaton; the others are rejected by the plan, and a test compares the "
+            "reason. Every test run executes one cell in three in process; `make matrix` runs the whole table, also through "
+            "Spark.",
             "",
             f"In each block the rows are the skips {', '.join(f'`{skip}`' for skip in SKIPS)}, and the columns are rows in order, out "
-            "of order, late, and late with the run killed three times. A mark leads to its transcript.",
+            "of order, late, and late with the run killed three times. A mark links to its transcript.",
             "",
             *legend([marked[cell.name] for cell in PATTERNS.allowed]),
             "",
@@ -62,7 +62,7 @@ def matrix_page() -> str:
             "",
             *_table(marked),
             "",
-            "## What is refused",
+            "## Rejected combinations",
             "",
             *sorted(
                 {
@@ -72,9 +72,9 @@ def matrix_page() -> str:
                 }
             ),
             "",
-            "## The streams",
+            "## Input rows",
             "",
-            "All cells are fed the same rows, in four ways.",
+            "All cells process the same rows, in four orders.",
             "",
             *streams(STREAMS, stream_of),
             "",
@@ -83,12 +83,12 @@ def matrix_page() -> str:
 
 
 def quantifier_page(quantifier: Quantifier) -> str:
-    """The transcripts of one quantifier, each under an anchor."""
+    """Return the page with the transcripts of one quantifier."""
     shown = [
         "---\nsearch: {exclude: true}\nhide: [toc]\n---",
-        f"# The matrix of patterns: {quantifier.name}",
+        f"# Pattern matrix: {quantifier.name}",
         "",
-        "[Back to the whole matrix](../pattern-matrix.md)",
+        "[Back to the pattern matrix](../pattern-matrix.md)",
         "",
     ]
     for cell in cells(quantifier):
@@ -102,16 +102,16 @@ def quantifier_page(quantifier: Quantifier) -> str:
 
 
 def _ran(outcomes: Outcomes) -> str:
-    """How many cells were run in which way; the rest of a way has not been run yet."""
+    """Return the number of cells that passed per way of execution."""
     passed = {
         way: sum(outcomes.of(cell, way) == "passed" for cell in PATTERNS.allowed) for way in get_args(Way)
     }
     whole = len(PATTERNS.allowed)
-    said = [
+    counts = [
         f"{count:,} of {whole:,} {_WAYS[way]}" if count < whole else f"all {whole:,} {_WAYS[way]}"
         for way, count in passed.items()
     ]
-    return f"Passed so far: {', '.join(said)}. Cells are run in an order that has some of everything first."
+    return f"Passed so far: {', '.join(counts)}."
 
 
 def _table(marked: dict[str, str]) -> Iterator[str]:
@@ -129,8 +129,8 @@ def _table(marked: dict[str, str]) -> Iterator[str]:
 
 
 def _block(contiguity: str, quantifier: Quantifier, marked: dict[str, str]) -> str:
-    """The marks of a contiguity and a quantifier, or the word refused."""
+    """Return the marks of a contiguity and a quantifier, or a link to the reason of the rejection."""
     if refusal := Cell(contiguity, quantifier, SKIPS[0], DISORDERS[0]).refusal:
-        return f'<a class="refused" href="#what-is-refused" title="{escape(refusal)}">refused</a>'
+        return f'<a class="rejected" href="#rejected-combinations" title="{escape(refusal)}">rejected</a>'
     lines = [[Cell(contiguity, quantifier, skip, disorder) for disorder in DISORDERS] for skip in SKIPS]
     return block(lines, quantifier.file, marked)

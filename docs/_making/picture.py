@@ -1,6 +1,6 @@
-"""Draws what a command shows on a terminal: `python docs/_making/picture.py docs/images/demo.svg make demo`.
+"""Draw the terminal output of a command: `python docs/_making/picture.py docs/images/demo.svg make demo`.
 
-The command runs for real, on a terminal of its own; what is on that terminal at the end becomes an SVG.
+The command runs on a pseudo-terminal; the final contents of the terminal become an SVG.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from rich.text import Text
 WIDTH, HEIGHT = 104, 120
 
 
-def shown_by(command: Sequence[str]) -> list[Text]:
-    """The lines on the terminal when the command has ended.
+def capture_terminal(command: Sequence[str]) -> list[Text]:
+    """Return the lines on the terminal after the command has ended.
 
     Raises:
         SystemExit: the command failed.
     """
     screen = pyte.Screen(WIDTH, HEIGHT)
     stream = pyte.ByteStream(screen)
-    ours, theirs = pty.openpty()
-    # Not as a part of the make that may have called this.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    reader, writer = pty.openpty()
+    # Independent of a make that may have started this process.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+    }
     size = {"COLUMNS": str(WIDTH), "LINES": str(HEIGHT), "TERM": "xterm-256color"}
     running = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=kept | size
+        command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer, env=environment | size
     )
-    os.close(theirs)
-    with contextlib.suppress(OSError):  # how Linux says that nobody has the terminal open any more
-        while read := os.read(ours, 4096):
+    os.close(writer)
+    with contextlib.suppress(OSError):  # raised on Linux when the last writer closes the terminal
+        while read := os.read(reader, 4096):
             stream.feed(read)
     if status := running.wait():
         sys.exit(
@@ -53,7 +55,7 @@ def shown_by(command: Sequence[str]) -> list[Text]:
 
 
 def _line(screen: pyte.Screen, number: int) -> Text:
-    """A line of the terminal, without the path of the directory it was run in."""
+    """Return a line of the terminal, without the path of the working directory."""
     cells = [screen.buffer[number][column] for column in range(WIDTH)]
     text = Text()
     for style, run in groupby(cells, _style):
@@ -82,7 +84,7 @@ def main(target: str, *command: str) -> None:
     """Run the command and write the picture."""
     console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(Text(f"$ {' '.join(command)}", style="bold"))
-    for line in shown_by(command):
+    for line in capture_terminal(command):
         console.print(line, no_wrap=True)
     Path(target).write_text(console.export_svg(title="headrace", unique_id="demo"), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Draws every transcript of the documentation again: `make pictures`. One Spark serves them all."""
+"""Draw every transcript of the documentation: `make pictures`. All of them share one Spark session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PICTURES = ROOT / "images" / "timelines"
 
 
 def picture_of(transcript: Path) -> Path:
-    """Where the picture of a transcript is."""
+    """Return the path of the picture of a transcript."""
     return PICTURES / f"{transcript.name.removesuffix('.transcript.yaml')}.svg"
 
 

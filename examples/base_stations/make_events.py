@@ -1,4 +1,4 @@
-"""Makes the example's files: `python -m examples.base_stations.make_events`.
+"""Generate the files of the example: `python -m examples.base_stations.make_events`.
 
 The expected rows are computed here in plain Python, from the meaning of the pattern, so that they check Headrace rather
 than repeat it.
@@ -29,7 +29,7 @@ def alarms(seed: int = 11, minutes: int = 12) -> list[tuple[float, str, int]]:
 
 
 def rising(own: list[Alarm]) -> list[tuple[Alarm, Alarm, Alarm]]:
-    """Three that rise within a minute; the next three are looked for after the last of them."""
+    """Find three rising alarms within a minute; the search continues after the last of them."""
     found, at = [], 0
     while at < len(own):
         three = [own[at]]
@@ -56,7 +56,7 @@ def warnings(given: list[tuple[float, str, int]]) -> list[dict[str, Any]]:
 
 
 def files() -> dict[str, str]:
-    """The files by name."""
+    """Return the files by name."""
     given = alarms()
     rows = [{"station": station, "level": level, "ts": instant(second)} for second, station, level in given]
     return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(warnings(given))}

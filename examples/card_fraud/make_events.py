@@ -1,4 +1,4 @@
-"""Makes the example's files: `python -m examples.card_fraud.make_events`.
+"""Generate the files of the example: `python -m examples.card_fraud.make_events`.
 
 An hour of payments by forty cards, from a seed. Planted among them: cards used away from home, cards that are tested
 with a tiny payment before a large one, and a few records that are broken. What the pipeline must find is worked out here
@@ -28,7 +28,7 @@ Payment = dict[str, Any]
 
 
 def homes(seed: int = 11) -> dict[str, str]:
-    """Where each card lives."""
+    """Return the home country of each card."""
     chance = random.Random(seed)
     return {f"card-{number:02}": chance.choice(COUNTRIES) for number in range(1, CARDS + 1)}
 
@@ -94,7 +94,7 @@ def totals(made: list[tuple[float, Payment]]) -> list[dict[str, Any]]:
 
 
 def expected(made: list[tuple[float, Payment]]) -> Iterator[dict[str, Any]]:
-    """What must be in each table."""
+    """Return the expected rows of each table."""
     home = homes()
     for _, payment in sorted(made, key=lambda payment: payment[1]["id"]):
         if payment["country"] != home[payment["card"]]:
@@ -107,7 +107,7 @@ def expected(made: list[tuple[float, Payment]]) -> Iterator[dict[str, Any]]:
 
 
 def files() -> dict[str, str]:
-    """The files by name; the broken records stand among the others."""
+    """Return the files by name; invalid records are mixed with the others."""
     made = payments()
     lines = [json.dumps(payment) + "\n" for _, payment in made]
     for place, broken in enumerate(BROKEN, 1):

@@ -1,4 +1,4 @@
-"""Makes the example's files: `python -m examples.card_patterns.make_events`.
+"""Generate the files of the example: `python -m examples.card_patterns.make_events`.
 
 The expected rows are computed here in plain Python, from the meaning of the rules, so that they check Headrace rather than
 repeat it.
@@ -50,7 +50,7 @@ def _event(chance: random.Random, minutes: int, kind: str, amount: float | None)
 
 
 def small_then_large(paid: list[Event]) -> list[Event]:
-    """The first large payment after a small one; the next pair is looked for after it."""
+    """The first large payment after a small one; the search continues after it."""
     found, after = [], -1.0
     for small in paid:
         if small["second"] <= after or small["amount"] >= 1:
@@ -90,7 +90,7 @@ def _alert(rule: str, since: Event, at: float) -> Event:
 
 
 def alerts(given: list[Event]) -> list[Event]:
-    """What all three rules find."""
+    """Return the matches of all three rules."""
     found = []
     for card in CARDS:
         own = sorted((event for event in given if event["card"] == card), key=lambda event: event["second"])
@@ -100,7 +100,7 @@ def alerts(given: list[Event]) -> list[Event]:
 
 
 def files() -> dict[str, str]:
-    """The files by name."""
+    """Return the files by name."""
     given = events()
     rows = [
         {**{k: v for k, v in event.items() if k != "second"}, "ts": instant(event["second"])}

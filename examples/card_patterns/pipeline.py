@@ -1,4 +1,4 @@
-"""Card fraud as patterns: a small payment and then a large one, two countries too fast, a login nobody confirmed."""
+"""Card fraud with patterns: a small payment followed by a large one, two countries, an unconfirmed login."""
 
 from headrace import Pipeline, connect, patterns
 

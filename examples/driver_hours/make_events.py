@@ -1,4 +1,4 @@
-"""Makes the example's files: `python -m examples.driver_hours.make_events`.
+"""Generate the files of the example: `python -m examples.driver_hours.make_events`.
 
 The expected rows are computed here in plain Python, from the rule, so that they check Headrace rather than repeat it.
 """
@@ -18,7 +18,7 @@ Activity = tuple[int, str, str, int]
 
 
 def activities(seed: int = 3, hours: int = 24) -> list[Activity]:
-    """(minute of its end, licence, activity, minutes): a driver drives and rests in turn; reports come late at times."""
+    """Yield (minute of the end, licence, activity, minutes): drivers alternate between driving and rest; some reports are late."""
     chance = random.Random(seed)
     made: list[Activity] = []
     for driver in DRIVERS:
@@ -32,7 +32,7 @@ def activities(seed: int = 3, hours: int = 24) -> list[Activity]:
 
 
 def too_long(own: list[Activity]) -> list[dict[str, Any]]:
-    """Counts driving up to a break; where it is too much, counting starts anew after it."""
+    """Sum the driving time up to each break; after a violation the sum restarts."""
     found, total, legs = [], 0, 0
     for end, licence, activity, minutes in own:
         if activity == "driving":
@@ -47,7 +47,7 @@ def too_long(own: list[Activity]) -> list[dict[str, Any]]:
 
 
 def files() -> dict[str, str]:
-    """The files by name."""
+    """Return the files by name."""
     given = activities()
     rows = [
         {"licence": licence, "activity": activity, "minutes": minutes, "ts": instant(end * 60)}

@@ -1,4 +1,4 @@
-"""Makes the example's files: `python -m examples.ip_traffic.make_events`."""
+"""Generate the files of the example: `python -m examples.ip_traffic.make_events`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def packets(seed: int = 3, number: int = 200) -> list[dict[str, Any]]:
 
 
 def files() -> dict[str, str]:
-    """The files by name."""
+    """Return the files by name."""
     made = packets()
     large = [{"sourceIP": p["sourceIP"], "time": p["time"]} for p in made if p["length"] > 512]
     return {"events.jsonl": json_lines(made), "expected.jsonl": json_lines(large)}

@@ -1,4 +1,4 @@
-"""Makes the example's files: `python -m examples.page_views.make_events`.
+"""Generate the files of the example: `python -m examples.page_views.make_events`.
 
 The expected rows are computed here in plain Python, so that they check Headrace rather than repeat it.
 """
@@ -34,7 +34,7 @@ def views(seed: int = 7, minutes: int = 15) -> list[View]:
 
 
 def outcomes(own: list[View | None]) -> list[dict[str, Any]]:
-    """What became of each failed view of a visitor and page: the next view within half a minute, or nothing."""
+    """Find the retry of each failed view: the next view of the visitor and page within half a minute, or none."""
     found = []
     for view, after in pairwise(own):
         if view is not None and view[3] >= 500:
@@ -45,7 +45,7 @@ def outcomes(own: list[View | None]) -> list[dict[str, Any]]:
 
 
 def files() -> dict[str, str]:
-    """The files by name."""
+    """Return the files by name."""
     given = views()
     rows = [
         {"visitor": visitor, "page": page, "status": status, "ts": instant(second)}

@@ -1,4 +1,4 @@
-"""Page views that failed: those that the visitor tried again, and those that nobody came back for."""
+"""Failed page views with a retry, and those without one."""
 
 from headrace import Pipeline, connect, patterns
 

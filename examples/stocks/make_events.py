@@ -1,4 +1,4 @@
-"""Makes the example's files: `python -m examples.stocks.make_events`.
+"""Generate the files of the example: `python -m examples.stocks.make_events`.
 
 The expected rows are computed here in plain Python, from the meaning of a sliding window, so that they check Headrace
 rather than repeat it.
@@ -55,7 +55,7 @@ def rolling(prices: list[tuple[float, str, float]]) -> list[dict[str, Any]]:
 
 
 def files() -> dict[str, str]:
-    """The files by name."""
+    """Return the files by name."""
     prices = ticks()
     rows = [{"symbol": symbol, "price": price, "ts": instant(second)} for second, symbol, price in prices]
     return {"events.csv": csv_lines(rows), "expected.jsonl": json_lines(rolling(prices))}

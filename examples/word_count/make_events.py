@@ -1,4 +1,4 @@
-"""Makes the example's files: `python -m examples.word_count.make_events`."""
+"""Generate the files of the example: `python -m examples.word_count.make_events`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ The channel that brings a stream to the wheel is a headrace.
 
 
 def files() -> dict[str, str]:
-    """The files by name."""
+    """Return the files by name."""
     words = "".join(letter if letter.isalpha() else " " for letter in LINES.lower()).split()
     counts = [{"word": word, "n": n} for word, n in sorted(Counter(words).items())]
     return {"events.txt": LINES, "expected.jsonl": json_lines(counts)}

@@ -1,4 +1,4 @@
-"""Running counts of the words that come in over a TCP socket."""
+"""Running counts of words read from a TCP socket."""
 
 from headrace import Pipeline, connect
 

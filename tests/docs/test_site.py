@@ -133,7 +133,7 @@ def test_every_mark_of_the_matrix_leads_to_its_transcript(site: Path) -> None:
     assert len(links) == len(set(links)) == sum(not cell.refusal for cell in cells())
     found = {kind: (site / "reference/matrix" / kind / "index.html").read_text() for kind, _ in links}
     assert [(kind, anchor) for kind, anchor in links if f'id="{anchor}"' not in found[kind]] == []
-    refusals = set(re.findall(r'class="refused" href="#([\w-]+)"', page))
+    refusals = set(re.findall(r'class="rejected" href="#([\w-]+)"', page))
     assert refusals
     assert [anchor for anchor in refusals if f'id="{anchor}"' not in page] == []
 
