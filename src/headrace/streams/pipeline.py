@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from headrace import yaml
 from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError, OptionError, PlanError, Problem, clean_traceback
 from headrace.formats import Format
@@ -77,6 +76,8 @@ class Pipeline:
         Raises:
             DocumentError: the file cannot be read, or the document is wrong; every error has its line and column.
         """
+        from headrace import yaml
+
         return cls.from_graph(yaml.load(path, environment=environment))
 
     @classmethod
@@ -101,6 +102,8 @@ class Pipeline:
         >>> Pipeline.from_yaml_text("sources: {lines: {memory: {}, schema: word string}}", name="words")
         <pipeline words>
         """
+        from headrace import yaml
+
         return cls.from_graph(yaml.from_text(text, file=file, name=name, environment=environment))
 
     @classmethod
@@ -124,6 +127,8 @@ class Pipeline:
         Raises:
             DocumentError: the plan holds values that a document cannot, such as a pyspark Column or a DataFrame.
         """
+        from headrace import yaml
+
         return yaml.dump(self.graph)
 
     def read(

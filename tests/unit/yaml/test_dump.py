@@ -117,7 +117,7 @@ def test_an_unnamed_step_keeps_the_select_that_follows_it() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", feed(), schema="a int").distinct(on="a").select("a").where("a > 1")
     assert pipeline.to_yaml().endswith(
-        "  tx:distinct: {from: tx, distinct: {on: a}, select: [a]}\n  tx:where: {from: tx:distinct, where: a > 1}\n"
+        "  tx:distinct: {from: tx, distinct: a, select: [a]}\n  tx:where: {from: tx:distinct, where: a > 1}\n"
     )
     assert Pipeline.from_yaml_text(pipeline.to_yaml()).graph == pipeline.graph
 

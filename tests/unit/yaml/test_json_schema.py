@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from headrace import Pipeline
+from headrace.connectors import registry
 from headrace.errors import DocumentError
 from headrace.yaml import document_schema
 from headrace.yaml.schema import PATH, json_text
 
+ROOT = Path(__file__).parents[3]
 KINDS = ("feed", "files", "kafka", "memory", "postgres", "shelf")
 SOURCE = "name: p\nsources: {tx: {feed: {}, schema: ts timestamp, event_time: ts}}\n"
 
@@ -91,6 +94,18 @@ def test_what_does_not_load_does_not_fit(validator: Draft202012Validator, bad: s
     assert faults(validator, "name: p\n" + bad) != []
     with pytest.raises(DocumentError):
         Pipeline.from_yaml_text("name: p\n" + bad)
+
+
+def test_documents_of_examples_and_transcripts_fit() -> None:
+    validator, documents = Draft202012Validator(document_schema(registry.ours())), 0
+    for path in [*ROOT.glob("examples/*/pipeline.yaml"), *ROOT.glob("tests/transcripts/*/contract.yaml")]:
+        for document in YAML(typ="safe", pure=True).load_all(path.read_text()):
+            pipeline = document.get("pipeline", document)
+            if isinstance(pipeline, dict):
+                errors = [error.message for error in validator.iter_errors({"name": "case", **pipeline})]
+                assert errors == [], path
+                documents += 1
+    assert documents > 20
 
 
 def test_every_reference_inside_the_schema_leads_somewhere() -> None:

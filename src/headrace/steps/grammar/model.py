@@ -117,6 +117,8 @@ class DocumentModel(BaseModel):
     """The hint of errors about its keys."""
     short: ClassVar[str] = ""
     """The key that a value without a mapping stands for: `{session: 30 seconds}`."""
+    forms: ClassVar[tuple[JsonSchemaValue, ...]] = ()
+    """JSON Schemas of other values that `prepare` accepts."""
     moved: ClassVar[Mapping[str, str]] = {}
     """Hints for keys of earlier versions."""
 
@@ -146,7 +148,7 @@ class DocumentModel(BaseModel):
         """Return the keys and values of a mapping or of its short form."""
         if isinstance(value, Mapping):
             return dict(value)
-        if cls.short and not isinstance(value, list | tuple | None):
+        if cls.short and value is not None:
             return {cls.short: value}
         raise expect(f"the keys of {cls.label}", cls.example)
 
@@ -187,7 +189,8 @@ class DocumentModel(BaseModel):
 
     def shorten(self, data: dict[str, Any]) -> Any:
         """Return the shortest form of the serialized fields."""
-        return data[self.short] if list(data) == [self.short] else data
+        short = list(data) == [self.short] and not isinstance(data[self.short], dict)
+        return data[self.short] if short else data
 
     def document(self) -> Any:
         """Return the plain value that a document holds for this model, in its shortest form.
@@ -222,9 +225,10 @@ class DocumentModel(BaseModel):
         schema = handler.resolve_ref_schema(handler(core))
         for item in schema.get("properties", {}).values():
             _drop_null(item)
-        if cls.short:
+        if cls.short or cls.forms:
             long = {key: schema.pop(key) for key in list(schema) if key != "description"}
-            schema["anyOf"] = [long["properties"][cls.short], long]
+            short = [long["properties"][cls.short]] if cls.short else []
+            schema["anyOf"] = [*short, *cls.forms, long]
         return schema
 
 

@@ -7,12 +7,11 @@ often it occurs. The value of the verb is a condition, a list of steps (a group)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from annotated_types import Ge, MinLen
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Discriminator,
     Field,
     PlainSerializer,
@@ -21,6 +20,7 @@ from pydantic import (
     TypeAdapter,
     WithJsonSchema,
 )
+from pydantic.json_schema import JsonSchemaValue
 
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
@@ -72,6 +72,7 @@ class TimesValue(DocumentModel):
 
     label = "times"
     example = _TIMES
+    forms: ClassVar[tuple[JsonSchemaValue, ...]] = ({"type": "integer", "minimum": 1},)
     least: Occurrences = Field(alias="from")
     most: Occurrences | None = Field(default=None, alias="to")
 
@@ -88,6 +89,10 @@ class TimesValue(DocumentModel):
         if self.most is not None and (self.most < self.least or self.most == 0):
             what = f"expected `to` of {max(self.least, 1)} or more, got {self.most}"
             raise_at((), invalid(what, "omit `to` for no upper bound"))
+
+    def shorten(self, data: dict[str, Any]) -> Any:
+        """Return one number if both bounds are equal."""
+        return self.least if self.least == self.most else data
 
 
 class StepDetails(DocumentModel):
@@ -110,13 +115,6 @@ class StepDetails(DocumentModel):
     combinations: Flag = False
     until: Condition | None = None
     gap: Length | None = None
-
-    @classmethod
-    def prepare(cls, value: Any) -> dict[str, Any]:
-        """Take a condition or a list of steps for `where`."""
-        if isinstance(value, list):
-            return {"where": value}
-        return super().prepare(value)
 
     @property
     def verbs(self) -> list[str]:
@@ -193,8 +191,10 @@ PatternSteps = Annotated[
     Expected("a list of steps", _STEPS),
 ]
 Alternative = Annotated[
-    PatternSteps, BeforeValidator(lambda value: [value] if isinstance(value, Mapping) else value)
+    Annotated[PatternStep, Tag("step")] | Annotated[PatternSteps, Tag("steps")],
+    Discriminator(lambda value: "steps" if isinstance(value, list | tuple) else "step"),
 ]
+"""A step, or a list of steps."""
 
 
 class EitherValue(DocumentModel):
@@ -203,6 +203,15 @@ class EitherValue(DocumentModel):
     label = "the alternatives"
     example = "such as {either: [{a: x = 1}, {b: x = 2}]}"
     either: Annotated[tuple[Alternative, ...], MinLen(2), Expected("two or more alternatives", example)]
+
+    @property
+    def parts(self) -> list[tuple[dict[str, StepDetails], ...]]:
+        """The steps of each alternative."""
+        return [part if isinstance(part, tuple) else (part,) for part in self.either]
+
+    def check(self) -> None:
+        for part in self.parts:
+            _require_verbs(part)
 
 
 Body = Annotated[
@@ -217,7 +226,7 @@ StepDetails.model_rebuild()
 
 def _body(value: Any) -> Where | Group | Either:
     if isinstance(value, EitherValue):
-        return Either(tuple(_build(part) for part in value.either))
+        return Either(tuple(map(_build, value.parts)))
     if isinstance(value, tuple):
         return Group(_build(value))
     return Where(None if value is True else value)
@@ -313,7 +322,8 @@ def _plain_body(body: Where | Group | Either) -> Any:
         case Group(elements):
             return _steps(elements)
         case Either(alternatives):
-            return {"either": [_steps(part) for part in alternatives]}
+            parts = map(_steps, alternatives)
+            return {"either": [part[0] if len(part) == 1 else part for part in parts]}
         case Where(condition):
             return True if condition is None else sql_text(condition)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -37,13 +36,9 @@ class DistinctOptions(DocumentModel):
 
     label = "distinct"
     example = "such as {on: [id], within: 10 minutes}"
+    short = "on"
     on: Names = Field(description="The columns that identify a row")
     within: Length | None = Field(default=None, description="How far apart in event time duplicates can be")
-
-    @classmethod
-    def prepare(cls, value: Any) -> dict[str, Any]:
-        """Take a column or a list of columns for `on`."""
-        return dict(value) if isinstance(value, Mapping) else {"on": value}
 
 
 class DistinctModel(StepModel):
