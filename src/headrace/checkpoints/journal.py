@@ -15,14 +15,14 @@ def append_line(file: Path, line: Mapping[str, object]) -> None:
     """Append a line; rotate the log first if it is full."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists() and file.stat().st_size > MAX_BYTES:
-        file.replace(_rotated(file))
+        file.replace(_rotation_of(file))
     with file.open("a") as log:
         log.write(json.dumps(line) + "\n")
 
 
 def read_lines(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of a log, oldest first, those of the rotated log included; skip an incomplete line."""
-    for part in (_rotated(file), file):
+    for part in (_rotation_of(file), file):
         for line in part.read_text().splitlines() if part.exists() else ():
             try:
                 yield json.loads(line)
@@ -30,5 +30,5 @@ def read_lines(file: Path) -> Iterator[dict[str, Any]]:
                 continue
 
 
-def _rotated(file: Path) -> Path:
+def _rotation_of(file: Path) -> Path:
     return file.with_suffix(".1.jsonl")

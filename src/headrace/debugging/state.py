@@ -1,7 +1,7 @@
-"""What a checkpoint holds: for each stateful step its epoch and watermark, and key by key what it remembers.
+"""The state in a checkpoint: epoch and watermark of each stateful step, and its entries by key.
 
-The state is read with Spark's state reader and decoded by the kernel's own layout. Nothing is locked or written, so a
-running pipeline can be looked at; what is seen is the state after its last finished epoch.
+The state is read with Spark's state reader and decoded with the kernel's layout. Nothing is locked or written, so the
+state of a running pipeline can be read; it is that of the last committed epoch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StepState:
-    """What one stateful step remembers."""
+    """The state of one step."""
 
     step: str
     verb: str
@@ -33,7 +33,7 @@ class StepState:
     found: Found
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return plain data."""
         return {
             "step": self.step,
             "kind": self.verb,
@@ -56,16 +56,16 @@ def state_of(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> list[StepState]:
-    """The state of a plan's stateful steps in a pipeline's directory.
+    """Read the state of a plan's stateful steps from a checkpoint directory.
 
     Args:
         graph: the plan.
         directory: the pipeline's directory.
-        step: only this one.
-        key: only this key: its columns' values, with commas between.
-        limit: so many keys of each step are given; all are counted.
-        master: as Spark spells it.
-        conf: settings of Spark's.
+        step: read only this step.
+        key: read only this key: the values of its columns, separated by commas.
+        limit: maximum number of keys per step; all are counted.
+        master: the Spark master.
+        conf: Spark settings.
 
     Raises:
         OptionError: there is no checkpoint, or none of that step.
@@ -74,14 +74,17 @@ def state_of(
     wanted = {query.name for query in queries_with_state(graph, directory, step)}
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
     with plan_aside(spark, graph) as built:
-        chosen = [one for one in built if one.query.name in wanted]
+        chosen = [planned for planned in built if planned.query.name in wanted]
         refuse_changed(graph, chosen, directory)
         states = []
-        for one in chosen:
-            node, files = graph[one.query.output.step], StateFiles(spark, checkpoint_of(directory, one.query))
+        for planned in chosen:
+            node, files = (
+                graph[planned.query.output.step],
+                StateFiles(spark, checkpoint_of(directory, planned.query)),
+            )
             progress = progress_of(files.checkpoint)
             # Before the first epoch is finished there is no state that could be read.
             nothing = progress.epoch is None
-            found = Found() if nothing else entries_of(files, node, one.stream_plan, key=key, limit=limit)
+            found = Found() if nothing else entries_of(files, node, planned.stream_plan, key=key, limit=limit)
             states.append(StepState(node.name, node.verb, progress, found))
         return states

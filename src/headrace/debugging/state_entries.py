@@ -1,4 +1,4 @@
-"""The entries of one step's state, key by key: what Spark's state reader gives, decoded by the kernel."""
+"""Entries of a step's state by key, from Spark's state reader, decoded by the kernel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BOUNDS = {"window": "interval 0 microseconds", "session_window": "interval 1 mi
 
 @dataclass(frozen=True)
 class Found:
-    """What was found: how much of each kind there is, and some keys with all of theirs."""
+    """Counts of entries by kind, and the entries of some keys."""
 
     keys: int = 0
     counts: dict[str, int] = field(default_factory=dict)
@@ -58,40 +58,44 @@ class StateFiles:
         return self.frame(variable).select("key", slot, "user_map_value.value")
 
 
-def entries_of(files: StateFiles, node: Node, trunk: DataFrame, *, key: str | None, limit: int) -> Found:
-    """What the state of a step holds.
+def entries_of(
+    files: StateFiles, node: Node, stream_plan: DataFrame, *, key: str | None, limit: int
+) -> Found:
+    """Read the state of a step.
 
     Args:
         files: its query's state.
         node: the step.
-        trunk: its query's plan, which knows the layout.
-        key: only this key: its columns' values, with commas between.
-        limit: so many keys are given at most; all are counted.
+        stream_plan: the streaming plan of its query, which has the layout.
+        key: read only this key: the values of its columns, separated by commas.
+        limit: maximum number of keys; all are counted.
     """
-    parts = _parts(files, node, trunk)
+    parts = _parts(files, node, stream_plan)
     if key is not None:
-        parts = [(kind, frame.where(_said(frame) == key)) for kind, frame in parts]
-    united = _united(parts).persist()
+        parts = [(kind, frame.where(_key_text(frame) == key)) for kind, frame in parts]
+    union = _union(parts).persist()
     try:
-        counts = {row["kind"]: row["count"] for row in united.groupBy("kind").count().collect()}
-        keyed = united.groupBy("key")
+        counts = {row["kind"]: row["count"] for row in union.groupBy("kind").count().collect()}
+        keyed = union.groupBy("key")
         some = keyed.agg(F.collect_list(F.struct("kind", "entry")).alias("entries")).orderBy("key")
         found = tuple(_entry(row["key"], row["entries"]) for row in some.limit(limit).collect())
-        return Found(united.select("key").distinct().count(), counts, found)
+        return Found(union.select("key").distinct().count(), counts, found)
     finally:
-        united.unpersist()
+        union.unpersist()
 
 
-def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, DataFrame]]:
+def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[str, DataFrame]]:
     """Each kind of entry with its frame: a struct `key`, and columns that are the entry."""
     if isinstance(node, Distinct):
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
     if isinstance(node, Match | MatchRules | RowPattern):
-        return _matches(files, node, trunk)
-    if (view := kernel(files.spark).windows.WindowStateView.of(java_frame(trunk))) is None:
+        return _matches(files, node, stream_plan)
+    if (view := kernel(files.spark).windows.WindowStateView.of(java_frame(stream_plan))) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
-        return [_native(files, kernel(files.spark).windows.NativeAggregateView.of(java_frame(trunk)), names)]
+        return [
+            _native(files, kernel(files.spark).windows.NativeAggregateView.of(java_frame(stream_plan)), names)
+        ]
     stored = files.entries(WINDOWS)
     parts = [(WINDOWS, DataFrame(view.windows(java_frame(stored)), files.spark))]
     if view.ordered():
@@ -100,19 +104,19 @@ def _parts(files: StateFiles, node: Node, trunk: DataFrame) -> list[tuple[str, D
 
 
 def _matches(
-    files: StateFiles, node: Match | MatchRules | RowPattern, trunk: DataFrame
+    files: StateFiles, node: Match | MatchRules | RowPattern, stream_plan: DataFrame
 ) -> list[tuple[str, DataFrame]]:
     """Partial matches, or the match that is open, and rows that wait for the watermark."""
     stored = files.entries(MATCHES)
     if isinstance(node, Match):
-        view = kernel(files.spark).patterns.MatchView.of(java_frame(trunk))
+        view = kernel(files.spark).patterns.MatchView.of(java_frame(stream_plan))
         found = view.partials(java_frame(stored))
     elif isinstance(node, MatchRules):
-        view = kernel(files.spark).rules.RulesView.of(java_frame(trunk))
+        view = kernel(files.spark).rules.RulesView.of(java_frame(stream_plan))
         edition = RuleLog(files.checkpoint).last or Edition(-1)
         found = view.partials(java_frame(stored), edition.loaded)
     else:
-        view = kernel(files.spark).matchrecognize.RowPatternView.of(java_frame(trunk))
+        view = kernel(files.spark).matchrecognize.RowPatternView.of(java_frame(stream_plan))
         found = view.searches(java_frame(stored))
     return [
         (MATCHES, DataFrame(found, files.spark)),
@@ -130,8 +134,10 @@ def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, Da
     fields = _fields(frame, "key")
     window = next((name for name in fields if name in _BOUNDS), None)
     own = [name for name in fields if name != window]
-    said = names if len(names) == len(own) else own  # Spark has a name of its own for a key that is computed
-    key = F.struct(*(F.col("key")[name].alias(shown) for name, shown in zip(own, said, strict=True)))
+    labels = (
+        names if len(names) == len(own) else own
+    )  # Spark has a name of its own for a key that is computed
+    key = F.struct(*(F.col("key")[name].alias(shown) for name, shown in zip(own, labels, strict=True)))
     if window is None:
         return VALUES, frame.select(key.alias("key"), VALUES)
     start, end = (F.col("key")[window][edge] for edge in ("start", "end"))
@@ -140,7 +146,7 @@ def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, Da
 
 
 def _with_session_in_key(frame: DataFrame) -> DataFrame:
-    """Spark keeps a session's whole row as the value; then key, session and buffers are told apart by their places."""
+    """Move the session into the key: Spark stores its whole row as the value, with key, session and buffers by position."""
     fields = _fields(frame, "value")
     if "session_window" not in fields:
         return frame
@@ -151,7 +157,7 @@ def _with_session_in_key(frame: DataFrame) -> DataFrame:
     return flat.select(F.struct(*key).alias("key"), F.struct(*buffers).alias("value"))
 
 
-def _united(parts: Iterable[tuple[str, DataFrame]]) -> DataFrame:
+def _union(parts: Iterable[tuple[str, DataFrame]]) -> DataFrame:
     first, *others = (
         frame.select(
             F.to_json("key", _WHOLE).alias("key"),
@@ -165,7 +171,7 @@ def _united(parts: Iterable[tuple[str, DataFrame]]) -> DataFrame:
     return first
 
 
-def _said(frame: DataFrame) -> Column:
+def _key_text(frame: DataFrame) -> Column:
     return F.concat_ws(",", *(F.col("key")[name].cast("string") for name in _fields(frame, "key")))
 
 
@@ -183,7 +189,7 @@ def _entry(key: str, entries: Iterable[Any]) -> dict[str, Any]:
     if VALUES in shown:
         shown[VALUES] = shown[VALUES][0][VALUES]
     if KEPT in shown:
-        shown[KEPT] = [one["time"] for one in shown[KEPT]]
+        shown[KEPT] = [entry["time"] for entry in shown[KEPT]]
     return {"key": named, **shown}
 
 

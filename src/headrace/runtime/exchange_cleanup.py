@@ -37,14 +37,14 @@ class ExchangeCleaner:
         for exchange, checkpoints in self._readers.items():
             stored = {file.name for file in exchange.glob("*.parquet")}
             for checkpoint in checkpoints:
-                stored &= set(_committed_files(checkpoint, exchange))
+                stored &= set(_files_committed(checkpoint, exchange))
             if stored:
                 (exchange / CLEANED).touch()
             for name in stored:
                 (exchange / name).unlink(missing_ok=True)
 
 
-def _committed_files(checkpoint: Path, exchange: Path) -> Iterator[str]:
+def _files_committed(checkpoint: Path, exchange: Path) -> Iterator[str]:
     """Yield the names of files of an exchange that a reader has committed before its last epoch."""
     spark = checkpoint / "spark"
     epochs = sorted(int(file.name) for file in (spark / "commits").glob("[0-9]*"))
@@ -53,12 +53,12 @@ def _committed_files(checkpoint: Path, exchange: Path) -> Iterator[str]:
     lines = (spark / "offsets" / str(epochs[-2])).read_text().splitlines()[2:]
     for source, offset in enumerate(lines):
         if '"logOffset"' in offset:
-            yield from _logged_files(
+            yield from _files_logged(
                 spark / "sources" / str(source), json.loads(offset)["logOffset"], exchange
             )
 
 
-def _logged_files(log: Path, last: int, exchange: Path) -> Iterator[str]:
+def _files_logged(log: Path, last: int, exchange: Path) -> Iterator[str]:
     """Yield the names of files that a file source has logged up to an offset; compacted logs repeat earlier entries."""
     for file in log.glob("[0-9]*"):
         for line in file.read_text().splitlines()[1:]:

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from headrace.errors import HeadraceError
-from headrace.runtime.failures import translate_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,5 +75,7 @@ class RunHandle(ABC):
 
     def _fail(self, error: BaseException) -> None:
         """Record the failure that ends the run; the first one counts."""
+        from headrace.runtime.failures import translate_error
+
         translated = error if isinstance(error, HeadraceError) else translate_error(self.graph, error)
         self._failure = self._failure or translated

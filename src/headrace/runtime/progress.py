@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.plan.queries import Query
 from headrace.runtime.row_accounting import RowAccounting
 from headrace.runtime.threads import start_thread
-from headrace.runtime.unrouted import is_unrouted, unrouted_output
+from headrace.runtime.unrouted import is_unrouted, side_output_of
 from headrace.spark.gateway import is_connected, java_session, kernel
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class ProgressLog:
             dead_letters=dead_letters,
             queries=queries,
             sinks=written,
-            unrouted={unrouted_output(name): rows for name, rows in named.items() if is_unrouted(name)},
+            unrouted={side_output_of(name): rows for name, rows in named.items() if is_unrouted(name)},
             steps=dict(steps or {}),
             rules=dict(rules or {}),
             phase="" if any(query.epoch >= 0 for query in queries) else phase,

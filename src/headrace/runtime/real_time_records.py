@@ -30,7 +30,7 @@ def build_records(lowering: Lowering, step: Any, sinks: list[Sink]) -> DataFrame
 
 def build_tagged_records(raw: DataFrame, step: Any, sinks: list[Sink]) -> DataFrame:
     """Return the records of all outputs of a step, in one pass: the tag of a row selects its sink."""
-    by_tag = {sink.input.output or "main": _nested(raw, step, sink) for sink in sinks}
+    by_tag = {sink.input.output or "main": _record_expressions(raw, step, sink) for sink in sinks}
     cases = [
         " ".join(f"when '{tag}' then {parts[column]}" for tag, parts in by_tag.items())
         for column in range(len(records.COLUMNS))
@@ -66,7 +66,8 @@ def _records(frame: DataFrame, sinks: list[Sink]) -> DataFrame:
     return frame.selectExpr(*_with_names(records.expressions(kafka_of(sink), visible, where=sink.name)))
 
 
-def _nested(raw: DataFrame, step: Any, sink: Sink) -> list[str]:
+def _record_expressions(raw: DataFrame, step: Any, sink: Sink) -> list[str]:
+    """Return the expressions of a record from the struct of its output."""
     column = f"{HIDDEN}{sink.input.output or 'main'}"
     held = next(field["type"] for field in raw.schema.jsonValue()["fields"] if field["name"] == column)
     keys = step.keys if isinstance(step, WindowAggregate | Match | MatchRules) else ()

@@ -33,7 +33,7 @@ def is_unrouted(sink: str) -> bool:
     return f":{DIRECTORY}_" in sink
 
 
-def unrouted_output(sink: str) -> str:
+def side_output_of(sink: str) -> str:
     """Return the side output that such a sink stores, as `step.output`."""
     return sink.replace(f":{DIRECTORY}_", ".")
 

@@ -107,7 +107,7 @@ class SteppedQuery:
         """
         self._query.step()
 
-    def dropped(self) -> tuple[int, int]:
+    def late_rows_dropped(self) -> tuple[int, int]:
         """Return the last epoch and the late rows that Spark's own operators dropped in it."""
         progress = self._jsq.lastProgress()
         if progress is None:

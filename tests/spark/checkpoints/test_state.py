@@ -113,7 +113,7 @@ def test_open_windows_of_the_kernel(states: dict[str, StepState]) -> None:
     ]
 
 
-def test_windows_that_depend_on_order_and_the_rows_that_wait(states: dict[str, StepState]) -> None:
+def test_order_dependent_windows_and_buffered_rows(states: dict[str, StepState]) -> None:
     found = states["threes"].found
     assert found.counts == {"windows": 2, "waiting": 1}
     entry = found.entries[0]
@@ -123,7 +123,7 @@ def test_windows_that_depend_on_order_and_the_rows_that_wait(states: dict[str, S
     assert [(row["time"], row["row"]["amount"]) for row in entry["waiting"]] == [(time(65), 4)]
 
 
-def test_windows_of_sparks_own_operator_are_evaluated(states: dict[str, StepState]) -> None:
+def test_windows_of_the_native_operator_are_evaluated(states: dict[str, StepState]) -> None:
     found = states["native"].found
     assert (found.keys, found.counts) == (2, {"windows": 3})
     assert found.entries[0]["windows"][0] == {
@@ -133,7 +133,7 @@ def test_windows_of_sparks_own_operator_are_evaluated(states: dict[str, StepStat
     }
 
 
-def test_sessions_of_sparks_own_operator_have_our_names_and_ends(states: dict[str, StepState]) -> None:
+def test_sessions_of_the_native_operator_have_key_names_and_ends(states: dict[str, StepState]) -> None:
     window = {"start": time(1), "end": time(125), "values": {"n": 3}}
     assert states["sessions"].found.entries[0] == {"key": {"who": "A"}, "windows": [window]}
 
@@ -151,7 +151,7 @@ def test_one_step_and_one_key(feed: Any, checkpoint: Path) -> None:
     assert [entry["key"] for entry in totals.found.entries] == [{"card": "b"}]
 
 
-def test_a_changed_window_is_refused_by_a_run_and_by_a_look(feed: Any, checkpoint: Path) -> None:
+def test_changed_window_is_rejected_by_run_and_state(feed: Any, checkpoint: Path) -> None:
     other = Payments(feed, size="2 minutes")
     said = r"`totals`: its checkpoint holds .*: window was `tumbling\(1 minute\)`, is `tumbling\(2 minutes\)`"
     with pytest.raises(PlanError, match=said):
@@ -160,7 +160,7 @@ def test_a_changed_window_is_refused_by_a_run_and_by_a_look(feed: Any, checkpoin
         state_of(other.graph, checkpoint, step="totals")
 
 
-def test_an_unfinished_epoch_is_not_repartitioned(feed: Any, checkpoint: Path, tmp_path: Path) -> None:
+def test_uncommitted_epoch_is_not_repartitioned(feed: Any, checkpoint: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(checkpoint, tmp_path / "copy"))
     offsets = copy / "queries" / "totals" / "spark" / "offsets"
     last = max(int(file.name) for file in offsets.glob("[0-9]*"))
@@ -221,7 +221,7 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
     assert sorted(row["total"] for row in outs[2].contents()) == [7, 8, 9, 31]
 
 
-def test_partial_matches_and_rows_that_wait_are_in_the_state(spark: SparkSession, tmp_path: Path) -> None:
+def test_partial_matches_and_buffered_rows_are_in_the_state(spark: SparkSession, tmp_path: Path) -> None:
     feed = connect.memory(
         rows=[payment("a", 1, 1), payment("a", 2, 5), payment("b", 1, 6), payment("a", 9, 60)]
     )
@@ -240,7 +240,7 @@ def test_partial_matches_and_rows_that_wait_are_in_the_state(spark: SparkSession
     assert "waiting" not in of_b
 
 
-def test_a_pattern_that_was_declared_differently_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_changed_pattern_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
     def run(condition: str, *, at: str = "low.ts") -> None:
         pipeline = Pipeline("rises")
         feed = connect.memory(rows=[payment("a", 1, 1)])
@@ -259,7 +259,7 @@ def test_a_pattern_that_was_declared_differently_is_refused(spark: SparkSession,
         run("amount = 2")
 
 
-def test_matches_go_on_after_their_state_was_repartitioned(spark: SparkSession, tmp_path: Path) -> None:
+def test_matches_continue_after_repartitioning(spark: SparkSession, tmp_path: Path) -> None:
     feed = connect.memory(rows=[payment("a", 1, 1), payment("b", 1, 1), payment("a", 1, 20)])
     out = connect.memory()
     pipeline = Pipeline("rises")
@@ -280,7 +280,7 @@ def test_matches_go_on_after_their_state_was_repartitioned(spark: SparkSession, 
     assert found == [("a", 1, 200), ("b", 1, 200)]
 
 
-def test_matches_of_an_older_layout_are_refused(tmp_path: Path) -> None:
+def test_state_of_an_older_layout_is_rejected(tmp_path: Path) -> None:
     pipeline = Pipeline("rises")
     tx = pipeline.read("tx", connect.memory(rows=[payment("a", 1, 1)]), schema=SCHEMA).event_time("ts")
     tx.key_by("card").match("rise", patterns.step("low", "amount = 1")).write("out", connect.memory())

@@ -94,7 +94,7 @@ def test_json_ends_with_a_summary(
     assert (last["event"], last["ending"], last["rows_out"]) == ("summary", "drained", 6)
 
 
-def test_a_run_that_fails_says_where_its_log_is_and_has_status_1(
+def test_failed_run_prints_where_its_log_is_and_exits_with_1(
     spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing = "raise_error('no such word') is null"
@@ -119,7 +119,7 @@ def test_ctrl_c_stops_gracefully_and_the_next_run_resumes(here: Path) -> None:
     assert written(here) == ["be", "be", "not", "or", "to", "to"]
 
 
-def test_a_second_ctrl_c_stops_at_once(here: Path) -> None:
+def test_second_ctrl_c_stops_at_once(here: Path) -> None:
     (here / "words.py").write_text(WORDS.format(where=SLOW))
     with started("words.py") as process:
         said(process, lambda: any(Path(".headrace/words/queries").glob("*/spark/offsets/0")))

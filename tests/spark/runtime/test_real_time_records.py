@@ -1,4 +1,4 @@
-"""In real time the outputs of a step with state become records in one pass, each for the topic of its own sink."""
+"""Outputs of a stateful step become records in one pass, each for the topic of its sink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAGGED = """
 """What the kernel's steps give: a row has its output's name, and its columns in that output's struct."""
 
 
-def test_panes_and_late_rows_go_to_their_topics_with_their_own_keys(spark: SparkSession) -> None:
+def test_panes_and_late_rows_go_to_their_topics(spark: SparkSession) -> None:
     pipeline = Pipeline("p")
     rows = pipeline.read("tx", connect.memory(), schema="k string, v int, ts timestamp")
     keyed = rows.event_time("ts").key_by(who="upper(k)").window(windows.tumbling("1 minute"))

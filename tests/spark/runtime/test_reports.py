@@ -33,9 +33,7 @@ def taken(reports: Any, query: str) -> list[dict[str, Any] | None]:
     return [said for run, said in found if run == own]
 
 
-def test_a_key_whose_match_is_complete_is_not_visited_when_its_time_would_be_up(
-    reports: Any, tmp_path: Path
-) -> None:
+def test_timer_of_a_completed_match_is_cancelled(reports: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number, second in enumerate([0, 1, 100, 101, 200, 201, 300]):
         ts = datetime.fromtimestamp(second, UTC).isoformat()

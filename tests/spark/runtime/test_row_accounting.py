@@ -1,4 +1,4 @@
-"""Every row is somewhere: counts of real queries, over restarts, deaths and computations that come twice."""
+"""Row accounting of queries, over restarts, crashes and recomputed batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def row(key: str, second: int) -> dict[str, Any]:
     return {"k": key, "v": 1, "ts": f"2026-03-02T09:{second // 60:02}:{second % 60:02}Z"}
 
 
-def test_rows_add_up_over_runs_and_over_a_death_after_the_commit(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_add_up_over_runs_and_after_a_crash(spark: SparkSession, tmp_path: Path) -> None:
     feed, out, late = connect.memory(), connect.memory(), connect.memory()
     pipeline = Pipeline("balanced")
     rows = pipeline.read("rows", feed, schema="k string, v int, ts timestamp").event_time("ts")
@@ -86,7 +86,7 @@ def test_drain_closes_windows_with_a_processing_time_trigger(spark: SparkSession
     }
 
 
-def test_rows_that_no_step_of_a_pattern_takes_are_counted_and_given_out_if_late(
+def test_rows_that_match_no_pattern_step_are_counted_and_sent_to_late(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     feed, out, late = connect.memory(), connect.memory(), connect.memory()
@@ -118,7 +118,7 @@ def test_rows_that_no_step_of_a_pattern_takes_are_counted_and_given_out_if_late(
     )
 
 
-def test_late_rows_and_timeouts_that_are_only_counted_cost_no_columns_and_leave_no_files(
+def test_counted_late_rows_and_timeouts_store_no_columns_and_no_files(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     feed, out = connect.memory(), connect.memory()
@@ -144,7 +144,7 @@ def test_late_rows_and_timeouts_that_are_only_counted_cost_no_columns_and_leave_
     assert not (tmp_path / "checkpoint" / "unrouted").exists()
 
 
-def test_a_batch_that_is_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_batch_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.json").write_text("\n".join(json.dumps({"k": k, "t": 1}) for k in "abcabc"))
     frame = (

@@ -1,4 +1,4 @@
-"""Pipelines run for real, from memory to memory: each verb, each cut, each way to end."""
+"""Runs from memory to memory: each verb, each division into queries, each way to end."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_native_windows_and_their_order_of_columns(bench: Bench) -> None:
     assert first["pane"] == {"index": 0, "timing": "on_time", "retraction": False}
 
 
-def test_windows_of_windows_through_a_hand_over_log(bench: Bench) -> None:
+def test_windows_of_windows_through_an_exchange(bench: Bench) -> None:
     tens, minutes = bench.sink(), bench.sink()
     first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds")).emit(late_rows="count")
     panes = first.aggregate("tens", n="count(*)")
@@ -116,7 +116,7 @@ def test_windows_of_windows_through_a_hand_over_log(bench: Bench) -> None:
     assert shown(minutes, "n") == [(1,), (3,)]
 
 
-def test_panes_windowed_again_keep_their_columns_beside_the_new_ones(bench: Bench) -> None:
+def test_panes_windowed_again_keep_their_columns(bench: Bench) -> None:
     rows = bench.sink()
     first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds"))
     panes = first.aggregate("tens", n="count(*)")
@@ -126,7 +126,7 @@ def test_panes_windowed_again_keep_their_columns_beside_the_new_ones(bench: Benc
     assert list(rows.contents()[0]) == ["n", "window", "total", "pane"]
 
 
-def test_a_column_with_a_name_of_what_is_said_of_late_rows_gives_way(bench: Bench) -> None:
+def test_input_column_named_like_a_late_column_gets_a_prefix(bench: Bench) -> None:
     late = bench.sink()
     named = bench.tx.with_columns(reason="'refund'").event_time("ts")
     named.window(windows.tumbling("1 minute")).aggregate("n", n="count(*)").late.write("late", late)
@@ -138,9 +138,7 @@ def test_a_column_with_a_name_of_what_is_said_of_late_rows_gives_way(bench: Benc
     assert (row["input_reason"], row["reason"]) == ("refund", "too_late")
 
 
-def test_a_run_killed_before_the_batch_that_fires_leaves_it_to_the_next(
-    spark: SparkSession, bench: Bench
-) -> None:
+def test_pending_firing_of_a_killed_run_happens_in_the_next_run(spark: SparkSession, bench: Bench) -> None:
     """Spark runs no batch without rows after a restart, and the rows have ended: both queries still owe one."""
     tens, minutes = bench.sink(), bench.sink()
     first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds")).emit(late_rows="count")
@@ -160,7 +158,7 @@ def test_a_run_killed_before_the_batch_that_fires_leaves_it_to_the_next(
     assert shown(minutes, "n") == [(1,), (3,)]
 
 
-def test_a_running_aggregate_is_brought_up_to_date(bench: Bench) -> None:
+def test_running_aggregate_is_updated(bench: Bench) -> None:
     changes = bench.sink()
     bench.tx.key_by("card").aggregate("totals", n="count(*)", total="sum(amount)").write("changes", changes)
     bench.run(until="caught_up")
@@ -169,7 +167,7 @@ def test_a_running_aggregate_is_brought_up_to_date(bench: Bench) -> None:
     assert shown(changes, "card", "n", "total") == [("a", 3, 35), ("b", 1, 2), ("b", 2, 7)]
 
 
-def test_complete_mode_gives_all_keys_every_time(bench: Bench) -> None:
+def test_complete_mode_writes_all_keys_every_time(bench: Bench) -> None:
     everything = bench.sink()
     bench.tx.key_by("card").aggregate("totals", n="count(*)").write("all", everything, mode="complete")
     bench.run(until="caught_up")
@@ -187,7 +185,7 @@ def test_sql_over_named_streams(bench: Bench) -> None:
     assert shown(out, "card", "d") == [("a", 8), ("a", 60)]
 
 
-def test_distinct_within_a_time_and_for_ever(bench: Bench) -> None:
+def test_distinct_with_and_without_within(bench: Bench) -> None:
     near, ever = bench.sink(), bench.sink()
     timed = bench.tx.event_time("ts", out_of_order="1 minute")
     timed.distinct("near", on="card", within="20 seconds").write("near_out", near)
@@ -197,7 +195,7 @@ def test_distinct_within_a_time_and_for_ever(bench: Bench) -> None:
     assert shown(ever, "card", "amount") == [("a", 1), ("b", 2)]
 
 
-def test_distinct_diverts_what_it_cannot_judge_any_more(bench: Bench) -> None:
+def test_distinct_sends_rows_of_expired_state_to_late(bench: Bench) -> None:
     out, late = bench.sink(), bench.sink()
     unique = bench.tx.event_time("ts").distinct("unique", on="card", within="10 seconds")
     unique.write("out", out)
@@ -221,7 +219,7 @@ def test_ingestion_time_closes_windows_by_the_clock(bench: Bench) -> None:
     assert shown(out, "n") == [(4,)]
 
 
-def test_once_leaves_windows_open_for_the_next_run(bench: Bench) -> None:
+def test_caught_up_run_leaves_windows_open_for_the_next_run(bench: Bench) -> None:
     out = bench.sink()
     window = bench.tx.event_time("ts").window(windows.tumbling("1 minute")).emit(late_rows="count")
     window.aggregate("n", n="count(*)").write("out", out)
@@ -232,14 +230,14 @@ def test_once_leaves_windows_open_for_the_next_run(bench: Bench) -> None:
     assert shown(out, "n") == [(2,), (3,)]
 
 
-def test_a_finished_pipeline_is_sealed(bench: Bench) -> None:
+def test_drained_pipeline_is_not_run_again(bench: Bench) -> None:
     bench.tx.write("out", bench.sink())
     bench.run(until="drained")
     with pytest.raises(OptionError, match="the pipeline was drained here: its input has ended for good"):
         bench.run(until="drained")
 
 
-def test_two_runs_cannot_have_one_directory(bench: Bench) -> None:
+def test_second_run_in_one_directory_is_rejected(bench: Bench) -> None:
     bench.tx.write("out", bench.sink())
     place = bench.directory / "checkpoint"
     refused = pytest.raises(OptionError, match="another run of the pipeline is using it")
@@ -247,7 +245,7 @@ def test_two_runs_cannot_have_one_directory(bench: Bench) -> None:
         bench.pipeline.start(checkpoint=place)
 
 
-def test_a_drained_run_has_delivered_what_it_took(bench: Bench) -> None:
+def test_gracefully_stopped_run_has_delivered_all_rows_it_read(bench: Bench) -> None:
     out = bench.sink()
     bench.tx.write("out", out)
     with bench.pipeline.start(checkpoint=bench.directory / "checkpoint") as running:
@@ -259,7 +257,7 @@ def test_a_drained_run_has_delivered_what_it_took(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("step", ["delivery.staged", "delivery.committed"])
-def test_a_run_that_dies_in_an_epoch_delivers_it_once_in_the_next(bench: Bench, step: str) -> None:
+def test_epoch_of_a_failed_run_is_delivered_once(bench: Bench, step: str) -> None:
     one, two = bench.sink(), bench.sink()
     totals = bench.tx.key_by("card").aggregate("totals", n="count(*)")
     totals.write("one", one)
@@ -286,7 +284,7 @@ def test_a_run_that_dies_in_an_epoch_delivers_it_once_in_the_next(bench: Bench, 
         (lambda tx: tx.key_by("card").aggregate("n", n="amount"), "`n`: "),
     ],
 )
-def test_what_spark_refuses_is_told_with_the_step_and_no_stack_trace(
+def test_error_of_spark_names_the_step_without_a_stack_trace(
     bench: Bench, build: Any, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     build(bench.tx).write("out", bench.sink())
@@ -300,9 +298,7 @@ def test_what_spark_refuses_is_told_with_the_step_and_no_stack_trace(
     assert "stacktrace" not in capfd.readouterr().err
 
 
-def test_a_record_that_does_not_decode_stops_a_run_that_was_told_to_fail(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_decode_error_stops_a_run_with_on_error_fail(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.jsonl").write_text('{"a": 1}\n{"a": "x"}\n')
     rows = bench.pipeline.read(
@@ -313,7 +309,7 @@ def test_a_record_that_does_not_decode_stops_a_run_that_was_told_to_fail(
         bench.run(until="caught_up")
 
 
-def test_dead_letters_are_kept_where_no_sink_takes_them_and_epochs_without_any_write_nothing(
+def test_unrouted_dead_letters_are_stored_and_epochs_without_any_write_nothing(
     bench: Bench, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
@@ -333,7 +329,7 @@ def test_dead_letters_are_kept_where_no_sink_takes_them_and_epochs_without_any_w
 
 
 @pytest.mark.parametrize("on_error", ["divert", "skip"])
-def test_dead_letters_are_counted_whoever_takes_them(bench: Bench, tmp_path: Path, on_error: str) -> None:
+def test_dead_letters_are_counted_with_divert_and_skip(bench: Bench, tmp_path: Path, on_error: str) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.jsonl").write_text('{"a": 2}\n{"a": "x"}\n')
     out, taken = bench.sink(), bench.sink()
@@ -346,12 +342,12 @@ def test_dead_letters_are_counted_whoever_takes_them(bench: Bench, tmp_path: Pat
     assert (len(out.contents()), len(taken.contents())) == (1, 1 if on_error == "divert" else 0)
 
 
-def test_a_pipeline_without_a_sink_is_refused(bench: Bench) -> None:
+def test_pipeline_without_a_sink_is_rejected(bench: Bench) -> None:
     with pytest.raises(PlanError, match="nothing is written"):
         bench.run(until="caught_up")
 
 
-def test_dataframes_come_in_and_go_out(spark: SparkSession, bench: Bench) -> None:
+def test_dataframes_as_source_and_result(spark: SparkSession, bench: Bench) -> None:
     frame = spark.createDataFrame([("x", 1)], "card string, amount int")
     joined = bench.pipeline.from_dataframe("more", frame).where("amount = 1")
     assert joined.to_dataframe(how="batch").collect() == [("x", 1)]

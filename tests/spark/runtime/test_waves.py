@@ -15,7 +15,7 @@ def waves_of(pipeline: Pipeline) -> list[list[str]]:
     return [[built.query.name for built in wave] for wave in group_into_waves(assembled)]
 
 
-def test_queries_that_share_a_source_go_side_by_side() -> None:
+def test_queries_that_share_a_source_run_concurrently() -> None:
     pipeline = Pipeline("p")
     rows = pipeline.read("rows", connect.memory(), schema="k string, ts timestamp").event_time("ts")
     rows.where("k = 'a'").write("some", connect.memory())
@@ -25,7 +25,7 @@ def test_queries_that_share_a_source_go_side_by_side() -> None:
     assert waves_of(pipeline) == [["counts", "rows"]]
 
 
-def test_reader_of_a_log_waits_until_the_log_is_complete() -> None:
+def test_reader_of_an_exchange_runs_after_its_writer() -> None:
     pipeline = Pipeline("p")
     rows = pipeline.read("rows", connect.memory(), schema="k string, ts timestamp").event_time("ts")
     minutes = rows.key_by("k").window(windows.tumbling("1 minute")).aggregate("minutes", n="count(*)")

@@ -33,7 +33,7 @@ def graph() -> Graph:
     return pipeline.check()
 
 
-def test_the_last_finished_epoch_and_its_watermark(tmp_path: Path) -> None:
+def test_last_committed_epoch_and_its_watermark(tmp_path: Path) -> None:
     made = checkpoint(tmp_path, epochs=11, watermark=1_700_000_000_000)
     (made / "spark" / "offsets" / "11").write_text("v1\n{}\n0\n")  # begun, not finished
     assert progress_of(made) == Progress(10, "2023-11-14T22:13:20.010Z", 2)
@@ -45,14 +45,14 @@ def test_no_watermark_and_the_end_of_the_input(tmp_path: Path) -> None:
     assert progress_of(tmp_path / "nothing") == Progress()
 
 
-def test_steps_with_a_checkpoint_and_those_the_plan_has_lost(graph: Graph, tmp_path: Path) -> None:
+def test_steps_with_a_checkpoint_and_orphaned_checkpoints(graph: Graph, tmp_path: Path) -> None:
     for name in ("unique", "older"):
         checkpoint(tmp_path / "queries" / name)
     assert [query.name for query in queries_with_state(graph, tmp_path)] == ["unique"]
     assert find_orphans(graph, tmp_path) == ["older"]
 
 
-def test_where_there_is_nothing_to_look_at(graph: Graph, tmp_path: Path) -> None:
+def test_missing_checkpoint_or_step_is_an_error(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="there is no checkpoint\n  hint: run the pipeline first"):
         queries_with_state(graph, tmp_path)
     checkpoint(tmp_path / "queries" / "unique")
@@ -62,7 +62,7 @@ def test_where_there_is_nothing_to_look_at(graph: Graph, tmp_path: Path) -> None
         queries_with_state(graph, tmp_path, "uniqe")
 
 
-def test_a_step_that_only_the_checkpoint_has(graph: Graph, tmp_path: Path) -> None:
+def test_step_that_only_the_checkpoint_has_is_an_error(graph: Graph, tmp_path: Path) -> None:
     checkpoint(tmp_path / "queries" / "older")
     with pytest.raises(
         OptionError, match="checkpoint of `older`, but the plan no longer has a stateful step"

@@ -52,9 +52,7 @@ def begun(directory: Path, *sources: Connector, names: str = "ab") -> None:
         (visits(), connect.sqlite(path="moved.db", table="visits", cursor="id")),
     ],
 )
-def test_a_source_that_still_reads_what_it_read_goes_on(
-    was: Connector, now: Connector, tmp_path: Path
-) -> None:
+def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Connector, tmp_path: Path) -> None:
     begun(tmp_path, was)
     begun(tmp_path, now)
 
@@ -80,7 +78,7 @@ def test_a_source_that_still_reads_what_it_read_goes_on(
         (visits(), visits(cursor="at"), "has offsets of column `id`, and"),
     ],
 )
-def test_a_source_whose_position_means_nothing_now_is_refused_and_the_checkpoint_stays(
+def test_source_with_another_offset_identity_is_rejected_and_the_checkpoint_stays(
     was: Connector, now: Connector, said: str, tmp_path: Path
 ) -> None:
     begun(tmp_path, was)
@@ -97,7 +95,7 @@ def test_sources_keep_their_order(tmp_path: Path) -> None:
         begun(tmp_path, visits("hits"), visits(), names="ba")
 
 
-def test_real_time_and_micro_batches_each_go_on_from_their_own(tmp_path: Path) -> None:
+def test_checkpoint_belongs_to_one_execution_mode(tmp_path: Path) -> None:
     pipeline = Pipeline("p")
     tx = pipeline.read("tx", kafka(topic="a"), format="json", schema="k string, at timestamp").event_time(
         "at"
@@ -116,7 +114,7 @@ def test_real_time_and_micro_batches_each_go_on_from_their_own(tmp_path: Path) -
         refuse_moved(graph, tmp_path)
 
 
-def test_the_checkpoint_of_another_pipeline_is_refused(tmp_path: Path) -> None:
+def test_checkpoint_of_another_pipeline_is_rejected(tmp_path: Path) -> None:
     PipelineDirectory.acquire("mine", tmp_path).release()
     with pytest.raises(
         OptionError,

@@ -48,18 +48,18 @@ def summary(**changed: object) -> Summary:
     return Summary(**{**facts, **changed})  # type: ignore[arg-type]
 
 
-def test_the_status_line_has_rows_rate_latency_watermark_late_and_dead_letters() -> None:
+def test_status_line_has_rows_rate_latency_watermark_late_and_dead_letters() -> None:
     assert status_text(STATUS, 3725) == (
         "1:02:05 · in 12,345 (1,030/s) · out 678 · latency 420 ms · watermark 2026-03-01 12:00:05 · late 3 · dead letters 1"
     )
 
 
-def test_before_the_first_batch_the_status_line_leaves_out_what_is_unknown() -> None:
+def test_status_line_omits_unknown_values() -> None:
     empty = Status(True, 0, 0, 0.0, None, None, 0, 0)
     assert status_text(empty, 3) == "00:03 · in 0 (0/s) · out 0 · late 0 · dead letters 0"
 
 
-def test_what_real_time_does_not_count_is_left_out() -> None:
+def test_status_line_omits_values_that_real_time_mode_does_not_count() -> None:
     alive = replace(STATUS, counted=False, latency_ms=None)
     assert status_text(alive, 3) == "00:03 · in 12,345 (1,030/s) · watermark 2026-03-01 12:00:05"
     assert "written" not in text_of(summary(status=alive).lines())
@@ -95,7 +95,7 @@ ACCOUNTED = replace(
 )
 
 
-def test_what_is_open_and_lost_is_in_the_status_line_and_each_step_in_the_summary() -> None:
+def test_row_accounting_is_in_the_status_line_and_the_summary() -> None:
     assert "in open windows 3 · late 2 · dropped 1 · dead letters 1" in status_text(ACCOUNTED, 0)
     text = text_of(summary(status=ACCOUNTED).lines())
     assert "  totals       9 rows = 3 emitted + 3 in open windows + 1 dropped + 2 late\n" in text
@@ -130,7 +130,7 @@ def test_json_lines_are_one_object_each_and_end_with_the_summary(capsys: pytest.
     )
 
 
-def test_plain_lines_come_no_oftener_than_the_period(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_lines_respect_the_period(capsys: pytest.CaptureFixture[str]) -> None:
     often, seldom = PlainView("fraud", period=0), PlainView("fraud", period=3600)
     for view in (often, seldom):
         view.show(STATUS)
@@ -138,7 +138,7 @@ def test_plain_lines_come_no_oftener_than_the_period(capsys: pytest.CaptureFixtu
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
-def test_a_terminal_gets_one_live_line(
+def test_terminal_gets_one_live_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -167,7 +167,7 @@ def test_quiet_shows_only_notes(
     assert capsys.readouterr().err == "stopping\n"
 
 
-def test_the_first_interrupt_is_counted_and_the_second_raises() -> None:
+def test_first_interrupt_is_counted_and_the_second_raises() -> None:
     before = signal.getsignal(signal.SIGINT)
     with Interrupts() as interrupts:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -199,7 +199,7 @@ def test_invalid_options_are_reported_before_spark_starts(
     assert text in " ".join(done.stderr.replace("│", " ").split())
 
 
-def test_a_file_with_problems_is_not_started(call: Call, write: Callable[[str, str], Path]) -> None:
+def test_invalid_pipeline_is_not_started(call: Call, write: Callable[[str, str], Path]) -> None:
     write("empty.py", 'from headrace import Pipeline\nPipeline("empty")\n')
     done = call("run", "empty.py")
     assert done.returncode == 2

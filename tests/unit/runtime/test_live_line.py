@@ -21,7 +21,7 @@ def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
 
 
-def test_each_drawing_replaces_the_last_and_the_end_leaves_nothing(
+def test_each_draw_replaces_the_line_and_the_end_clears_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with LiveLine(err(), catch_output=True) as line:
@@ -30,23 +30,23 @@ def test_each_drawing_replaces_the_last_and_the_end_leaves_nothing(
     assert capsys.readouterr().err == f"{CLEAR}one{CLEAR}two{CLEAR}"
 
 
-def test_a_line_wider_than_the_terminal_is_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_wider_than_the_terminal_is_truncated(capsys: pytest.CaptureFixture[str]) -> None:
     with LiveLine(err(), catch_output=True) as line:
         line.draw(Text("x" * 40))
     assert f"{CLEAR}{'x' * 18}…{CLEAR}" in capsys.readouterr().err
 
 
-def test_what_a_rich_console_of_another_s_prints_goes_above_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_of_another_rich_console_appears_above_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     with LiveLine(err(), catch_output=True) as line:
         line.draw(Text("status"))
         Console().print("a row")
         sys.stderr.write("a warning\n")
-    said = capsys.readouterr()
-    assert said.out == "a row\n"
-    assert said.err == f"{CLEAR}status{CLEAR}status{CLEAR}a warning\nstatus{CLEAR}"
+    text = capsys.readouterr()
+    assert text.out == "a row\n"
+    assert text.err == f"{CLEAR}status{CLEAR}status{CLEAR}a warning\nstatus{CLEAR}"
 
 
-def test_in_the_middle_of_a_printed_line_it_waits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_waits_while_a_printed_line_is_incomplete(capsys: pytest.CaptureFixture[str]) -> None:
     with LiveLine(err(), catch_output=True) as line:
         sys.stderr.write("half ")
         line.draw(Text("status"))
@@ -54,7 +54,7 @@ def test_in_the_middle_of_a_printed_line_it_waits(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err == f"{CLEAR}half whole\nstatus{CLEAR}"
 
 
-def test_standard_output_that_is_a_file_is_left_alone() -> None:
+def test_standard_output_to_a_file_is_not_intercepted() -> None:
     before = sys.stdout
     with LiveLine(err(), catch_output=False):
         assert sys.stdout is before

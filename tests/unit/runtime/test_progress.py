@@ -19,7 +19,7 @@ def report(epoch: int, rows: int) -> dict[str, Any]:
     return {"batchId": epoch, "durationMs": {"triggerExecution": 5}, "sources": [source]}
 
 
-def test_reports_that_come_before_their_query_is_followed_count_in_their_order() -> None:
+def test_reports_before_follow_are_counted_in_order() -> None:
     pipeline = Pipeline("p")
     pipeline.read("rows", connect.memory(), schema="v int").write("out", connect.memory())
     received: list[tuple[str, int]] = []

@@ -1,4 +1,4 @@
-"""What real-time mode can't take is refused before anything starts, by step and reason."""
+"""Plans that can't run in real-time mode are rejected before anything starts, by step and reason."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def refusals(pipeline: Pipeline, **options: Any) -> str:
     return str(caught.value)
 
 
-def test_sources_and_sinks_other_than_kafka_are_refused_with_each_step() -> None:
+def test_sources_and_sinks_other_than_kafka_are_rejected_by_step() -> None:
     pipeline, rows = stream(connect.files(path="in/"))
     rows.write("out", connect.memory())
-    said = refusals(pipeline)
+    text = refusals(pipeline)
     assert (
         "`tx`: can't run in real-time mode: files is read in micro-batches; real-time mode reads Kafka only"
-        in said
+        in text
     )
-    assert "`out`: can't run in real-time mode: memory is written with foreachBatch" in said
-    assert HINT in said
+    assert "`out`: can't run in real-time mode: memory is written with foreachBatch" in text
+    assert HINT in text
 
 
-def test_dead_letters_and_late_rows_need_a_place_in_kafka() -> None:
+def test_dead_letters_and_late_rows_need_a_kafka_sink() -> None:
     pipeline, rows = stream(kafka())
     totals = (
         rows.event_time("ts")
@@ -51,12 +51,12 @@ def test_dead_letters_and_late_rows_need_a_place_in_kafka() -> None:
         .aggregate("totals", n="count(*)")
     )
     totals.write("out", kafka("out"))
-    said = refusals(pipeline)
-    assert "its dead letters are written at the end of a micro-batch" in said
-    assert "late rows that no sink takes are kept in files; write .late to a Kafka topic" in said
+    text = refusals(pipeline)
+    assert "its dead letters are written at the end of a micro-batch" in text
+    assert "late rows that no sink takes are kept in files; write .late to a Kafka topic" in text
 
 
-def test_late_rows_of_a_step_that_removes_duplicates_are_not_dropped_in_silence() -> None:
+def test_late_rows_of_distinct_need_a_kafka_sink() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     once = rows.event_time("ts").distinct("once", on=["k"], within="1 minute")
     once.write("out", kafka("out"))
@@ -65,7 +65,7 @@ def test_late_rows_of_a_step_that_removes_duplicates_are_not_dropped_in_silence(
     )
 
 
-def test_a_step_after_one_with_state_and_exactly_once_are_refused() -> None:
+def test_step_after_a_stateful_one_and_exactly_once_are_rejected() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     totals = (
         rows.event_time("ts")
@@ -75,13 +75,13 @@ def test_a_step_after_one_with_state_and_exactly_once_are_refused() -> None:
     )
     totals.where("n > 1").write("out", kafka("out"))
     totals.late.write("late", kafka("late"))
-    said = refusals(pipeline, guarantee="exactly_once")
+    text = refusals(pipeline, guarantee="exactly_once")
     between = "a step stands between `totals`, which has state, and its sink"
-    assert f"`out`: can't run in real-time mode: {between} (write `totals` itself," in said
-    assert "guarantee: exactly_once is required, but real-time mode writes to Kafka at least once" in said
+    assert f"`out`: can't run in real-time mode: {between} (write `totals` itself," in text
+    assert "guarantee: exactly_once is required, but real-time mode writes to Kafka at least once" in text
 
 
-def test_options_that_mean_an_end_or_too_short_a_batch_are_refused() -> None:
+def test_bounded_runs_and_short_batches_are_rejected() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     rows.write("out", kafka("out"))
     with pytest.raises(OptionError, match="mode: real-time mode has no end and can't run until caught_up"):
@@ -92,7 +92,7 @@ def test_options_that_mean_an_end_or_too_short_a_batch_are_refused() -> None:
         pipeline.start(mode="real_time", every="1 second")
 
 
-def test_outputs_of_one_step_go_to_one_kafka() -> None:
+def test_outputs_of_one_step_go_to_one_kafka_cluster() -> None:
     sinks = [Sink(name, Ref("totals"), connect.kafka(servers=f"{name}:1", topic="t")) for name in ("a", "b")]
     with pytest.raises(
         PlanError,

@@ -1,4 +1,4 @@
-"""What Spark is told for a run in real time, and what of it the user may say otherwise."""
+"""Spark settings of real-time mode, and those that the user can override."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def settings_of(
     return realtime._settings(pipeline.check(), conf)
 
 
-def test_the_heap_has_its_size_from_the_start_and_regions_that_large_buffers_fit_into(
+def test_heap_has_its_full_size_from_the_start_and_large_regions(
     settings: dict[str, str],
 ) -> None:
     assert settings["spark.driver.memory"] == "1g"
@@ -32,7 +32,7 @@ def test_the_heap_has_its_size_from_the_start_and_regions_that_large_buffers_fit
     assert options.startswith("-Xms1g -XX:+UseG1GC -Xmn128m -XX:G1HeapRegionSize=8m")
 
 
-def test_the_users_memory_and_options_are_kept_with_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_and_java_options_of_the_user_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     found = settings_of(
         monkeypatch, {"spark.driver.memory": "3g", "spark.driver.extraJavaOptions": "-Da=b", "spark.x": "y"}
     )
@@ -42,11 +42,11 @@ def test_the_users_memory_and_options_are_kept_with_ours(monkeypatch: pytest.Mon
     assert found["spark.x"] == "y"
 
 
-def test_a_collector_of_the_users_choice_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_garbage_collector_of_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = {"spark.driver.extraJavaOptions": "-XX:+UseZGC"}
     assert settings_of(monkeypatch, theirs) == realtime.QUICK | theirs
     assert settings_of(monkeypatch, {}, tools="-XX:+UseSerialGC") == realtime.QUICK
 
 
-def test_a_jvm_that_runs_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_jvm_gets_no_java_options(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings_of(monkeypatch, {}, running=True) == {}

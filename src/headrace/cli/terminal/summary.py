@@ -81,9 +81,9 @@ class Summary:
         )
         for output, noun, count in counts:
             if count:
-                yield output.replace("_", " "), count_of(count, noun), self._unrouted(output)
+                yield output.replace("_", " "), count_of(count, noun), self._storage_of(output)
 
-    def _unrouted(self, output: str) -> str:
+    def _storage_of(self, output: str) -> str:
         """Return where the rows of a side output without a sink were stored in this run, and how many."""
         stored = {name: n for name, n in self.status.unrouted.items() if n and name.endswith(f".{output}")}
         return ", ".join(f"{n:,} stored in {self.directory / DIRECTORY / name}" for name, n in stored.items())
