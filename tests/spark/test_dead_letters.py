@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace import formats
-from headrace.errors import DecodeError, SourceError
+from headrace.errors import DecodeError
 from headrace.formats import Schema
 from headrace.formats.dead_letters import DEAD_LETTERS
 
@@ -93,30 +93,23 @@ def test_fail_ends_the_job_with_an_error_that_says_where(spark: SparkSession, mi
     assert as_source_error(ValueError("something else")) is None
 
 
-TOO_MANY = (
-    'source `tx`: the dead letters of one batch are more than 0 MiB; the last: field `a`: expected int, got string "x" '
-    'at byte 6\n  hint: check format and schema, read smaller batches, or count bad records with on_error="skip"'
-)
-
-
-def test_more_dead_letters_than_the_limit_fail_the_task(spark: SparkSession) -> None:
-    from headrace.lowering.decode import as_source_error
-
-    frame = spark.createDataFrame([(BAD, "p", i) for i in range(50)], RECORD).coalesce(1)
-    rows, _ = decoding(spark, frame, dead_letter_bytes=2_000)
-    with pytest.raises(Exception, match="TooManyDeadLetters") as caught:
-        rows.collect()
-    assert str(as_source_error(caught.value)) == TOO_MANY
-
-
-def test_dead_letters_that_only_together_pass_the_limit_fail_when_taken(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([(BAD, "p", i) for i in range(40)], RECORD).repartition(4)
-    rows, dead_letters = decoding(spark, frame, dead_letter_bytes=4_000)
+@pytest.mark.parametrize("tasks", [1, 4])
+def test_dead_letters_above_the_limit_are_spilled_to_files(
+    spark: SparkSession, tmp_path: Path, tasks: int
+) -> None:
+    frame = spark.createDataFrame([(BAD, "p", i) for i in range(50)], RECORD).repartition(tasks)
+    rows, dead_letters = decoding(spark, frame, dead_letter_bytes=1_500, spill_directory=tmp_path / "spill")
     rows.collect()
-    with pytest.raises(SourceError) as caught:
-        dead_letters.take()
-    assert str(caught.value) == TOO_MANY
+    rows.collect()  # a stage that runs twice adds each dead letter twice
+    assert list((tmp_path / "spill").glob("*.json"))
+    assert dead_letters.count == 50
+    taken = dead_letters.take().collect()
+    assert sorted(row["position"] for row in taken) == list(range(50))
+    first = next(row for row in taken if row["position"] == 0)
+    assert (bytes(first["raw"]), first["field"], first["source"]) == (BAD, "a", "tx")
+    assert first["read_at"].year >= 2026
     dead_letters.reset()
+    assert not (tmp_path / "spill").exists()
     assert dead_letters.take().collect() == []
 
 

@@ -9,7 +9,10 @@ each once.
 from __future__ import annotations
 
 import re
+import tempfile
+import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,7 +21,7 @@ from pyspark.sql import functions as f
 from headrace.errors import DecodeError, SourceError
 from headrace.formats import Format, Schema
 from headrace.schemas.datatypes import quoted
-from headrace.spark.gateway import JavaError, java_column, java_session, kernel
+from headrace.spark.gateway import java_column, java_session, kernel
 
 OnError = Literal["fail", "skip", "divert"]
 DEAD_LETTER_BYTES = 64 * 2**20
@@ -26,7 +29,6 @@ _RECORD = ("value", "partition", "offset")
 _DECODED = "__decoded"
 _METADATA = "__metadata"
 _FAILED = re.compile(r"DecodeFailure: (source `.*?`, partition .*?, position -?\w+): (.*)")
-_FLOODED = re.compile(r"TooManyDeadLetters: (source `.*?`): (.*) \(hint: (.*)\)")
 
 
 @dataclass(frozen=True)
@@ -43,22 +45,18 @@ class DeadLetters:
     @property
     def count(self) -> int:
         """How many there are, each position once."""
-        return int(self._collector.count())
+        return int(self._collector.count(java_session(self._spark)))
 
     def take(self) -> DataFrame:
-        """The dead letters as rows of `headrace.formats.dead_letters.DEAD_LETTERS`, and start again with none.
+        """Return the dead letters as rows of `headrace.formats.dead_letters.DEAD_LETTERS`, and start again with none.
 
-        Raises:
-            SourceError: they are more bytes than the limit, so that some are lost; the epoch must not be committed.
+        Above 64 MiB they are read from files, which the next `reset` deletes.
         """
-        try:
-            return DataFrame(self._collector.take(java_session(self._spark)), self._spark)
-        except JavaError as error:
-            raise as_source_error(error) or error from None
+        return DataFrame(self._collector.take(java_session(self._spark)), self._spark)
 
     def reset(self) -> None:
-        """Forget what an epoch that failed has left."""
-        self._collector.reset()
+        """Drop the dead letters of an epoch that failed, and the spilled files of the epoch before."""
+        self._collector.clear()
 
 
 def decoded(
@@ -70,6 +68,7 @@ def decoded(
     on_error: OnError,
     source: str,
     dead_letter_bytes: int = DEAD_LETTER_BYTES,
+    spill_directory: str | Path | None = None,
 ) -> tuple[DataFrame, DeadLetters]:
     """The records of `frame` as rows, and the collector of those that don't decode.
 
@@ -81,7 +80,8 @@ def decoded(
         schema: The columns wanted; None for the format's own.
         on_error: `fail` ends the job (see `as_source_error`), `skip` counts, `divert` collects.
         source: The source's name, for messages and dead letters.
-        dead_letter_bytes: How much the dead letters of one epoch may hold before the job fails.
+        dead_letter_bytes: Size above which the dead letters of an epoch are spilled to files.
+        spill_directory: Directory of these files, shared by tasks and driver; default: a temporary one.
 
     Returns:
         A frame with the schema's columns, the kept ones and `__position struct<source, partition, offset>`; and
@@ -89,8 +89,11 @@ def decoded(
     """
     columns = format.checked(schema, where=f"source `{source}`")
     kernel = _kernel(spark)
+    directory = Path(
+        spill_directory or Path(tempfile.gettempdir()) / f"headrace-{uuid.uuid4().hex}"
+    ).absolute()
     collector = kernel.DeadLetterCollector.open(
-        java_session(spark), source, dead_letter_bytes, on_error == "skip"
+        java_session(spark), source, dead_letter_bytes, on_error == "skip", str(directory)
     )
     column = kernel.Decode.column(
         format.name,
@@ -117,8 +120,6 @@ def as_source_error(error: BaseException) -> SourceError | None:
     if failed := _FAILED.search(text):
         hint = 'on_error="divert" sends such records to the source\'s `dead_letters` and goes on'
         return DecodeError(failed[2], where=failed[1], hint=hint)
-    if flooded := _FLOODED.search(text):
-        return SourceError(flooded[2], where=flooded[1], hint=flooded[3])
     return None
 
 

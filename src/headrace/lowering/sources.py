@@ -112,10 +112,19 @@ class StreamInputs:
             else node.on_error
         )
         rows, dead_letters = decoded(
-            self.spark, frame, format=node.format, schema=node.schema, on_error=policy, source=node.name
+            self.spark,
+            frame,
+            format=node.format,
+            schema=node.schema,
+            on_error=policy,
+            source=node.name,
+            spill_directory=self._spill_directory(node),
         )
         self.dead_letters[node.name] = dead_letters
         return rows
+
+    def _spill_directory(self, node: Source) -> Path | None:
+        return self.directory / "spill" / node.name
 
 
 class BatchInputs(StreamInputs):
@@ -127,6 +136,9 @@ class BatchInputs(StreamInputs):
     def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
         """The rows with their time."""
         return frame.withColumn(TIME, F.col(f"`{node.column}`"))
+
+    def _spill_directory(self, node: Source) -> Path | None:
+        return None
 
     def _read(self, node: Source) -> DataFrame:
         context = ReadContext(self.pipeline, node.name, node.schema, node.format, "")
