@@ -13,8 +13,8 @@ from headrace.lowering.lowering import Lowering, hidden_key
 from headrace.lowering.patterns import Declared
 from headrace.lowering.sources import BatchInputs
 from headrace.plan.facts import by_clock, is_timed
-from headrace.runtime.exchange import Exchange, exchange_path
-from headrace.runtime.exchange_cleanup import CLEANED
+from headrace.runtime.exchanges.cleanup import CLEANED
+from headrace.runtime.exchanges.exchange import Exchange, exchange_path
 from headrace.spark.errors import spark_says
 from headrace.spark.gateway import GatewayError
 from headrace.steps.endpoints.source import FrameSource, Source

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.lowering.lowering import Lowering
     from headrace.lowering.windows import Counts
     from headrace.rules.book import RuleBook
-    from headrace.runtime.row_accounting import AccountingLog
+    from headrace.runtime.progress.row_accounting import AccountingLog
 
 
 COUNTED = {"late": "late", "timeouts": "timed_out"}

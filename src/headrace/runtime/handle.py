@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.checkpoints.directory import PipelineDirectory
     from headrace.plan.graph import Graph
     from headrace.plan.queries import Query
-    from headrace.runtime.progress import Status
+    from headrace.runtime.progress.status import Status
 
 
 class RunHandle(ABC):

@@ -13,7 +13,7 @@ from headrace.steps.rows.event_time import ClockTime, EventTime
 if TYPE_CHECKING:
     from headrace.lowering.watermarks import Heartbeats
     from headrace.plan.graph import Graph
-    from headrace.runtime.progress import ProgressLog
+    from headrace.runtime.progress.log import ProgressLog
 
 PERIOD = 0.5
 

@@ -14,11 +14,12 @@ from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.guarantees import require
 from headrace.plan.queries import Query
 from headrace.runtime.delivery import Stopped
-from headrace.runtime.exchange_cleanup import ExchangeCleaner
+from headrace.runtime.exchanges.cleanup import ExchangeCleaner
 from headrace.runtime.failures import translate_error
 from headrace.runtime.handle import RunHandle
 from headrace.runtime.idleness import IdlenessTicker
-from headrace.runtime.progress import ProgressLog, RulesStatus, Status
+from headrace.runtime.progress.log import ProgressLog
+from headrace.runtime.progress.status import RulesStatus, Status
 from headrace.runtime.queries import PlannedQuery, QueryPlanner, exchange_readers
 from headrace.runtime.threads import start_thread
 from headrace.runtime.unrouted import with_unrouted_sinks

@@ -27,9 +27,9 @@ from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed
 from headrace.plan.queries import DEAD_LETTERS, Query, made_of_dead_letters, queries_of
 from headrace.rules.book import RuleBook
 from headrace.runtime.delivery import Delivery, SinkBinding
-from headrace.runtime.exchange import Exchange, exchange_path
-from headrace.runtime.progress import EXCHANGE
-from headrace.runtime.row_accounting import AccountingLog
+from headrace.runtime.exchanges.exchange import Exchange, exchange_path
+from headrace.runtime.progress.log import EXCHANGE
+from headrace.runtime.progress.row_accounting import AccountingLog
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.patterns.match_rules import FAULTS

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import directory_of
 from headrace.errors import PlanError, Problem
-from headrace.runtime import micro_batch, real_time
+from headrace.runtime import micro_batch
 from headrace.runtime.fresh import describe_fresh_start
 from headrace.runtime.handle import RunHandle
 from headrace.runtime.options import RunOptions
+from headrace.runtime.real_time import run as real_time
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph

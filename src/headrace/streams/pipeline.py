@@ -252,7 +252,7 @@ class Pipeline:
             if _collected.get() is not None:
                 self.declared_run = DeclaredRun(chosen, _calling_place())
                 return
-            from headrace.runtime.live import run_with_progress
+            from headrace.runtime.progress.live import run_with_progress
 
             run_with_progress(self._check(), chosen)
         except HeadraceError as error:

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from headrace import Pipeline, connect
-from headrace.runtime.live import _is_shown
 from headrace.runtime.options import RunOptions
+from headrace.runtime.progress.live import _is_shown
 
 
 def build() -> Pipeline:

@@ -7,7 +7,7 @@ import json
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, windows
-from headrace.runtime.real_time_records import build_tagged_records
+from headrace.runtime.real_time.records import build_tagged_records
 
 TAGGED = """
     select 'main' as __output, named_struct('__key_who', 'A', 'total', 1, '__ts', 7) as __main,

@@ -9,7 +9,7 @@ from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import View
 from headrace.explain.text import text_of
 from headrace.rules.log import RuleFault
-from headrace.runtime.progress import RulesStatus, Status
+from headrace.runtime.progress.status import RulesStatus, Status
 
 
 def status(*faults: str) -> Status:

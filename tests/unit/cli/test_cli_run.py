@@ -16,9 +16,9 @@ from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import JsonView, LiveView, PlainView, View, view_for
 from headrace.explain.text import text_of
-from headrace.runtime.progress import QueryStatus, Status
-from headrace.runtime.row_accounting import RowAccounting
-from headrace.runtime.status_text import status_text
+from headrace.runtime.progress.row_accounting import RowAccounting
+from headrace.runtime.progress.status import QueryStatus, Status
+from headrace.runtime.progress.status_text import status_text
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headrace.cli.terminal.output import err
-from headrace.runtime.live_line import LiveLine
+from headrace.runtime.progress.live_line import LiveLine
 
 CLEAR = "\r\x1b[2K"
 

@@ -10,7 +10,7 @@ import pytest
 
 from headrace import Pipeline, connect
 from headrace.plan.queries import queries_of
-from headrace.runtime.progress import RECENT, ProgressLog, parse_time
+from headrace.runtime.progress.log import RECENT, ProgressLog, parse_time
 from headrace.runtime.threads import start_thread
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError, PlanError
-from headrace.runtime.real_time_records import producer_options
+from headrace.runtime.real_time.records import producer_options
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.runtime import real_time as realtime
+from headrace.runtime.real_time import run as realtime
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.checkpoints import journal
 from headrace.checkpoints.journal import read_lines
-from headrace.runtime.row_accounting import NAME, AccountingLog, RowAccounting
+from headrace.runtime.progress.row_accounting import NAME, AccountingLog, RowAccounting
 
 FIRST = {"rows": 5, "folded": 4, "late": 1, "placed": 4, "settled": 0, "windows": 2, "panes": 1}
 SECOND = {"rows": 3, "folded": 3, "placed": 3, "settled": 6, "lost": 1, "windows": 1, "expired": 3}

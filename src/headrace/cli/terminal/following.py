@@ -10,7 +10,7 @@ from headrace.cli.terminal.views import View
 
 if TYPE_CHECKING:
     from headrace.runtime.handle import RunHandle
-    from headrace.runtime.progress import Status
+    from headrace.runtime.progress.status import Status
 
 TICK = 0.25
 """Seconds between two status requests, and the longest time until a Ctrl-C takes effect."""

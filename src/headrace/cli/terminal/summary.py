@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.explain.text import Line
-from headrace.runtime.row_accounting import count_of
-from headrace.runtime.status_text import format_rate, format_time
+from headrace.runtime.progress.row_accounting import count_of
+from headrace.runtime.progress.status_text import format_rate, format_time
 from headrace.runtime.unrouted import DIRECTORY
 
 if TYPE_CHECKING:
-    from headrace.runtime.progress import Status
+    from headrace.runtime.progress.status import Status
 
 Ending = Literal["stopped", "caught_up", "drained"]
 _TEXTS = {

@@ -14,11 +14,11 @@ from rich.text import Text
 from headrace.cli.terminal.output import err, out, print_lines, say
 from headrace.cli.terminal.summary import Summary
 from headrace.explain.text import text_of
-from headrace.runtime.live_line import LiveLine
-from headrace.runtime.status_text import status_text
+from headrace.runtime.progress.live_line import LiveLine
+from headrace.runtime.progress.status_text import status_text
 
 if TYPE_CHECKING:
-    from headrace.runtime.progress import Status
+    from headrace.runtime.progress.status import Status
 
 
 class View:

@@ -16,8 +16,8 @@ from headrace.connectors.memory import Memory
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.graph import Graph
+from headrace.runtime.progress.row_accounting import RowAccounting
 from headrace.runtime.queries import PlannedQuery, QueryPlanner
-from headrace.runtime.row_accounting import RowAccounting
 from headrace.runtime.virtual_time import Clock, Feed, quick_session
 from headrace.spark.gateway import silent_callbacks
 from headrace.steps.endpoints.sink import Sink

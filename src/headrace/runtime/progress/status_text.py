@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.runtime.progress import Status
+from headrace.runtime.progress.status import Status
 
 
 def status_text(status: Status, seconds: float) -> str:

@@ -29,9 +29,10 @@ from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import real_time_of
 from headrace.plan.tiers import tier_of
 from headrace.runtime.handle import RunHandle
-from headrace.runtime.progress import ProgressLog, Status
+from headrace.runtime.progress.log import ProgressLog
+from headrace.runtime.progress.status import Status
 from headrace.runtime.queries import sign_state
-from headrace.runtime.real_time_records import build_records, kafka_of, producer_options
+from headrace.runtime.real_time.records import build_records, kafka_of, producer_options
 from headrace.runtime.threads import start_thread
 from headrace.spark.gateway import java_session, kernel
 from headrace.spark.jars import jars_for

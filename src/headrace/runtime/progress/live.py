@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from headrace.runtime.live_line import LiveLine
+from headrace.runtime.progress.live_line import LiveLine
+from headrace.runtime.progress.status_text import format_elapsed, status_text
 from headrace.runtime.run import start
-from headrace.runtime.status_text import format_elapsed, status_text
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph

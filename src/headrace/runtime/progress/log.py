@@ -8,12 +8,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.plan.queries import Query
-from headrace.runtime.row_accounting import RowAccounting
+from headrace.runtime.progress.row_accounting import RowAccounting
+from headrace.runtime.progress.status import QueryStatus, RulesStatus, Status
 from headrace.runtime.threads import start_thread
 from headrace.runtime.unrouted import is_unrouted, side_output_of
 from headrace.spark.gateway import is_connected, java_session, kernel
@@ -30,68 +30,6 @@ _SECONDS_OF_400_YEARS = 146_097 * 86_400
 _NO_WATERMARK = "1970-01-01T00:00:00.000"
 
 _log = logging.getLogger("headrace")
-
-
-@dataclass(frozen=True)
-class QueryStatus:
-    """One query: its last epoch, rows, watermark and state."""
-
-    name: str
-    epoch: int = -1
-    rows_in: int = 0
-    late: int = 0
-    """Rows dropped as late by Spark's own operators."""
-    watermark: str | None = None
-    state_rows: int = 0
-    batch_ms: int = 0
-
-
-@dataclass(frozen=True)
-class RulesStatus:
-    """The rules of a step: the active versions by id, and the faults of the table as it was last read."""
-
-    in_force: dict[str, int]
-    faults: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Status:
-    """A run at one moment. `late` is the sum over all steps: rows diverted, and rows dropped by Spark's own operators."""
-
-    active: bool
-    rows_in: int
-    rows_out: int
-    """Rows written to the sinks of the pipeline; unrouted side outputs are not included."""
-    rate: float
-    """Rows read per second over the last batches."""
-    latency_ms: float | None
-    """Median duration of the last batches, from trigger to delivery."""
-    watermark: str | None
-    late: int
-    dead_letters: int
-    queries: tuple[QueryStatus, ...] = ()
-    sinks: dict[str, int] = field(default_factory=dict)
-    """Rows written by each sink."""
-    unrouted: dict[str, int] = field(default_factory=dict)
-    """Rows of each side output without a sink, stored as files in the checkpoint directory."""
-    steps: dict[str, RowAccounting] = field(default_factory=dict)
-    """Row accounting of each stateful step in the kernel."""
-    rules: dict[str, RulesStatus] = field(default_factory=dict)
-    """Status of each step that reads its patterns from a table."""
-    counted: bool = True
-    """True if rows out, late rows and dead letters are counted; in real-time mode they are not."""
-    phase: str = ""
-    """What is under way before the first epoch, such as "reading"; empty afterwards."""
-
-    @property
-    def in_open_windows(self) -> int:
-        """Rows in open windows or buffered; a row in several windows counts once per window."""
-        return sum(step.in_open_windows + step.buffered for step in self.steps.values())
-
-    @property
-    def dropped(self) -> int:
-        """Rows of windows that are over and were never emitted, because of `allow_loss` or `ttl`."""
-        return sum(step.dropped + step.expired for step in self.steps.values())
 
 
 class ProgressLog:

@@ -1,0 +1,1 @@
+"""Exchanges: durable logs between two queries of a pipeline."""

@@ -1,0 +1,1 @@
+"""Progress of a run: status, row accounting, and their display."""

@@ -1,0 +1,1 @@
+"""Runs in Spark's real-time mode."""
