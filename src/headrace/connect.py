@@ -1,14 +1,13 @@
-"""Connectors, by the words that documents use: `connect.files(path="in/", format="json")`.
+"""Constructors of the connectors, by their names in documents: `connect.files(path="in/", format="json")`.
 
-Each is an option model; its docstring tells what it reads and writes and what it promises. An unknown or wrong option
-raises `OptionError` at once, without Spark.
+Each is an option model; its docstring describes the data, the options and the delivery guarantee. An unknown or invalid
+option raises `OptionError` immediately, without Spark.
 
 >>> from headrace import connect
 >>> connect.files(path="in/", format="json").kind
 'files'
 """
 
-# Constructors, by the words of documents.
 from headrace.connectors.console import Console as console  # noqa: N813
 from headrace.connectors.files import Files as files  # noqa: N813
 from headrace.connectors.generator import Generator as generator  # noqa: N813

@@ -251,19 +251,19 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "a missing option",
         source("{files: {}, format: text}"),
         "p.yaml:3:15: files: option `path` is missing\n"
-        "  hint: `path` is a directory; to read from also a file or a glob such as `in/2026-*/*.json.gz`",
+        "  hint: `path` is a directory; a source also reads a file or a glob such as `in/2026-*/*.json.gz`",
     ),
     (
         "an option of the wrong type",
         source("{files: {path: in/, max_files_per_batch: many}, format: text}"),
         "p.yaml:3:48: files: max_files_per_batch: input should be a valid integer, unable to parse string as an integer, got 'many'\n"
-        "  hint: `max_files_per_batch` is the most files that one epoch reads; without it all that are there",
+        "  hint: `max_files_per_batch` is the maximum number of files per epoch; default: no limit",
     ),
     (
         "an option out of range",
         source("{files: {path: in/, max_files_per_batch: 0}, format: text}"),
         "p.yaml:3:48: files: max_files_per_batch: input should be greater than or equal to 1, got 0\n"
-        "  hint: `max_files_per_batch` is the most files that one epoch reads; without it all that are there",
+        "  hint: `max_files_per_batch` is the maximum number of files per epoch; default: no limit",
     ),
     (
         "an option inside a list",
@@ -274,8 +274,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown format inside options",
         source("{files: {path: in/, format: jsn}}"),
-        "p.yaml:3:35: files: format: there is no format `jsn` (did you mean `json`? Known: csv, json, parquet, raw, text), got 'jsn'\n"
-        "  hint: `format` is how the files are written: json (a JSON object a line), csv, text or parquet",
+        "p.yaml:3:35: files: format: unknown format `jsn` (did you mean `json`? Known: csv, json, parquet, raw, text), got 'jsn'\n"
+        "  hint: `format` is the format of the files: json (one object per line), csv, text or parquet",
     ),
     (
         "an unknown format",
@@ -319,7 +319,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a schema with a hidden column",
         source("{memory: {}, schema: __x int}"),
-        "p.yaml:3:28: the column name `__x` is taken: names that start with `__` are Headrace's own\n"
+        "p.yaml:3:28: the column name `__x` is reserved: names that start with `__` are internal\n"
         "  hint: call it `x`",
     ),
     (
@@ -721,11 +721,11 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:1:7: expected a name of letters, digits, _ and -, got `my pipeline`\n"
         "  hint: rename the pipeline\n"
         "p.yaml:3:15: files: option `path` is missing\n"
-        "  hint: `path` is a directory; to read from also a file or a glob such as `in/2026-*/*.json.gz`\n"
+        "  hint: `path` is a directory; a source also reads a file or a glob such as `in/2026-*/*.json.gz`\n"
         "p.yaml:3:16: files: unknown option `pth`\n"
         "  hint: did you mean `path`? Known: format, max_files_per_batch, partition_by, path, schema\n"
         "p.yaml:3:47: files: max_files_per_batch: input should be greater than or equal to 1, got 0\n"
-        "  hint: `max_files_per_batch` is the most files that one epoch reads; without it all that are there\n"
+        "  hint: `max_files_per_batch` is the maximum number of files per epoch; default: no limit\n"
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: csv, json, parquet, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"

@@ -1,4 +1,4 @@
-"""Types of options that several connectors have: what a user may write, and what it becomes."""
+"""Types of options that several connectors share: the values that users write, and their validated form."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from headrace.errors import DurationError, OptionError, SchemaError
 from headrace.formats import Format, Schema
 
 
-def _path(given: Any) -> str:
-    if not isinstance(given, str | Path) or not str(given):
+def _parse_path(path: Any) -> str:
+    if not isinstance(path, str | Path) or not str(path):
         raise ValueError("expected a path")
-    return str(given)
+    return str(path)
 
 
-def _format(given: Any) -> Format | None:
+def _parse_format(description: Any) -> Format | None:
     try:
-        return None if given is None else formats.of(given)
+        return None if description is None else formats.of(description)
     except OptionError as error:
         raise ValueError(f"{error.what} ({error.hint})") from error
 
 
-def _schema(given: Any) -> Schema | None:
+def _parse_schema(description: Any) -> Schema | None:
     try:
-        return None if given is None else Schema.of(given)
+        return None if description is None else Schema.of(description)
     except SchemaError as error:
         raise ValueError(f"{error.problem.where}: {error.what} ({error.hint})".removeprefix(": ")) from error
 
 
-def _duration(given: Any) -> str | None:
+def _parse_duration(duration: Any) -> str | None:
     try:
-        return None if given is None else durations.text(durations.microseconds(given))
+        return None if duration is None else durations.text(durations.microseconds(duration))
     except DurationError as error:
         raise ValueError(f"expected a length of time such as `30 seconds` ({error.what})") from error
 
 
-def _names(given: Any) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Sequence) else (None,)
+def _parse_names(value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (None,)
     if not all(isinstance(name, str) and name for name in names):
         raise ValueError("expected a list of column names")
     return tuple(dict.fromkeys(names))
 
 
-def _rows(given: Any) -> tuple[Mapping[str, Any], ...]:
-    rows = tuple(given) if isinstance(given, Sequence) else (None,)
+def _parse_rows(value: Any) -> tuple[Mapping[str, Any], ...]:
+    rows = tuple(value) if isinstance(value, Sequence) else (None,)
     if not all(isinstance(row, Mapping) for row in rows):
         raise ValueError("expected a list of rows, each a mapping from column to value")
     return rows
 
 
-def _format_text(chosen: Format | None) -> Any:
+def _serialize_format(chosen: Format | None) -> Any:
     if chosen is None:
         return None
     options = chosen.model_dump(exclude_defaults=True)
@@ -63,44 +63,46 @@ def _format_text(chosen: Format | None) -> Any:
 
 
 _TEXT = {"type": "string"}
-_MAYBE = {"anyOf": [_TEXT, {"type": "object"}, {"type": "null"}]}
+_TEXT_OR_MAPPING = {"anyOf": [_TEXT, {"type": "object"}, {"type": "null"}]}
 
-PathOption = Annotated[str | Path, PlainValidator(_path), WithJsonSchema(_TEXT)]
-"""Becomes text."""
+PathOption = Annotated[str | Path, PlainValidator(_parse_path), WithJsonSchema(_TEXT)]
+"""Validated as text."""
 
 FormatOption = Annotated[
     str | Mapping[str, Any] | Format | None,
-    PlainValidator(_format),
-    PlainSerializer(_format_text),
-    WithJsonSchema(_MAYBE),
+    PlainValidator(_parse_format),
+    PlainSerializer(_serialize_format),
+    WithJsonSchema(_TEXT_OR_MAPPING),
 ]
-"""Becomes a `Format`."""
+"""Validated as a `Format`."""
 
 SchemaOption = Annotated[
     str | type | Mapping[str, str] | Schema | None,
-    PlainValidator(_schema),
+    PlainValidator(_parse_schema),
     PlainSerializer(lambda schema: schema and schema.ddl),
-    WithJsonSchema(_MAYBE),
+    WithJsonSchema(_TEXT_OR_MAPPING),
 ]
-"""Becomes a `Schema`."""
+"""Validated as a `Schema`."""
 
 DurationOption = Annotated[
-    str | timedelta, PlainValidator(_duration), WithJsonSchema({"type": "string", "examples": ["30 seconds"]})
+    str | timedelta,
+    PlainValidator(_parse_duration),
+    WithJsonSchema({"type": "string", "examples": ["30 seconds"]}),
 ]
-"""Becomes the shortest text of it, so that equal lengths are equal options."""
+"""Validated as its shortest text, so that equal durations are equal options."""
 
 NamesOption = Annotated[
     Sequence[str],
-    PlainValidator(_names),
+    PlainValidator(_parse_names),
     PlainSerializer(list),
     WithJsonSchema({"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}),
 ]
-"""One column name or several; becomes a tuple."""
+"""One column name or several, validated as a tuple."""
 
 RowsOption = Annotated[
     Sequence[Mapping[str, Any]],
-    PlainValidator(_rows),
+    PlainValidator(_parse_rows),
     PlainSerializer(list),
     WithJsonSchema({"type": "array", "items": {"type": "object"}}),
 ]
-"""Rows as mappings; becomes a tuple."""
+"""Rows as mappings, validated as a tuple."""

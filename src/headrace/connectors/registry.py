@@ -1,4 +1,4 @@
-"""Which connectors there are: ours by module, others' by the entry point `headrace.connectors`."""
+"""The installed connectors: those of Headrace, and those of the entry point `headrace.connectors`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from headrace.connectors.base import Connector
 from headrace.errors import OptionError, did_you_mean
 
-_OURS = {
+_BUILT_IN = {
     "console": "headrace.connectors.console:Console",
     "files": "headrace.connectors.files:Files",
     "generator": "headrace.connectors.generator:Generator",
@@ -25,26 +25,26 @@ _OURS = {
 
 @cache
 def kinds() -> tuple[str, ...]:
-    """The known words, sorted."""
-    return tuple(sorted({*_OURS, *(point.name for point in entry_points(group="headrace.connectors"))}))
+    """Return the names of all connectors, sorted."""
+    return tuple(sorted({*_BUILT_IN, *(point.name for point in entry_points(group="headrace.connectors"))}))
 
 
-def ours() -> tuple[str, ...]:
-    """The words of the connectors that come with Headrace, sorted."""
-    return tuple(sorted(_OURS))
+def built_in() -> tuple[str, ...]:
+    """Return the names of the connectors that come with Headrace, sorted."""
+    return tuple(sorted(_BUILT_IN))
 
 
 @cache
 def connector(kind: str) -> type[Connector]:
-    """The option model behind a word of a document.
+    """Return the option model of a connector.
 
     Raises:
-        OptionError: no connector has that name; the nearest ones are listed.
+        OptionError: there is no such connector; the hint has near names.
     """
     if kind not in kinds():
-        raise OptionError(f"there is no connector `{kind}`", hint=did_you_mean(kind, kinds()))
-    if kind not in _OURS:
+        raise OptionError(f"unknown connector `{kind}`", hint=did_you_mean(kind, kinds()))
+    if kind not in _BUILT_IN:
         point = next(iter(entry_points(group="headrace.connectors", name=kind)))
         return point.load()  # type: ignore[no-any-return]
-    module, name = _OURS[kind].split(":")
+    module, name = _BUILT_IN[kind].split(":")
     return getattr(import_module(module), name)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""How bytes become rows: schemas, and the formats that read records by them.
+"""Formats, which decode and encode records, and the schemas of their rows.
 
 >>> from headrace import formats
 >>> formats.of("text").default_schema.ddl

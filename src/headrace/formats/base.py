@@ -1,4 +1,4 @@
-"""What every format is: one option model, the schemas it can read, and how the kernel is told."""
+"""The base of all formats: an option model, and the column types that the format can hold."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from headrace.schemas.fields import Schema, walk
 
 
 class Format(BaseModel):
-    """The options of one format; unknown or wrong ones raise `OptionError` with the nearest known word."""
+    """The options of one format. An unknown or invalid option raises `OptionError`, with the nearest known name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     name: ClassVar[str]
-    """The word for it in `format=` and in documents."""
+    """The name of the format in `format=` and in documents."""
     of_rows: ClassVar[bool] = False
-    """Whether its files hold typed rows already, so that nothing is left to decode (Parquet)."""
+    """True if its files hold typed rows that need no decoding (Parquet)."""
     default_schema: ClassVar[Schema | None] = None
-    """What the rows look like when the user gives no schema."""
+    """The schema of a source without one."""
 
     if not TYPE_CHECKING:
 
@@ -33,23 +33,23 @@ class Format(BaseModel):
                 problem = option_problems(type(self), error, where=self.name)[0][1]
                 raise OptionError(problem.what, where=problem.where, hint=problem.hint) from None
 
-    def refusal(self, kind: DataType) -> str:
-        """Why this format can't hold a value of that type; empty when it can."""
+    def unsupported(self, kind: DataType) -> str:
+        """Return a hint if this format can't hold values of that type; else empty."""
         return ""
 
-    def checked(self, schema: Schema | None, *, where: str = "") -> Schema:
-        """The schema to decode into: the given one if the format can hold it, or else the format's own.
+    def check_schema(self, schema: Schema | None, *, where: str = "") -> Schema:
+        """Return the schema to decode into, by default that of the format.
 
         Raises:
-            SchemaError: there is none, or a column's type can't be written in this format.
+            SchemaError: the schema is missing, or the format can't hold the type of a column.
         """
         schema = schema or self.default_schema
         if schema is None:
-            hint = 'write schema="card string, amount double"'
+            hint = 'set schema="card string, amount double"'
             raise SchemaError(f"the format `{self.name}` needs a schema", where=where, hint=hint)
         for field in schema.fields:
             for path, kind in walk(field.type, field.name):
-                if refusal := self.refusal(kind):
+                if hint := self.unsupported(kind):
                     place = f"{where}: column `{path}`" if where else f"column `{path}`"
-                    raise SchemaError(f"{self.name} can't hold {kind}", where=place, hint=refusal)
+                    raise SchemaError(f"{self.name} can't hold {kind}", where=place, hint=hint)
         return schema

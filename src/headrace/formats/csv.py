@@ -1,4 +1,4 @@
-"""CSV: one line of separated values a record."""
+"""CSV: a record is one line of separated values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from headrace.schemas.datatypes import Array, DataType, Map, Scalar, Struct
 
 
 class Csv(Format):
-    """One line of separated values a record, as RFC 4180 has it.
+    """A record is one line of separated values (RFC 4180).
 
-    Values are matched to columns in the schema's order; with `header=True` by the names in the first line of
-    each file, so only for files. A value in quotes may hold the delimiter, but a record never spans lines.
+    Values belong to columns in the order of the schema; with `header=True`, which only files support, by the names in the
+    first line of each file. A quoted value may contain the delimiter, but no line break.
 
     >>> Csv(delimiter=";").delimiter
     ';'
@@ -32,25 +32,25 @@ class Csv(Format):
         default='"',
         min_length=1,
         max_length=1,
-        description="What stands before a quote that is part of a quoted value",
+        description="The character before a quote inside a quoted value",
     )
     header: bool = Field(default=False, description="Whether the first line of each file names the columns")
-    null_text: str = Field(default="", description="What stands for null when it isn't in quotes")
+    null_text: str = Field(default="", description="The text of null, without quotes")
     timestamp_format: str | None = Field(
         default=None,
-        description="A Java date-time pattern for timestamps; without one the ISO spellings are read",
+        description="A Java date-time pattern for timestamps; default: ISO forms",
     )
     date_format: str | None = Field(
-        default=None, description="A Java date pattern for dates; without one the ISO spellings are read"
+        default=None, description="A Java date pattern for dates; default: ISO forms"
     )
 
     @model_validator(mode="after")
-    def _distinct(self) -> Csv:
+    def _check_delimiter(self) -> Csv:
         if self.delimiter in (self.quote, self.escape):
             raise ValueError("the delimiter must differ from quote and escape")
         return self
 
-    def refusal(self, kind: DataType) -> str:
+    def unsupported(self, kind: DataType) -> str:
         if isinstance(kind, Array | Map | Struct) or kind == Scalar("variant"):
-            return "read it as string and take it apart with from_json(...) in a select"
+            return "read it as string, and parse it with from_json(...) in a select"
         return ""

@@ -1,4 +1,4 @@
-"""The columns of a `dead_letters` output: the record as it came, why it doesn't decode, and where it stood."""
+"""The columns of a `dead_letters` output: the record, the reason why it could not be decoded, and its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON: one object a record."""
+"""JSON: a record is one object."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from headrace.schemas.datatypes import DataType, Map, Scalar
 
 
 class Json(Format):
-    """One JSON object a record; its fields are matched to columns by exact name.
+    """A record is one JSON object; a field belongs to the column of exactly its name.
 
-    Good input means what Spark's `from_json` makes of it; what `from_json` would quietly turn into null (text
-    where a number is due, an overflow, a cut-off record) is a dead letter. A missing field is null.
+    Values are those of Spark's `from_json`, except that input for which `from_json` returns null (text instead of a number,
+    an overflow, a truncated record) is a dead letter. A missing field is null.
 
     >>> Json(unknown_fields="error").name
     'json'
@@ -24,19 +24,20 @@ class Json(Format):
 
     timestamp_format: str | None = Field(
         default=None,
-        description="A Java date-time pattern for timestamps; without one the ISO spellings are read",
+        description="A Java date-time pattern for timestamps; default: ISO forms",
     )
     date_format: str | None = Field(
-        default=None, description="A Java date pattern for dates; without one the ISO spellings are read"
+        default=None, description="A Java date pattern for dates; default: ISO forms"
     )
     epoch: Literal["seconds", "milliseconds", "microseconds"] = Field(
-        default="seconds", description="What a whole number in a timestamp column counts since 1970"
+        default="seconds", description="The unit of a whole number in a timestamp column, since 1970"
     )
     unknown_fields: Literal["ignore", "error"] = Field(
-        default="ignore", description="What to do with a record that has a field the schema lacks"
+        default="ignore",
+        description="A field that is not in the schema is ignored, or makes the record a dead letter",
     )
 
-    def refusal(self, kind: DataType) -> str:
+    def unsupported(self, kind: DataType) -> str:
         if isinstance(kind, Map) and kind.key != Scalar("string"):
             return f"the keys of a JSON object are text: write map<string,{kind.value}>"
         return ""

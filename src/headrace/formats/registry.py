@@ -1,4 +1,4 @@
-"""Which formats there are, and the one a user means."""
+"""The formats by name."""
 
 from __future__ import annotations
 
@@ -15,37 +15,40 @@ _KINDS: dict[str, type[Format]] = {kind.name: kind for kind in (Csv, Json, Parqu
 
 
 def names() -> tuple[str, ...]:
-    """The known formats' names, sorted."""
+    """Return the names of all formats, sorted."""
     return tuple(sorted(_KINDS))
 
 
 def get(name: str, *, where: str = "") -> type[Format]:
-    """The option model of the format with that name.
+    """Return the option model of a format.
 
     >>> get("json").__name__
     'Json'
 
     Raises:
-        OptionError: no format has that name; the nearest ones are listed.
+        OptionError: there is no such format; the hint has near names.
     """
     if name not in _KINDS:
-        raise OptionError(f"there is no format `{name}`", where=where, hint=did_you_mean(name, _KINDS))
+        raise OptionError(f"unknown format `{name}`", where=where, hint=did_you_mean(name, _KINDS))
     return _KINDS[name]
 
 
-def of(given: str | Format | Mapping[str, Any], *, where: str = "") -> Format:
-    """The format that `given` describes: a name, a name with options, or a format itself.
+def of(description: str | Format | Mapping[str, Any], *, where: str = "") -> Format:
+    """Return the format of a description: a name, a name with options, or a format.
 
     >>> of({"csv": {"delimiter": ";"}}).delimiter
     ';'
     """
-    if isinstance(given, Format):
-        return given
-    if isinstance(given, str):
-        return get(given, where=where)()
-    if isinstance(given, Mapping) and len(given) == 1:
-        [(name, options)] = given.items()
+    if isinstance(description, Format):
+        return description
+    if isinstance(description, str):
+        return get(description, where=where)()
+    if isinstance(description, Mapping) and len(description) == 1:
+        [(name, options)] = description.items()
         if isinstance(options, Mapping | None):
             return get(name, where=where)(**(options or {}))
-    what, hint = f"expected a format, got {given!r}", 'write format="json" or {"csv": {"delimiter": ";"}}'
+    what, hint = (
+        f"expected a format, got {description!r}",
+        'write format="json" or {"csv": {"delimiter": ";"}}',
+    )
     raise OptionError(what, where=where, hint=hint)

@@ -1,4 +1,4 @@
-"""Formats without structure of their own: text and raw bytes; and Parquet, whose rows need no decoding."""
+"""Formats whose record is one value (text and raw bytes), and Parquet, whose rows need no decoding."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from headrace.schemas.fields import Schema
 
 
 class _OneColumn(Format):
-    """A format whose record is one value; the user may name the column, not change its type."""
+    """A format whose record is one value; a schema may name the column, but not change its type."""
 
-    def checked(self, schema: Schema | None, *, where: str = "") -> Schema:
-        own = self.default_schema
-        checked = super().checked(schema, where=where)
-        if own is None or [field.type for field in checked.fields] == [field.type for field in own.fields]:
-            return checked
-        what = f"the format `{self.name}` gives one column of type {own.fields[0].type}, got `{checked.ddl}`"
-        raise SchemaError(what, where=where, hint=f'leave the schema out, or write schema="{own.ddl}"')
+    def check_schema(self, schema: Schema | None, *, where: str = "") -> Schema:
+        default = self.default_schema
+        columns = super().check_schema(schema, where=where)
+        if default is None or [field.type for field in columns.fields] == [
+            field.type for field in default.fields
+        ]:
+            return columns
+        what = (
+            f"the format `{self.name}` has one column of type {default.fields[0].type}, got `{columns.ddl}`"
+        )
+        raise SchemaError(what, where=where, hint=f'remove the schema, or set schema="{default.ddl}"')
 
 
 class Text(_OneColumn):
-    """Each record is one text, in the column `value`; bytes that aren't UTF-8 are a dead letter.
+    """A record is text, in the column `value`; bytes that aren't UTF-8 are a dead letter.
 
     >>> Text.default_schema.ddl
     'value string'
@@ -33,7 +37,7 @@ class Text(_OneColumn):
 
 
 class Raw(_OneColumn):
-    """Each record as it came, in the column `value`; no record is a dead letter.
+    """A record is its bytes, in the column `value`; no record is a dead letter.
 
     >>> Raw.default_schema.ddl
     'value binary'
@@ -44,7 +48,7 @@ class Raw(_OneColumn):
 
 
 class Parquet(Format):
-    """Parquet files; their rows have columns and types, so the schema only says which are wanted."""
+    """Parquet files; their rows have columns and types, so a schema only selects columns."""
 
     name: ClassVar[str] = "parquet"
     of_rows: ClassVar[bool] = True

@@ -87,7 +87,7 @@ def decoded(
         A frame with the schema's columns, the kept ones and `__position struct<source, partition, offset>`; and
         the dead letters, which are complete when a job over the frame has ended.
     """
-    columns = format.checked(schema, where=f"source `{source}`")
+    columns = format.check_schema(schema, where=f"source `{source}`")
     kernel = _kernel(spark)
     directory = Path(
         spill_directory or Path(tempfile.gettempdir()) / f"headrace-{uuid.uuid4().hex}"

@@ -84,6 +84,6 @@ def _promise(graph: Graph, sink: Sink) -> Promise:
 @cache
 def _exact() -> str:
     """The sinks of Headrace's own that deliver exactly once and outlive the process."""
-    found = [kind for kind in registry.ours() if registry.connector(kind).delivers == "exactly_once"]
+    found = [kind for kind in registry.built_in() if registry.connector(kind).delivers == "exactly_once"]
     *most, last = sorted(kind for kind in found if kind != "memory")
     return f"{', '.join(most)} or {last}"

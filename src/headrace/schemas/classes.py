@@ -1,4 +1,4 @@
-"""A dataclass or a pydantic model as columns, so that one class can type the user's Python and the stream."""
+"""Columns from a dataclass or a pydantic model, so that one class types Python code and stream."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ _HINT = (
 )
 
 
-def is_record(given: type) -> bool:
-    """Whether the class declares fields: a dataclass or a pydantic model."""
-    return dataclasses.is_dataclass(given) or issubclass(given, pydantic.BaseModel)
+def is_record(candidate: type) -> bool:
+    """Return True for a dataclass or a pydantic model."""
+    return dataclasses.is_dataclass(candidate) or issubclass(candidate, pydantic.BaseModel)
 
 
 def fields_of(record: type, inside: tuple[type, ...] = ()) -> tuple[Field, ...]:
-    """The class's fields as columns; a field without a default that isn't Optional is NOT NULL.
+    """Return the fields of a class as columns; a field that has no default and isn't Optional is NOT NULL.
 
-    Values are not built by the class: its validators, defaults and methods play no part in decoding.
+    Decoding does not use the validators, defaults and methods of the class.
     """
     if record in inside:
         path = " -> ".join(c.__name__ for c in (*inside, record))
-        raise SchemaError(f"{path} never ends: a column can't hold its own type", where=record.__name__)
+        raise SchemaError(f"{path} is recursive: a column can't hold its own type", where=record.__name__)
     chain = (*inside, record)
     fields = (
         _model_fields(record, chain)
@@ -96,7 +96,7 @@ def _field(name: str, hint: Any, required: bool, record: type, chain: tuple[type
 
 
 def _type(hint: Any, where: str, chain: tuple[type, ...]) -> tuple[DataType, bool]:
-    """The column type that a type hint stands for, and whether it allows None."""
+    """Return the column type of a type hint, and whether it allows None."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         kind, optional = _type(args[0], where, chain)
@@ -136,7 +136,7 @@ def _plain(hint: Any, where: str, chain: tuple[type, ...]) -> DataType:
 
 
 def _no_type(hint: Any, where: str) -> SchemaError:
-    return SchemaError(f"there is no column type for `{_name(hint)}`", where=where, hint=_HINT)
+    return SchemaError(f"no column type for `{_name(hint)}`", where=where, hint=_HINT)
 
 
 def _union(hint: Any, args: tuple[Any, ...], where: str, chain: tuple[type, ...]) -> tuple[DataType, bool]:
@@ -156,20 +156,20 @@ def _values(values: typing.Iterable[Any], hint: Any, where: str) -> DataType:
 
 
 def _digits(kind: DataType, metadata: typing.Iterable[Any]) -> DataType:
-    """A decimal of the digits that pydantic was told (`Field(max_digits=10, decimal_places=2)`)."""
+    """Return a decimal with the digits of `pydantic.Field(max_digits=10, decimal_places=2)`."""
     if not isinstance(kind, Decimal):
         return kind
-    found: dict[str, int] = {}
+    digits: dict[str, int] = {}
     for item in metadata:
         parts = item.metadata if isinstance(item, FieldInfo) else [item]
         for part in parts:
-            found |= {
+            digits |= {
                 k: v for k in ("max_digits", "decimal_places") if (v := getattr(part, k, None)) is not None
             }
-    if not found:
+    if not digits:
         return kind
-    scale = found.get("decimal_places", min(18, found.get("max_digits", 38)))
-    return Decimal(found.get("max_digits", 38), scale)
+    scale = digits.get("decimal_places", min(18, digits.get("max_digits", 38)))
+    return Decimal(digits.get("max_digits", 38), scale)
 
 
 def _hints(record: type) -> dict[str, Any]:
@@ -177,9 +177,7 @@ def _hints(record: type) -> dict[str, Any]:
         return typing.get_type_hints(record, include_extras=True)
     except NameError as error:
         hint = "define it in the module, not inside a function"
-        raise SchemaError(
-            f"the type `{error.name}` can't be found", where=record.__name__, hint=hint
-        ) from error
+        raise SchemaError(f"unknown type `{error.name}`", where=record.__name__, hint=hint) from error
 
 
 def _name(hint: Any) -> str:

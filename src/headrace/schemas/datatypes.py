@@ -1,7 +1,4 @@
-"""The types a column can have, as small frozen values that print as Spark's DDL.
-
-They exist so that a schema can be read, checked and printed without pyspark and without a JVM.
-"""
+"""Column types as frozen values that print as Spark's DDL, without pyspark and without a JVM."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from dataclasses import dataclass
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-#: What people write -> what Headrace (and Spark's `simpleString`) prints.
+#: Names of types, with the canonical name that Spark's `simpleString` prints.
 SCALARS = {
     "string": "string",
     "binary": "binary",
@@ -32,7 +29,7 @@ SCALARS = {
     "timestamp_ntz": "timestamp_ntz",
     "variant": "variant",
 }
-#: The units of an interval, coarse to fine; one interval has units of one of the two families.
+#: The units of intervals, coarse to fine; an interval has units of one of the two families.
 INTERVAL_UNITS = (("year", "month"), ("day", "hour", "minute", "second"))
 
 
@@ -59,7 +56,7 @@ class Decimal:
 
 @dataclass(frozen=True)
 class Array:
-    """Any number of elements of one type, in order."""
+    """A list of elements of one type."""
 
     element: DataType
 
@@ -69,7 +66,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Map:
-    """Keys to values. JSON can only say text keys."""
+    """A mapping; JSON supports only text keys."""
 
     key: DataType
     value: DataType
@@ -93,7 +90,7 @@ DataType = Scalar | Decimal | Array | Map | Struct
 
 @dataclass(frozen=True)
 class Field:
-    """A named, typed place in a row. `nullable=False` makes a record without it a dead letter."""
+    """A named, typed column or struct field. With `nullable=False`, a record without it is a dead letter."""
 
     name: str
     type: DataType
@@ -104,7 +101,7 @@ class Field:
         return self.text()
 
     def text(self, *, colon: bool = False) -> str:
-        """The field as DDL; inside a struct a colon parts name and type."""
+        """Return the field as DDL; inside a struct a colon separates name and type."""
         parts = f"{quoted(self.name)}{':' if colon else ' '}{self.type}"
         if not self.nullable:
             parts += " NOT NULL"
@@ -115,7 +112,7 @@ class Field:
 
 
 def quoted(name: str) -> str:
-    """The name as SQL reads it: in backticks unless it is a plain word.
+    """Return the name for SQL: in backticks unless it is a plain identifier.
 
     >>> quoted("card"), quoted("card no")
     ('card', '`card no`')

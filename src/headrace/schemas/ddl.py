@@ -1,7 +1,7 @@
-"""Reads DDL text (`"card string, tags array<string>"`) and points at the very column that is wrong.
+"""Parses DDL text (`"card string, tags array<string>"`); errors have the column of the problem.
 
-A hand-written recursive descent over one token pattern. Spark's own parser would do, but needs a JVM, and its
-messages speak of ANTLR's rules; a test holds the two to the same meaning.
+A recursive descent parser. Spark's parser needs a JVM, and its errors name grammar rules; a test checks that both parsers
+agree.
 """
 
 from __future__ import annotations
@@ -63,28 +63,28 @@ class _Token:
 
 
 def parse_fields(text: str, *, where: str = "") -> tuple[Field, ...]:
-    """The fields that a column list declares, in order.
+    """Return the fields of a list of columns, in order.
 
     >>> [str(f) for f in parse_fields("id long NOT NULL, `the tags` array<string>")]
     ['id bigint NOT NULL', '`the tags` array<string>']
     """
-    return _Reader(text, where).columns()
+    return _Parser(text, where).columns()
 
 
 def parse_type(text: str, *, where: str = "") -> DataType:
-    """The type that a piece of DDL names.
+    """Return the type of a DDL expression.
 
     >>> str(parse_type("map<string, struct<a: integer>>"))
     'map<string,struct<a:int>>'
     """
-    reader = _Reader(text, where)
-    result = reader.type()
-    reader.end("the end of the type")
+    parser = _Parser(text, where)
+    result = parser.type()
+    parser.end("the end of the type")
     return result
 
 
-class _Reader:
-    """One pass over the tokens of one text."""
+class _Parser:
+    """A pass over the tokens of a text."""
 
     def __init__(self, text: str, where: str) -> None:
         self._text, self._where = text, where
@@ -110,14 +110,14 @@ class _Reader:
             return Scalar(SCALARS[word])
         if word not in _PARAMETRIC:
             self._unknown(token, word)
-        readers: dict[str, Callable[[], DataType]] = {
+        parsers: dict[str, Callable[[], DataType]] = {
             "array": self._array,
             "decimal": self._decimal,
             "interval": self._interval,
             "map": self._map,
             "struct": self._struct,
         }
-        return readers[word]()
+        return parsers[word]()
 
     def end(self, expected: str) -> None:
         token = self._peek()
@@ -130,9 +130,7 @@ class _Reader:
             token = self._peek()
             field = self._field(colon)
             if any(field.name.lower() == other.name.lower() for other in fields):
-                self._fail(
-                    token, f"the name {token} stands twice", "names differ by more than upper and lower case"
-                )
+                self._fail(token, f"duplicate name {token}", "names are compared without case")
             fields.append(field)
         return tuple(fields)
 
@@ -248,11 +246,11 @@ class _Reader:
         return token
 
     def _is_colon_style(self) -> bool:
-        """Whether columns are written `a: int`, which Spark takes at the top as well."""
+        """Return True if columns are written `a: int`, which Spark accepts at the top level, too."""
         return len(self._tokens) > 1 and self._tokens[1].text == ":"
 
     def _end_hint(self, token: _Token) -> str:
-        return "part columns by a comma" if token.kind in ("word", "quoted") else ""
+        return "separate columns with a comma" if token.kind in ("word", "quoted") else ""
 
     def _scan(self) -> list[_Token]:
         tokens, at = [], 0
@@ -284,5 +282,5 @@ _INTERVAL_HINT = "write `interval day to second` or `interval year to month`"
 
 def _bad_character(token: _Token) -> tuple[str, str]:
     if token.text in "`'\"":
-        return f"the {token.text} that opens here is never closed", ""
+        return f"unclosed {token.text}", ""
     return f"expected a name, a type or a comma, got `{token.text}`", "put an unusual name in backticks"

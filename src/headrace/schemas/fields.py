@@ -1,6 +1,6 @@
-"""What the rows of a stream look like: names and types, from DDL text, a dataclass or a pydantic model.
+"""The schema of a stream, from DDL text, a dataclass or a pydantic model.
 
-Reading a schema starts no JVM: a wrong one is found while the pipeline is built, at the column of the fault.
+Parsing a schema starts no JVM: an invalid one is an error while the pipeline is built, with the column of the problem.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from headrace.errors import SchemaError, did_you_mean
 from headrace.schemas import classes, ddl
 from headrace.schemas.datatypes import Array, DataType, Field, Map, Struct
 
-#: Names that start so are Headrace's own hidden columns.
+#: The prefix of internal columns.
 HIDDEN = "__"
 _HINT = f'write "{ddl.EXAMPLE}", or give a dataclass or a pydantic model'
 
@@ -23,9 +23,8 @@ _HINT = f'write "{ddl.EXAMPLE}", or give a dataclass or a pydantic model'
 class Schema:
     """The columns of a stream, in order.
 
-    `NOT NULL` on a column is a demand: a record that lacks it, or has null there, is a dead letter. From a class,
-    a field is `NOT NULL` when it is neither Optional nor has a default. Two schemas are equal when their
-    columns are, however they were written.
+    A record without a value for a `NOT NULL` column is a dead letter. A field of a class is `NOT NULL` if it is neither
+    Optional nor has a default. Two schemas are equal if their columns are, regardless of how they were written.
 
     >>> schema = Schema.of("card string, amount decimal(10, 2), at timestamp")
     >>> schema.names
@@ -39,30 +38,28 @@ class Schema:
     fields: tuple[Field, ...]
 
     @classmethod
-    def of(cls, given: Any, *, where: str = "") -> Schema:
-        """The schema that `given` describes.
+    def of(cls, description: Any, *, where: str = "") -> Schema:
+        """Return the schema of a description.
 
         Args:
-            given: A Schema, DDL text, a dataclass, a pydantic model class, a mapping of names to types, or a
+            description: a Schema, DDL text, a dataclass, a pydantic model class, a mapping of names to types, or a
                 pyspark StructType.
-            where: What the schema belongs to, for the error's text.
+            where: the owner of the schema, for errors.
 
         Raises:
-            SchemaError: The text doesn't parse (with the column), a class has a field that no column type
-                fits, or a name starts with `__`.
+            SchemaError: the text is invalid (with the column), a field of a class has no column type, or a name starts
+                with `__`.
         """
-        schema = given if isinstance(given, Schema) else cls(_fields(given, where))
+        schema = description if isinstance(description, Schema) else cls(_fields(description, where))
         hidden = [name for name in schema.names if name.startswith(HIDDEN)]
         if hidden:
-            what = (
-                f"the column name `{hidden[0]}` is taken: names that start with `{HIDDEN}` are Headrace's own"
-            )
+            what = f"the column name `{hidden[0]}` is reserved: names that start with `{HIDDEN}` are internal"
             raise SchemaError(what, where=where, hint=f"call it `{hidden[0].lstrip('_') or 'value'}`")
         return schema
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' names, in order."""
+        """The names of the columns, in order."""
         return tuple(field.name for field in self.fields)
 
     @property
@@ -77,44 +74,42 @@ class Schema:
         for field in self.fields:
             if field.name.lower() == name.lower():
                 return field
-        raise SchemaError(f"there is no column `{name}`", hint=did_you_mean(name, self.names))
+        raise SchemaError(f"unknown column `{name}`", hint=did_you_mean(name, self.names))
 
     def __contains__(self, name: str) -> bool:
         return any(field.name.lower() == name.lower() for field in self.fields)
 
 
 def walk(kind: DataType, path: str) -> list[tuple[str, DataType]]:
-    """The type and every type inside it, each with its path (`s.a`, `tags[]`)."""
-    found = [(path, kind)]
+    """Return the type and every type inside it, each with its path (`s.a`, `tags[]`)."""
+    types = [(path, kind)]
     if isinstance(kind, Array):
-        found += walk(kind.element, f"{path}[]")
+        types += walk(kind.element, f"{path}[]")
     elif isinstance(kind, Map):
-        found += walk(kind.key, f"{path}{{key}}") + walk(kind.value, f"{path}{{}}")
+        types += walk(kind.key, f"{path}{{key}}") + walk(kind.value, f"{path}{{}}")
     elif isinstance(kind, Struct):
         for field in kind.fields:
-            found += walk(field.type, f"{path}.{field.name}")
-    return found
+            types += walk(field.type, f"{path}.{field.name}")
+    return types
 
 
-def _fields(given: Any, where: str) -> tuple[Field, ...]:
-    if isinstance(given, str):
-        return ddl.parse_fields(given, where=where)
-    if isinstance(given, type) and classes.is_record(given):
-        return classes.fields_of(given)
-    if isinstance(given, Mapping) and given:
-        return tuple(_mapped(str(name), kind, where) for name, kind in given.items())
-    if hasattr(given, "jsonValue") and hasattr(
-        given, "fieldNames"
-    ):  # a StructType, told without importing pyspark
-        return _struct(given.jsonValue()).fields
-    raise SchemaError(f"expected a schema, got {_shown(given)}", where=where, hint=_HINT)
+def _fields(description: Any, where: str) -> tuple[Field, ...]:
+    if isinstance(description, str):
+        return ddl.parse_fields(description, where=where)
+    if isinstance(description, type) and classes.is_record(description):
+        return classes.fields_of(description)
+    if isinstance(description, Mapping) and description:
+        return tuple(_parse_entry(str(name), kind, where) for name, kind in description.items())
+    if hasattr(description, "jsonValue") and hasattr(description, "fieldNames"):  # a StructType
+        return _struct(description.jsonValue()).fields
+    raise SchemaError(f"expected a schema, got {_describe(description)}", where=where, hint=_HINT)
 
 
-def _mapped(name: str, kind: Any, where: str) -> Field:
+def _parse_entry(name: str, kind: Any, where: str) -> Field:
     label = f"{where}: column `{name}`" if where else f"column `{name}`"
     if not isinstance(kind, str):
         raise SchemaError(
-            f"expected a type, got {_shown(kind)}", where=label, hint='write {"card": "string"}'
+            f"expected a type, got {_describe(kind)}", where=label, hint='write {"card": "string"}'
         )
     return Field(name, ddl.parse_type(kind, where=label))
 
@@ -129,7 +124,7 @@ def _struct(value: Mapping[str, Any]) -> Struct:
 
 
 def _from_json(value: Any) -> DataType:
-    """A type from Spark's own JSON form of it."""
+    """Return the type of Spark's JSON form."""
     if isinstance(value, str):
         return ddl.parse_type(value)
     if value["type"] == "array":
@@ -138,10 +133,10 @@ def _from_json(value: Any) -> DataType:
         return Map(_from_json(value["keyType"]), _from_json(value["valueType"]))
     if value["type"] == "struct":
         return _struct(value)
-    raise SchemaError(f"the type {json.dumps(value)} can't be decoded into", hint="use Spark's own types")
+    raise SchemaError(f"unsupported type {json.dumps(value)}", hint="use Spark's built-in types")
 
 
-def _shown(given: Any) -> str:
-    if isinstance(given, type):
-        return f"the class {given.__name__}, which is neither a dataclass nor a pydantic model"
-    return f"{given!r}"
+def _describe(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}, which is neither a dataclass nor a pydantic model"
+    return f"{value!r}"

@@ -65,7 +65,7 @@ def document_schema(kinds: Iterable[str] | None = None) -> Schema:
 
 def json_text() -> str:
     """Return the text of `schema.json`: the schema with the connectors that come with Headrace."""
-    return json.dumps(document_schema(registry.ours()), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document_schema(registry.built_in()), indent=2, ensure_ascii=False) + "\n"
 
 
 def _definitions(options: list[type[BaseModel]]) -> dict[str, Schema]:

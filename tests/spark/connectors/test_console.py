@@ -59,8 +59,8 @@ def test_table_shows_the_first_rows_and_counts_the_rest(
 
 def test_head_is_said_once_and_columns_stay_in_line() -> None:
     table, paper = screen()
-    table.show(["card", "amount"], [["4000 1234", 12.5]], total=1, afresh=False)
-    table.show(["card", "amount"], [["7", None]], total=1, afresh=False)
+    table.show(["card", "amount"], [["4000 1234", 12.5]], total=1, replace=False)
+    table.show(["card", "amount"], [["7", None]], total=1, replace=False)
     lines = paper.getvalue().splitlines()
     assert [line.split() for line in lines[1:]] == [["card", "amount"], ["4000", "1234", "12.5"], ["7", "-"]]
     assert lines[1].index("amount") == lines[2].index("12.5") == lines[3].index("-")
@@ -69,11 +69,11 @@ def test_head_is_said_once_and_columns_stay_in_line() -> None:
 def test_head_is_said_again_for_other_sinks_other_columns_and_new_content() -> None:
     table, paper = screen("one")
     other, other_paper = screen("two")
-    table.show(["a"], [["1"]], total=1, afresh=False)
-    other.show(["a"], [["1"]], total=1, afresh=False)
-    table.show(["a"], [["1"]], total=1, afresh=False)
-    table.show(["a", "b"], [["1", True]], total=1, afresh=False)
-    table.show(["a", "b"], [["2026-01-01T00:00:00.000000Z", False]], total=1, afresh=True)
+    table.show(["a"], [["1"]], total=1, replace=False)
+    other.show(["a"], [["1"]], total=1, replace=False)
+    table.show(["a"], [["1"]], total=1, replace=False)
+    table.show(["a", "b"], [["1", True]], total=1, replace=False)
+    table.show(["a", "b"], [["2026-01-01T00:00:00.000000Z", False]], total=1, replace=True)
     assert [line.split()[0] for line in paper.getvalue().splitlines()].count("one") == 4
     assert other_paper.getvalue().count("two") == 1
     assert "2026-01-01T00:00:00  false" in paper.getvalue()
@@ -82,5 +82,5 @@ def test_head_is_said_again_for_other_sinks_other_columns_and_new_content() -> N
 def test_head_is_said_again_when_it_has_scrolled_away() -> None:
     table, paper = screen()
     for _ in range(3):
-        table.show(["n"], [[n] for n in range(40)], total=40, afresh=False)
+        table.show(["n"], [[n] for n in range(40)], total=40, replace=False)
     assert paper.getvalue().count("alerts") == 3

@@ -113,6 +113,6 @@ def test_missing_path_is_told_before_anything_runs(
     reader = connect.files(path=tmp_path / "no", format="text").reader()
     for read in (reader.stream, reader.batch):
         with pytest.raises(
-            SourceError, match=r"tx: there is no file or directory .*/no\n  hint: make the directory"
+            SourceError, match=r"tx: no such file or directory: .*/no\n  hint: create the directory"
         ):
             read(spark, context())

@@ -105,13 +105,11 @@ def test_server_that_is_away_is_told_at_once(spark: SparkSession, context: Conte
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # it doesn't listen, and nobody else can take its port
         port = silent.getsockname()[1]
-        message = rf"tx: nobody answers at 127\.0\.0\.1:{port}: Connection refused\n  hint: start the server first; .* nc -lk {port}"
+        message = rf"tx: no server answers at 127\.0\.0\.1:{port}: Connection refused\n  hint: start the server first; .* nc -lk {port}"
         with pytest.raises(SourceError, match=message):
             connect.socket(host="127.0.0.1", port=port).reader().stream(spark, context())
 
 
 def test_socket_is_no_batch(spark: SparkSession, context: Context) -> None:
-    with pytest.raises(
-        SourceError, match="tx: a socket has no end to wait for, so it can't be read as a batch"
-    ):
+    with pytest.raises(SourceError, match="tx: a socket has no end, so it can't be read as a batch"):
         connect.socket(port=1).reader().batch(spark, context())

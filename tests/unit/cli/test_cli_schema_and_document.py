@@ -57,7 +57,7 @@ def test_the_options_of_a_connector_come_from_its_model(call: Call) -> None:
 def test_an_unknown_connector_names_the_nearest(call: Call) -> None:
     done = call("schema", "--connector", "file")
     assert done.returncode == 2
-    assert "there is no connector `file`\n  hint: did you mean `files`?" in done.stderr
+    assert "unknown connector `file`\n  hint: did you mean `files`?" in done.stderr
 
 
 def test_a_test_file_that_is_not_there_is_told(call: Call) -> None:

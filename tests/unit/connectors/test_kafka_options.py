@@ -41,7 +41,7 @@ def kafka(**options: Any) -> connect.kafka:
             {"start": {"offsets": {"x": 1}}},
             "expected a partition's number and its offset, earliest or latest, got x: 1",
         ),
-        ({"metadata": ["kee"]}, "kafka: metadata: there is no metadata `kee`: take some of key, key_bytes"),
+        ({"metadata": ["kee"]}, "kafka: metadata: unknown metadata `kee`: use some of key, key_bytes"),
         ({"metadata": {"key": "a", "topic": "a"}}, "kafka: metadata: expected a different column for each"),
         (
             {"topic": None, "assign": {"t": 1}},
@@ -53,8 +53,8 @@ def kafka(**options: Any) -> connect.kafka:
             "kafka: settings: `group.id` is set by the connector's own options",
         ),
         ({"settings": "a=b"}, "kafka: settings: expected names with values, such as {client.id: fraud}"),
-        ({"format": "parquet"}, "kafka: format: parquet is a format of files: take json, csv, text or raw"),
-        ({"retractions": "tombstones"}, "kafka: a record without value says nothing without a key: say key"),
+        ({"format": "parquet"}, "kafka: format: parquet is a format of files: use json, csv, text or raw"),
+        ({"retractions": "tombstones"}, "kafka: tombstones need a key: set `key`"),
         ({"servers": "h:9092,g"}, "kafka: servers: expected host:port, several with commas, got 'h:9092,g'"),
     ],
 )
@@ -177,9 +177,7 @@ def test_a_source_names_what_it_reads_and_a_sink_its_topic() -> None:
 
 
 def test_a_topic_takes_no_complete_results() -> None:
-    assert (
-        kafka().mode_problem("complete").startswith("a topic can't be replaced as a whole: take mode update")
-    )
+    assert kafka().mode_problem("complete").startswith("a topic can't be replaced: use mode `update`")
     assert kafka().mode_problem("append") == kafka().mode_problem("update") == ""
 
 

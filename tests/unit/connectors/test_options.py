@@ -98,8 +98,8 @@ def test_parquet_files_carry_rows_and_others_bytes() -> None:
         ({}, "files: option `path` is missing\n  hint: `path` is a directory"),
         ({"path": 3}, "files: path: expected a path, got 3"),
         ({"path": ""}, "files: path: expected a path, got ''"),
-        ({"path": "x", "format": "jsn"}, "files: format: there is no format `jsn` (did you mean `json`?"),
-        ({"path": "x", "format": "raw"}, "files: format: files are made of lines: take `text`"),
+        ({"path": "x", "format": "jsn"}, "files: format: unknown format `jsn` (did you mean `json`?"),
+        ({"path": "x", "format": "raw"}, "files: format: files consist of lines: use `text`"),
         (
             {"path": "x", "schema": "a strin"},
             "files: schema: schema column 3: unknown type `strin` (did you mean `string`?",

@@ -25,7 +25,7 @@ def test_a_format_is_given_as_a_name_a_mapping_or_itself() -> None:
 
 
 REFUSALS: list[tuple[Any, str]] = [
-    ("jsn", "there is no format `jsn`\n  hint: did you mean `json`? Known: csv, json, parquet, raw, text"),
+    ("jsn", "unknown format `jsn`\n  hint: did you mean `json`? Known: csv, json, parquet, raw, text"),
     (42, 'expected a format, got 42\n  hint: write format="json"'),
     ({"csv": 3}, "expected a format, got {'csv': 3}"),
     ({"csv": {"delimeter": ";"}}, "csv: unknown option `delimeter`\n  hint: did you mean `delimiter`?"),
@@ -45,13 +45,13 @@ def test_a_wrong_format_is_refused(given: Any, message: str) -> None:
 
 
 def test_text_and_raw_have_a_schema_of_their_own_whose_column_can_be_renamed() -> None:
-    assert formats.of("text").checked(None).ddl == "value string"
-    assert formats.of("raw").checked(None).ddl == "value binary"
-    assert formats.of("text").checked(Schema.of("line string")).ddl == "line string"
+    assert formats.of("text").check_schema(None).ddl == "value string"
+    assert formats.of("raw").check_schema(None).ddl == "value binary"
+    assert formats.of("text").check_schema(Schema.of("line string")).ddl == "line string"
 
 
 SCHEMA_REFUSALS = [
-    ("json", None, 'source `tx`: the format `json` needs a schema\n  hint: write schema="card string'),
+    ("json", None, 'source `tx`: the format `json` needs a schema\n  hint: set schema="card string'),
     (
         "json",
         "m array<map<int,string>>",
@@ -63,18 +63,18 @@ SCHEMA_REFUSALS = [
         "source `tx`: column `s`: csv can't hold struct<b:int>\n  hint: read it as string",
     ),
     ("csv", "a variant", "source `tx`: column `a`: csv can't hold variant"),
-    ("text", "a int", "source `tx`: the format `text` gives one column of type string, got `a int`"),
-    ("raw", "a binary, b binary", "source `tx`: the format `raw` gives one column of type binary"),
+    ("text", "a int", "source `tx`: the format `text` has one column of type string, got `a int`"),
+    ("raw", "a binary, b binary", "source `tx`: the format `raw` has one column of type binary"),
 ]
 
 
 @pytest.mark.parametrize(("name", "ddl", "message"), SCHEMA_REFUSALS)
 def test_a_schema_that_a_format_cannot_hold_is_refused(name: str, ddl: str | None, message: str) -> None:
     with pytest.raises(SchemaError) as caught:
-        formats.of(name).checked(Schema.of(ddl) if ddl else None, where="source `tx`")
+        formats.of(name).check_schema(Schema.of(ddl) if ddl else None, where="source `tx`")
     assert str(caught.value).startswith(message)
 
 
 def test_a_format_that_can_hold_the_schema_returns_it() -> None:
     schema = Schema.of("m map<string,struct<a:array<decimal(3,1)>>>, v variant")
-    assert formats.of("json").checked(schema) is schema
+    assert formats.of("json").check_schema(schema) is schema

@@ -120,4 +120,4 @@ def test_the_shipped_schema_is_up_to_date() -> None:
 
 def test_options_keep_their_descriptions() -> None:
     shown: Any = document_schema(["files"])["$defs"]["Files"]["properties"]["max_files_per_batch"]
-    assert shown["description"].startswith("The most files that one epoch reads")
+    assert shown["description"].startswith("The maximum number of files per epoch")

@@ -1,4 +1,4 @@
-"""Prints epochs."""
+"""Prints epochs on standard output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Collected:
 
 
 class ConsoleWriter:
-    """Prints rows; keeps no ledger."""
+    """Prints rows; has no ledger."""
 
     def __init__(self, options: Console) -> None:
         self._options = options
@@ -42,13 +42,13 @@ class ConsoleWriter:
 
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, _Collected):
-            raise TypeError("commit takes what stage gave")
+            raise TypeError("commit takes the result of stage")
         if self._screen is None:
             sys.stdout.write("".join(f"{line}\n" for (line,) in staged.content))
             sys.stdout.flush()
         elif staged.rows:
-            afresh = self._mode == "complete"
-            self._screen.show(staged.columns, staged.content, total=staged.rows, afresh=afresh)
+            replace = self._mode == "complete"
+            self._screen.show(staged.columns, staged.content, total=staged.rows, replace=replace)
 
     def close(self) -> None:
         self._screen = None
@@ -61,7 +61,7 @@ class ConsoleWriter:
         return _Collected(table.num_rows, ("line",), [(line,) for line in table.column(0).to_pylist()])
 
     def _cells(self, frame: DataFrame) -> _Collected:
-        """The first rows of each partition. A plain limit would leave rows uncomputed, and Spark needs them all."""
+        """Collect the first rows of each partition; a `limit` would not compute all rows, which update state."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 

@@ -1,11 +1,11 @@
 """Files in a directory: JSON lines, CSV, text and Parquet, on a local disk or any store Hadoop can reach.
 
-*Source*: replayable; a file is read once, whole, when it first appears, and its name and lines are the position.
-Whoever puts files there must move them in when they are complete: a file that grows after it was seen loses the rest.
+*Source*: replayable; a file is read once, completely, when it first appears, and the position is its name and line.
+Producers must move complete files into the directory: lines appended to a file later are not read.
 
-*Sink*: exactly once. Readers that list the directory see only files of committed epochs, each row once; names that
-start with `_` are ours, and every Spark and Hadoop reader skips them. What is promised on a crash of the process holds
-on a crash of the machine as far as the file system keeps what was written.
+*Sink*: exactly once. Readers that list the directory see only files of committed epochs, each row once. Names that start
+with `_` are internal, and every Spark and Hadoop reader skips them. The guarantee covers crashes of the process; for crashes
+of the machine it depends on the durability of the file system.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _BY_SUFFIX = {
 class Files(Connector):
     """A directory, a file or a glob to read; a directory to write.
 
-    `format` and `schema` may be given here or where the source is declared; without a format a path like `*.csv` or
-    `homes.jsonl` tells it. In mode `complete` the directory holds one file, replaced as a whole with each epoch; in
-    mode `update` changed rows are appended, and the newest of a key is the valid one.
+    `format` and `schema` are set here or on the source; the default format is that of the suffix in a path like `*.csv` or
+    `homes.jsonl`. In mode `complete` the directory holds one file, which each epoch replaces atomically; in mode `update`
+    changed rows are appended, and the newest row of a key is the valid one.
 
     >>> Files(path="homes.csv").format.name
     'csv'
@@ -51,27 +51,27 @@ class Files(Connector):
     delivers: ClassVar[Guarantee] = "exactly_once"
 
     path: PathOption = Field(
-        description="A directory; to read from also a file or a glob such as `in/2026-*/*.json.gz`"
+        description="A directory; a source also reads a file or a glob such as `in/2026-*/*.json.gz`"
     )
     format: FormatOption = Field(
         default=None,
-        description="How the files are written: json (a JSON object a line), csv, text or parquet",
+        description="The format of the files: json (one object per line), csv, text or parquet",
     )
     columns: ReadOption[SchemaOption] = Field(
         default=None, alias="schema", description="The columns, as DDL text, a dataclass or a pydantic model"
     )
     max_files_per_batch: SourceOption[int | None] = Field(
-        default=None, ge=1, description="The most files that one epoch reads; without it all that are there"
+        default=None, ge=1, description="The maximum number of files per epoch; default: no limit"
     )
     partition_by: SinkOption[NamesOption] = Field(
-        default=(), description="Columns whose values become directories (`country=FI/`); sinks only"
+        default=(), description="Columns whose values become directories (`country=FI/`)"
     )
 
     @field_validator("format")
     @classmethod
     def _of_lines(cls, chosen: Format | None) -> Format | None:
         if chosen is not None and chosen.name == "raw":
-            raise ValueError("files are made of lines: take `text`, whose column can be cast to binary")
+            raise ValueError("files consist of lines: use `text`, whose column can be cast to binary")
         return chosen
 
     def model_post_init(self, _: Any) -> None:
@@ -80,7 +80,7 @@ class Files(Connector):
 
     @property
     def encoding(self) -> Format | None:
-        """The format, if one is said or the path tells it."""
+        """The format that is set, or that the suffix of the path implies."""
         return self.format if isinstance(self.format, Format) else None
 
     @property
@@ -96,7 +96,7 @@ class Files(Connector):
         return self.columns if isinstance(self.columns, Schema) else None
 
     def with_format(self, chosen: Format | None) -> Connector:
-        # Parquet decides what the frame carries; any other format is the decoder's to know.
+        # Only Parquet changes what the frame carries; the decoder handles other formats.
         if chosen is None or not chosen.of_rows or self.encoding == chosen:
             return self
         return self.model_copy(update={"format": chosen})

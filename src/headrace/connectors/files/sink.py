@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 _SUFFIX = {"text": "txt"}
 
-_OF_FILES = re.compile(r"\b(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]*Exception")
-"""What the JVM raises where a file system refuses."""
+_FILE_EXCEPTION = re.compile(r"\b(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]*Exception")
+"""Exceptions of file systems in the JVM."""
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """What an epoch's rows were written to, relative to the target directory."""
+    """The files of a staged epoch, relative to the target directory."""
 
     rows: int
     moves: tuple[tuple[str, str], ...]
 
 
 class FilesWriter:
-    """Delivers the epochs of one sink to a directory."""
+    """Writes the epochs of one sink to a directory."""
 
     def __init__(self, options: Files) -> None:
         self._options = options
@@ -58,27 +58,27 @@ class FilesWriter:
         self._run = run
         if reason := self._options.mode_problem(run.mode):
             raise DeliveryError(reason, where=run.sink)
-        with self._told(f"{self._root} can't be written to"):
+        with self._wrap_errors(f"{self._root} can't be written to"):
             if local_path(self._root) is None:
                 self._store = HadoopStore(_session(), self._root)
-            log = LedgerLog(self._store, f"{self._root}/{self._own}/log")
+            log = LedgerLog(self._store, f"{self._root}/{self._internal}/log")
             self._ledger = Ledger(log, run, self._root)
             committed = self._ledger.take_over(self._roll_forward)
             reach("files.fenced")
-            self._store.remove(f"{self._root}/{self._own}/staging")
+            self._store.remove(f"{self._root}/{self._internal}/staging")
         return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> _Parts:
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
-        place = f"{self._own}/staging/{self._active_ledger.token}-{epoch}"
+        place = f"{self._internal}/staging/{self._active_ledger.token}-{epoch}"
         observed = Observation()
-        shaped = self._shaped(frame).observe(observed, f.count(f.lit(1)).alias("rows"))
+        rows_frame = self._convert(frame).observe(observed, f.count(f.lit(1)).alias("rows"))
         if self._running.mode == "complete":
-            shaped = shaped.coalesce(1)
-        with self._told(f"epoch {epoch} can't be written to {self._root}"):
-            writer = shaped.write.mode("overwrite").partitionBy(*self._options.partition_by)
+            rows_frame = rows_frame.coalesce(1)
+        with self._wrap_errors(f"epoch {epoch} can't be written to {self._root}"):
+            writer = rows_frame.write.mode("overwrite").partitionBy(*self._options.partition_by)
             writer.format(self._format).options(**self._encoding()).save(f"{self._root}/{place}")
             reach("files.staged")
             rows = int(observed.get["rows"])
@@ -86,14 +86,14 @@ class FilesWriter:
 
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, _Parts):
-            raise TypeError("commit takes what stage gave")
+            raise TypeError("commit takes the result of stage")
         if epoch <= self._active_ledger.last_epoch:
             return
-        with self._told(f"epoch {epoch} can't be committed to {self._root}"):
+        with self._wrap_errors(f"epoch {epoch} can't be committed to {self._root}"):
             entry = self._active_ledger.commit(epoch, {"moves": staged.moves})
             reach("files.manifest")
             self._show(entry)
-            self._store.remove(f"{self._root}/{self._own}/staging/{entry.token}-{epoch}")
+            self._store.remove(f"{self._root}/{self._internal}/staging/{entry.token}-{epoch}")
         reach("files.cleaned")
 
     def close(self) -> None:
@@ -128,11 +128,11 @@ class FilesWriter:
             for number, name in enumerate(parts)
         )
 
-    def _shaped(self, frame: DataFrame) -> DataFrame:
+    def _convert(self, frame: DataFrame) -> DataFrame:
         missing = [name for name in self._options.partition_by if name not in frame.columns]
         if missing:
             raise DeliveryError(
-                f"there is no column `{missing[0]}` to partition by",
+                f"unknown partition column `{missing[0]}`",
                 where=self._running.sink,
                 hint=did_you_mean(missing[0], frame.columns),
             )
@@ -152,8 +152,8 @@ class FilesWriter:
         return flat.encoding(self._options.encoding, self._format)
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """Tell any failure of the file system or of Spark's write as ours, or as a fence if that is behind it."""
+    def _wrap_errors(self, what: str) -> Iterator[None]:
+        """Raise errors of the file system and of Spark's write as `DeliveryError`, or `FencedError` if a newer run took over."""
         from pyspark.errors import PySparkException
 
         try:
@@ -161,12 +161,12 @@ class FilesWriter:
         except (OSError, GatewayError, PySparkException) as error:
             if self._ledger is not None and self._overtaken():
                 raise self._ledger.fencing_error() from error
-            if isinstance(error, OSError) or _OF_FILES.search(str(error)):
+            if isinstance(error, OSError) or _FILE_EXCEPTION.search(str(error)):
                 hint = "is the disk full, or the directory not writable by this user?"
                 raise DeliveryError(
                     f"{what}: {_reason(error)}", where=self._running.sink, hint=hint
                 ) from error
-            # Rows are computed while they are written: a division by zero is no fault of the disk.
+            # Rows are computed while they are written, so the error may come from an expression.
             what = f"its rows can't be computed: {_reason(error)}"
             raise DeliveryError(what, where=self._running.sink) from error
 
@@ -177,7 +177,7 @@ class FilesWriter:
             return False
 
     def _ending(self, part: str) -> str:
-        """`.json`, and the compression's if the session asks for one."""
+        """Return the suffix, such as `.json` or `.json.gz`."""
         words = part.rpartition("/")[2].split(".")[1:]
         return "." + ".".join(_SUFFIX.get(word, word) for word in words)
 
@@ -186,7 +186,7 @@ class FilesWriter:
         return self._options.encoding.name if self._options.encoding is not None else "json"
 
     @property
-    def _own(self) -> str:
+    def _internal(self) -> str:
         return f"_headrace/{_word(self._running.pipeline)}.{_word(self._running.sink)}"
 
     @property
@@ -209,7 +209,7 @@ def _session() -> Any:
 
 
 def _word(name: str) -> str:
-    """A name as part of a file's name."""
+    """Return a name for use in file names."""
     return re.sub(r"[^A-Za-z0-9.-]", "-", name).lstrip(".") or "sink"
 
 
@@ -222,7 +222,7 @@ def _listed(frame: DataFrame) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of the innermost cause: what the system said, without Spark's way to it."""
+    """Return the first line of the innermost cause."""
     text = str(error)
     causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
     said = causes[-1] if causes else text.strip().splitlines()[0]

@@ -1,4 +1,4 @@
-"""Reads files with Spark's own file source: new files are picked up with every epoch."""
+"""Reads files with Spark's file source; every epoch reads the new files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.connectors.files import Files
 
 _FOREVER = "36500d"
-"""By default Spark skips files a week older than the newest, without a word."""
+"""Spark's default silently skips files a week older than the newest."""
 
 
 class FilesReader:
@@ -28,20 +28,20 @@ class FilesReader:
         self._path = spark_path(str(options.path))
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        self._look(spark, context)
+        self._check_exists(spark, context)
         reader = spark.readStream.option("maxFileAge", _FOREVER)
         if self._options.max_files_per_batch is not None:
             reader = reader.option("maxFilesPerTrigger", self._options.max_files_per_batch)
-        return self._loaded(spark, reader, context)
+        return self._load(spark, reader, context)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        self._look(spark, context)
-        return self._loaded(spark, spark.read, context)
+        self._check_exists(spark, context)
+        return self._load(spark, spark.read, context)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the reader holds no resources."""
 
-    def _loaded(self, spark: SparkSession, reader: Any, context: ReadContext) -> DataFrame:
+    def _load(self, spark: SparkSession, reader: Any, context: ReadContext) -> DataFrame:
         chosen = context.format or self._options.encoding
         if chosen is not None and chosen.of_rows:
             return self._rows(spark, reader, context, chosen)
@@ -57,29 +57,29 @@ class FilesReader:
             " _metadata.row_index as offset) as __position",
         )
 
-    def _look(self, spark: SparkSession, context: ReadContext) -> None:
-        """Say now, in plain words, that there is nothing to read; a directory may be empty, a glob may match later."""
+    def _check_exists(self, spark: SparkSession, context: ReadContext) -> None:
+        """Fail early if the path does not exist; a directory may be empty, and a glob may match later."""
         if glob.has_magic(self._path):
             return
         local = local_path(self._path)
-        there = local.exists() if local is not None else HadoopStore(spark, self._path).exists(self._path)
-        if not there:
+        exists = local.exists() if local is not None else HadoopStore(spark, self._path).exists(self._path)
+        if not exists:
             raise SourceError(
-                f"there is no file or directory {self._options.path}",
+                f"no such file or directory: {self._options.path}",
                 where=context.source,
-                hint="make the directory first, or write a glob such as `in/*.json` if files will come",
+                hint="create the directory, or write a glob such as `in/*.json` for files that arrive later",
             )
 
 
 def lines(spark: SparkSession, reader: Any, path: str) -> DataFrame:
-    """The lines of text files, as a frame of bytes: `value`, `partition` (the file) and `offset`."""
+    """Return the lines of text files as bytes: `value`, `partition` (the file) and `offset`."""
     text = reader.schema("value string").format("text").load(path)
-    placed: DataFrame = text.select(text.value.cast("binary").alias("value"), _position(spark))
-    return placed.select("value", "at.partition", "at.offset")
+    records: DataFrame = text.select(text.value.cast("binary").alias("value"), _position(spark))
+    return records.select("value", "at.partition", "at.offset")
 
 
 def _position(spark: SparkSession) -> Column:
-    """File and line of the row that is being read; must stand straight above the scan."""
+    """Return file and line of the current row; must be evaluated directly above the scan."""
     from pyspark.sql.classic.column import Column
 
     return Column(kernel(spark).decode.FilePosition.column()).alias("at")

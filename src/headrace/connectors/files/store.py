@@ -1,8 +1,8 @@
-"""The few things the files sink asks of a file system, and the two kinds there are.
+"""The file system operations of the files sink, for local disks and for Hadoop file systems.
 
-The commit of an epoch rests on `create`: it makes a file with its whole content, or finds that the name is taken; of
-two processes that try, one succeeds. Local disks do that with a hard link. Elsewhere Spark's own checkpoint files
-need the same, so its manager is used, and a store is as good for a sink as it is for a checkpoint.
+The commit of an epoch relies on `create`, which creates a file with all of its content unless the name exists: of two
+processes that try, one succeeds. Local disks do this with a hard link; other file systems through the checkpoint file
+manager of Spark, which has the same requirement.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from headrace.spark.gateway import java_session, jvm
 
 
 class Store(Protocol):
-    """A file system; paths are texts as the user wrote them, joined with `/`."""
+    """A file system; paths are text as the user wrote it, joined with `/`."""
 
     def names(self, directory: str) -> list[str]:
-        """What is in a directory, sorted; nothing if there is no directory."""
+        """Return the names in a directory, sorted; empty if the directory does not exist."""
         ...
 
     def tree(self, directory: str) -> list[tuple[str, int]]:
-        """The files under a directory, relative to it, with their sizes; hidden ones left out."""
+        """Return the visible files under a directory, relative to it, with their sizes."""
         ...
 
     def read(self, path: str) -> bytes: ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """Make the file with this content; false, and nothing changed, if the name is taken."""
+        """Create a file with this content; return False, without a change, if the name exists."""
         ...
 
     def move(self, source: str, target: str) -> bool:
-        """Rename over whatever is there; false if there is no source (somebody else moved it)."""
+        """Rename a file, replacing the target; return False if the source does not exist (it was moved before)."""
         ...
 
     def exists(self, path: str) -> bool: ...
 
     def remove(self, path: str) -> None:
-        """Remove a file or a whole directory; nothing happens if there is none."""
+        """Remove a file or a directory, if it exists."""
         ...
 
 
 def local_path(path: str) -> Path | None:
-    """The path on this machine's disk, or None if the text leads elsewhere.
+    """Return the path on the local disk, or None for other file systems.
 
-    A path without a scheme is on this machine, whatever Hadoop's default file system is.
+    A path without a scheme is local, regardless of Hadoop's default file system.
 
     >>> local_path("file:///tmp/a"), local_path("hdfs://host/x")
     (PosixPath('/tmp/a'), None)
     """
-    scheme, found, rest = path.partition("://")
-    if found and scheme == "file":
+    scheme, separator, rest = path.partition("://")
+    if separator and scheme == "file":
         return Path(rest)
-    return None if found else Path(path)
+    return None if separator else Path(path)
 
 
 def spark_path(path: str) -> str:
-    """The path as Spark is told it: whole, so that neither its directory nor its default file system matters.
+    """Return the absolute path for Spark, independent of its working directory and default file system.
 
     >>> spark_path("/tmp/out/"), spark_path("hdfs://host/x")
     ('file:///tmp/out', 'hdfs://host/x')
@@ -69,7 +69,7 @@ def spark_path(path: str) -> str:
 
 
 class LocalStore:
-    """This machine's disk (or a share mounted on it)."""
+    """The local disk, or a mounted share."""
 
     def names(self, directory: str) -> list[str]:
         try:
@@ -118,7 +118,7 @@ class LocalStore:
 
 
 class HadoopStore:
-    """Any file system that Spark can reach, through its JVM."""
+    """Any file system that Spark can reach."""
 
     def __init__(self, spark: Any, root: str) -> None:
         self._java = jvm(spark)
@@ -133,13 +133,13 @@ class HadoopStore:
         return sorted(status.getPath().getName() for status in self._files.listStatus(self._path(directory)))
 
     def tree(self, directory: str) -> list[tuple[str, int]]:
-        found, listing = [], self._files.listFiles(self._path(directory), True)
+        files, listing = [], self._files.listFiles(self._path(directory), True)
         root = self._files.makeQualified(self._path(directory)).toString().rstrip("/")
         while listing.hasNext():
             status = listing.next()
             if _visible(status.getPath().getName()):
-                found.append((status.getPath().toString().removeprefix(root + "/"), status.getLen()))
-        return sorted(found)
+                files.append((status.getPath().toString().removeprefix(root + "/"), status.getLen()))
+        return sorted(files)
 
     def read(self, path: str) -> bytes:
         stream = self._files.open(self._path(path))
@@ -154,7 +154,7 @@ class HadoopStore:
         try:
             stream.write(content)
             stream.close()
-        except Exception as error:  # Hadoop's class of it depends on the file system
+        except Exception as error:  # the class of the exception depends on the file system
             stream.cancel()
             if "AlreadyExistsException" in str(error):
                 return False
@@ -180,10 +180,10 @@ class HadoopStore:
 
 
 def _local(path: str) -> Path:
-    found = local_path(path)
-    if found is None:
-        raise ValueError(f"{path} is not on this machine's disk")
-    return found
+    local = local_path(path)
+    if local is None:
+        raise ValueError(f"{path} is not on the local disk")
+    return local
 
 
 def _visible(name: str) -> bool:

@@ -1,17 +1,17 @@
-"""Topics of Kafka, read and written through Spark and Kafka's own client.
+"""Kafka topics, read and written through Spark and Kafka's Java client.
 
-*Source*: replayable. Spark's checkpoint holds the position; after each epoch it is also committed under a consumer group,
-so that ordinary tools see the lag, but nobody reads it from there. Only records of committed transactions are read.
+*Source*: replayable. The checkpoint holds the offsets. After each epoch they are also committed under a consumer group, so
+that Kafka's tools show the lag; the pipeline does not read them from there. Only records of committed transactions are read.
 
 *Sink*: exactly once. All records of an epoch, and the entry in the ledger topic `_headrace_ledger`, are one Kafka
-transaction; the transactional id is made of the pipeline's and the sink's name, so that a newer run fences an older one.
-It holds for readers with `isolation.level=read_committed` (librdkafka's default, not the Java client's): others see the
-records of an epoch that is still open or was given up. On a cluster the records go through the driver, which owns the
-transaction; in local mode the tasks send them side by side. The servers must have room for transactions: on fewer than
-three brokers `transaction.state.log.replication.factor` has to be said.
+transaction; the transactional id consists of the names of pipeline and sink, so that a newer run fences an older one. The
+guarantee holds for readers with `isolation.level=read_committed` (librdkafka's default, not the Java client's); others see
+records of open and aborted transactions. On a cluster the records go through the driver, which holds the transaction; in
+local mode the tasks send them in parallel. With fewer than three brokers, set the server's
+`transaction.state.log.replication.factor`.
 
-Jars (10 MB) come from Maven Central when a pipeline that uses Kafka starts for the first time, or by
-`headrace jars fetch kafka`. `headrace kafka up` starts a server to try things on.
+The jars (10 MB) are downloaded from Maven Central when a pipeline with Kafka starts for the first time, or by
+`headrace jars fetch kafka`. `headrace kafka up` starts a local server.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _READS = ("topic", "topics", "pattern", "assign")
 
 
 class Kafka(Connector):
-    """One topic or several, to read; one topic, or the one that a column names, to write.
+    """A source reads one topic or several; a sink writes to one topic, or to the topic in a column.
 
-    A source names its records by exactly one of `topic`, `topics`, `pattern` and `assign`; a sink takes `topic` or
-    `topic_column`. A record's key, headers and place are columns only if `metadata` asks for them. A sink sends rows
-    with a key to the partition of that key, and without one to all in turn.
+    A source has exactly one of `topic`, `topics`, `pattern` and `assign`; a sink has `topic` or `topic_column`. Key, headers
+    and position of a record become columns only with `metadata`. A sink sends rows with a key to the partition of the key,
+    and rows without one to all partitions in turn.
 
     >>> Kafka(servers="localhost:9092", topic="payments").start
     'earliest'
@@ -63,108 +63,106 @@ class Kafka(Connector):
     delivers: ClassVar[Guarantee] = "exactly_once"
     jars: ClassVar[tuple[str, ...]] = ("kafka",)
 
-    servers: str = Field(description="The brokers to ask first: host:port, several with commas")
+    servers: str = Field(description="The bootstrap servers: host:port, several with commas")
     topic: str | None = Field(default=None, description="The topic")
-    topics: SourceOption[NamesOption] = Field(default=(), description="Several topics to read as one source")
+    topics: SourceOption[NamesOption] = Field(default=(), description="Several topics, read as one source")
     pattern: SourceOption[str | None] = Field(
         default=None,
         min_length=1,
-        description="Read every topic whose whole name this Java expression matches",
+        description="Read every topic whose whole name matches this Java regular expression",
     )
     assign: SourceOption[AssignOption] = Field(
-        default={}, description="Read only these partitions: topic to a list of numbers"
+        default={}, description="Read only these partitions: a mapping from topic to partition numbers"
     )
     start: SourceOption[StartOption] = Field(
         default="earliest",
-        description="Where a new checkpoint begins: `earliest`, `latest`, `{time: 2026-03-01T00:00:00Z}` (the first "
+        description="The start of a new checkpoint: `earliest`, `latest`, `{time: 2026-03-01T00:00:00Z}` (the first "
         "record of that time or later) or `{offsets: {0: 17}}`, with several topics `{offsets: {payments: {0: 17}}}`; "
-        "partitions not named begin at the earliest",
+        "other partitions start at the earliest offset",
     )
     metadata: SourceOption[MetadataOption] = Field(
         default={},
-        description=f"What becomes columns besides the record: of {', '.join(METADATA)}; as a mapping with the "
-        "column's name, such as `{timestamp: sent_at}`",
+        description=f"Metadata that become columns, some of {', '.join(METADATA)}; with other column names as a mapping, "
+        "such as `{timestamp: sent_at}`",
     )
     max_per_batch: SourceOption[int | None] = Field(
-        default=None, ge=1, description="The most records that one epoch reads; without it all that are there"
+        default=None, ge=1, description="The maximum number of records per epoch; default: no limit"
     )
     min_tasks: SourceOption[int | None] = Field(
-        default=None, ge=1, description="Read with at least so many tasks, more than there are partitions"
+        default=None, ge=1, description="The minimum number of tasks; default: one per partition"
     )
     group: SourceOption[str | None] = Field(
         default=None,
         min_length=1,
-        description="The consumer group under which progress is shown; `<pipeline>.<source>` if not said",
+        description="The consumer group that shows the progress; default: `<pipeline>.<source>`",
     )
     tombstones: SourceOption[Literal["error", "skip"]] = Field(
-        default="error", description="What to do with records that have no value"
+        default="error", description="Records without a value are dead letters, or are skipped"
     )
     on_data_loss: SourceOption[Literal["fail", "continue"]] = Field(
         default="fail",
-        description="What to do when records are gone before they were read, by retention or a deleted topic",
+        description="Whether to stop when records were deleted before they were read, by retention or with their topic",
     )
     fetch: SourceOption[Literal["throughput", "latency"]] = Field(
         default="throughput",
-        description="Sizes of fetches: large ones for throughput, Kafka's own for latency",
+        description="Large fetches for throughput, or Kafka's defaults for latency",
     )
     isolation: SourceOption[Literal["committed", "uncommitted"]] = Field(
-        default="committed", description="Whether only records of committed transactions are read"
+        default="committed", description="Read only records of committed transactions, or all records"
     )
     topic_column: SinkOption[str | None] = Field(
-        default=None, min_length=1, description="The column that names the topic of each row; sinks only"
+        default=None, min_length=1, description="The column with the topic of each row"
     )
     format: FormatOption = Field(
         default=None,
-        description="How a sink writes values: json (if not said), csv, or text and raw for one column",
+        description="The format of values: json, csv, or text and raw for one column; default of a sink: json",
     )
     key: SinkOption[NamesOption] = Field(
-        default=(), description="The columns of a record's key: one as its text, several as a JSON object"
+        default=(), description="The columns of the key: one column as text, several as a JSON object"
     )
-    headers: SinkOption[NamesOption] = Field(
-        default=(), description="Columns that become headers of the record, as text"
-    )
+    headers: SinkOption[NamesOption] = Field(default=(), description="Columns that become headers, as text")
     value: SinkOption[NamesOption] = Field(
         default=(),
-        description="The columns of a record's value; all but those of topic, partition and headers if not said",
+        description="The columns of the value; default: all except those of topic, partition and headers",
     )
     partition_column: SinkOption[str | None] = Field(
-        default=None, min_length=1, description="The column that holds the number of each row's partition"
+        default=None, min_length=1, description="The column with the partition number of each row"
     )
     retractions: SinkOption[Literal["rows", "tombstones"]] = Field(
         default="rows",
-        description="How a retracted pane is written: as a row that says so, or as a record without value",
+        description="Write a retraction as a row with `pane.retraction`, or as a tombstone",
     )
     partitions: SinkOption[int | None] = Field(
-        default=None, ge=1, description="Create the topic with so many partitions if it isn't there"
+        default=None, ge=1, description="Create the topic with this number of partitions if it does not exist"
     )
     replication: SinkOption[int | None] = Field(
         default=None,
         ge=1,
-        description="On how many brokers a created topic is; the server's default if not said",
+        description="The replication factor of a created topic; default: the server's",
     )
     topic_settings: SinkOption[SettingsOption] = Field(
         default={}, description="Settings of a created topic, such as `{retention.ms: 3600000}`"
     )
     compression: SinkOption[Literal["none", "lz4", "zstd", "snappy", "gzip"]] = Field(
-        default="lz4", description="How a sink's batches are compressed"
+        default="lz4", description="The compression of batches"
     )
     transaction_timeout: SinkOption[DurationOption] = Field(
         default="10 minutes",
-        description="How long an epoch may take to write; the server allows 15 minutes if it isn't told otherwise",
+        description="The maximum time to write an epoch; the server's default maximum is 15 minutes",
     )
-    tls: Tls | None = Field(default=None, description="Talk TLS: `{}`, or with certificates")
-    sasl: Sasl | None = Field(default=None, description="Log in")
+    tls: Tls | None = Field(default=None, description="Use TLS: `{}`, or with certificates")
+    sasl: Sasl | None = Field(default=None, description="Log in with SASL")
     timeout: DurationOption = Field(
         default="30 seconds",
-        description="How long to wait for an answer of the servers; a sink sends a record again for four times as long",
+        description="The timeout of a request; a sink retries a record for four times as long",
     )
     settings: SettingsOption = Field(
-        default={}, description="Any other setting of Kafka's clients, such as `{client.id: fraud}`"
+        default={}, description="Other settings of Kafka's clients, such as `{client.id: fraud}`"
     )
 
     @field_validator("servers")
     @classmethod
-    def _addresses(cls, servers: str) -> str:
+    def _check_addresses(cls, servers: str) -> str:
         for address in servers.split(","):
             host, colon, port = address.strip().rpartition(":")
             if not (host and colon and port.isdigit()):
@@ -173,13 +171,13 @@ class Kafka(Connector):
 
     @field_validator("format")
     @classmethod
-    def _of_records(cls, chosen: Format | None) -> Format | None:
+    def _check_format(cls, chosen: Format | None) -> Format | None:
         if chosen is not None and chosen.of_rows:
-            raise ValueError(f"{chosen.name} is a format of files: take json, csv, text or raw")
+            raise ValueError(f"{chosen.name} is a format of files: use json, csv, text or raw")
         return chosen
 
     @model_validator(mode="after")
-    def _one_of_each(self) -> Self:
+    def _check_topics(self) -> Self:
         reads = [name for name in _READS if getattr(self, name)]
         if len(reads) > 1:
             raise ValueError(f"expected one of {', '.join(_READS)}, got {' and '.join(reads)}")
@@ -188,7 +186,7 @@ class Kafka(Connector):
         if self.topic and self.topic_column:
             raise ValueError("expected topic or topic_column, got both")
         if self.retractions == "tombstones" and not self.key:
-            raise ValueError("a record without value says nothing without a key: say key")
+            raise ValueError("tombstones need a key: set `key`")
         return self
 
     @property
@@ -204,10 +202,9 @@ class Kafka(Connector):
         return (self.kind, *subscription.offset_identity(self))
 
     def missing_identity(self, recorded: Sequence[str]) -> list[str]:
-        kept = self.on_data_loss == "continue"
-        return [
-            part for part in recorded if part != self.kind and not (kept or subscription.includes(self, part))
-        ]
+        if self.on_data_loss == "continue":
+            return []
+        return [part for part in recorded if part != self.kind and not subscription.includes(self, part)]
 
     @property
     def encoding(self) -> str:
@@ -216,7 +213,9 @@ class Kafka(Connector):
 
     def mode_problem(self, mode: WriteMode) -> str:
         if mode == "complete":
-            return "a topic can't be replaced as a whole: take mode update, where the newest record of a key is valid"
+            return (
+                "a topic can't be replaced: use mode `update`, in which the newest record of a key is valid"
+            )
         return ""
 
     def explain_failure(self, failure: str) -> Problem | None:

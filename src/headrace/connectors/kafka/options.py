@@ -1,4 +1,4 @@
-"""Types of Kafka's own options: where to start, which metadata become columns, TLS and login."""
+"""Types of Kafka's options: the start, metadata columns, TLS and SASL."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SecretStr, WithJsonSchema
 
 METADATA = ("key", "key_bytes", "topic", "partition", "offset", "timestamp", "headers")
-"""What can be had of a record besides its value; `key` as text."""
+"""The metadata of a record; `key` is text."""
 
-OURS = (
+RESERVED = (
     "bootstrap.servers", "enable.auto.commit", "group.id", "transactional.id", "isolation.level", "security.protocol",
     "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "auto.offset.reset",
     "interceptor.classes", "transaction.timeout.ms", "enable.idempotence", "acks", "compression.type",
 )  # fmt: skip
-"""Settings of the clients that belong to options of the connector, or to its promises."""
+"""Settings of the clients that the connector sets, for its options or its guarantee."""
 
 OFFSET_METADATA = "headrace"
 """The metadata of offsets that a pipeline commits, which mark its consumer group."""
@@ -25,7 +25,7 @@ _BOUNDS = {"earliest": -2, "latest": -1}
 
 
 class Tls(BaseModel):
-    """Files in PEM form; without `ca` the certificates that Java trusts.
+    """Files in PEM form; without `ca`, Java's default trust store.
 
     >>> Tls(ca="ca.pem").verify_host
     True
@@ -34,16 +34,18 @@ class Tls(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ca: str | None = Field(
-        default=None, description="A file of certificates that the server's must be signed by"
+        default=None, description="A file with the certificates of the authorities that sign the server's"
     )
     certificate: str | None = Field(default=None, description="A file with this client's certificate chain")
     key: str | None = Field(default=None, description="A file with this client's private key, in PKCS #8")
     key_password: SecretStr | None = Field(default=None, description="The password of the private key")
-    verify_host: bool = Field(default=True, description="Whether the certificate must be for the host's name")
+    verify_host: bool = Field(
+        default=True, description="Check that the certificate is for the name of the host"
+    )
 
 
 class Sasl(BaseModel):
-    """A login by name and password.
+    """A login with user name and password.
 
     >>> Sasl(user="reader", password="secret").mechanism
     'PLAIN'
@@ -52,100 +54,100 @@ class Sasl(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        default="PLAIN", description="How the password is proved"
+        default="PLAIN", description="The SASL mechanism"
     )
-    user: str = Field(min_length=1, description="The user's name")
-    password: SecretStr = Field(description="The password; from the environment, as ${KAFKA_PASSWORD}")
+    user: str = Field(min_length=1, description="The user name")
+    password: SecretStr = Field(description="The password; use a variable, such as ${KAFKA_PASSWORD}")
 
 
-def _start(given: Any) -> Any:
-    if given in ("earliest", "latest"):
-        return given
-    if isinstance(given, Mapping) and len(given) == 1:
-        if "time" in given:
-            return {"time": _time(given["time"])}
-        if isinstance(given.get("offsets"), Mapping) and given["offsets"]:
-            return {"offsets": _offsets(given["offsets"])}
+def _parse_start(start: Any) -> Any:
+    if start in ("earliest", "latest"):
+        return start
+    if isinstance(start, Mapping) and len(start) == 1:
+        if "time" in start:
+            return {"time": _parse_time(start["time"])}
+        if isinstance(start.get("offsets"), Mapping) and start["offsets"]:
+            return {"offsets": _parse_offsets(start["offsets"])}
     raise ValueError("expected earliest, latest, {time: ...} or {offsets: {partition: offset}}")
 
 
-def _time(given: Any) -> str:
-    """ISO text in UTC, whatever was given: text, a datetime, or seconds since 1970."""
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        moment = datetime.fromtimestamp(given, UTC)
-    elif isinstance(given, datetime):
-        moment = given
+def _parse_time(value: Any) -> str:
+    """Return ISO text in UTC for text, a datetime, or seconds since 1970."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        time = datetime.fromtimestamp(value, UTC)
+    elif isinstance(value, datetime):
+        time = value
     else:
         try:
-            moment = datetime.fromisoformat(str(given))
+            time = datetime.fromisoformat(str(value))
         except ValueError:
             raise ValueError("expected a time such as 2026-03-01T00:00:00Z") from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def millis_of(moment: datetime) -> int:
-    """The millisecond that a moment is in, as Kafka keeps times: a record of that millisecond is one "of that time".
+def millis_of(time: datetime) -> int:
+    """Return a time in milliseconds, rounded down, which is the resolution of Kafka's timestamps.
 
     >>> millis_of(datetime(1970, 1, 1, 0, 0, 1, 1999, UTC))
     1001
     """
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    return (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def _offsets(given: Mapping[Any, Any]) -> dict[str, Any]:
-    """Of one topic `{partition: offset}`, of several `{topic: {partition: offset}}`; with keys as JSON has them."""
-    if all(isinstance(value, Mapping) and value for value in given.values()):
-        return {str(topic): _partitions(offsets) for topic, offsets in given.items()}
-    return _partitions(given)
+def _parse_offsets(offsets: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return `{partition: offset}` of one topic or `{topic: {partition: offset}}` of several, with text keys."""
+    if all(isinstance(value, Mapping) and value for value in offsets.values()):
+        return {str(topic): _parse_partitions(partitions) for topic, partitions in offsets.items()}
+    return _parse_partitions(offsets)
 
 
-def _partitions(given: Mapping[Any, Any]) -> dict[str, int]:
-    found = {}
-    for partition, offset in given.items():
+def _parse_partitions(offsets: Mapping[Any, Any]) -> dict[str, int]:
+    numbers = {}
+    for partition, offset in offsets.items():
         number = _BOUNDS.get(offset, offset) if isinstance(offset, str) else offset
         if not str(partition).isdigit() or not isinstance(number, int) or number < -2:
             raise ValueError(
                 f"expected a partition's number and its offset, earliest or latest, got {partition}: {offset}"
             )
-        found[str(partition)] = number
-    return found
+        numbers[str(partition)] = number
+    return numbers
 
 
-def _metadata(given: Any) -> dict[str, str]:
-    chosen = dict(given) if isinstance(given, Mapping) else dict.fromkeys(_listed(given))
-    for word in chosen:
-        if word not in METADATA:
-            raise ValueError(f"there is no metadata `{word}`: take some of {', '.join(METADATA)}")
-    columns = {str(word): str(name or word) for word, name in chosen.items()}
+def _parse_metadata(value: Any) -> dict[str, str]:
+    names = dict(value) if isinstance(value, Mapping) else dict.fromkeys(_as_tuple(value))
+    for field in names:
+        if field not in METADATA:
+            raise ValueError(f"unknown metadata `{field}`: use some of {', '.join(METADATA)}")
+    columns = {str(field): str(name or field) for field, name in names.items()}
     if len(set(columns.values())) < len(columns):
         raise ValueError("expected a different column for each")
     return columns
 
 
-def _listed(given: Any) -> tuple[Any, ...]:
-    return (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Sequence) else (None,)
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (None,)
 
 
-def _assign(given: Any) -> dict[str, list[int]]:
-    if not isinstance(given, Mapping):
+def _parse_assign(partitions: Any) -> dict[str, list[int]]:
+    if not isinstance(partitions, Mapping):
         raise ValueError("expected topics with lists of partitions, such as {payments: [0, 1]}")  # noqa: TRY004
-    for topic, numbers in given.items():
+    for topic, numbers in partitions.items():
         if not isinstance(numbers, Sequence) or not numbers or not all(isinstance(n, int) for n in numbers):
             raise ValueError(f"expected a list of partitions for `{topic}`, such as [0, 1]")
-    return {str(topic): sorted(set(numbers)) for topic, numbers in given.items()}
+    return {str(topic): sorted(set(numbers)) for topic, numbers in partitions.items()}
 
 
-def _settings(given: Any) -> dict[str, str]:
-    if not isinstance(given, Mapping):
+def _parse_settings(settings: Any) -> dict[str, str]:
+    if not isinstance(settings, Mapping):
         raise ValueError("expected names with values, such as {client.id: fraud}")  # noqa: TRY004
-    for name in given:
-        if name in OURS:
+    for name in settings:
+        if name in RESERVED:
             raise ValueError(f"`{name}` is set by the connector's own options")
-    return {str(name): _word(value) for name, value in given.items()}
+    return {str(name): _setting_text(value) for name, value in settings.items()}
 
 
-def _word(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -154,19 +156,19 @@ _WORD = {"type": "string"}
 
 StartOption = Annotated[
     str | Mapping[str, Any],
-    PlainValidator(_start),
+    PlainValidator(_parse_start),
     WithJsonSchema({"anyOf": [{"enum": ["earliest", "latest"]}, _MAPPING]}),
 ]
-"""Becomes `earliest`, `latest`, `{"time": ISO text}` or `{"offsets": {...}}` with text keys."""
+"""Validated as `earliest`, `latest`, `{"time": ISO text}` or `{"offsets": {...}}` with text keys."""
 
 MetadataOption = Annotated[
     str | Sequence[str] | Mapping[str, str],
-    PlainValidator(_metadata),
+    PlainValidator(_parse_metadata),
     WithJsonSchema({"anyOf": [_WORD, {"type": "array", "items": {"enum": list(METADATA)}}, _MAPPING]}),
 ]
-"""Becomes a mapping from what it is to the column's name."""
+"""Validated as a mapping from metadata to column names."""
 
-AssignOption = Annotated[Mapping[str, Sequence[int]], PlainValidator(_assign), WithJsonSchema(_MAPPING)]
+AssignOption = Annotated[Mapping[str, Sequence[int]], PlainValidator(_parse_assign), WithJsonSchema(_MAPPING)]
 SettingsOption = Annotated[
-    Mapping[str, str | int | bool], PlainValidator(_settings), WithJsonSchema(_MAPPING)
+    Mapping[str, str | int | bool], PlainValidator(_parse_settings), WithJsonSchema(_MAPPING)
 ]

@@ -1,13 +1,13 @@
-"""Writes epochs to topics, exactly once, by one transaction an epoch.
+"""Writes epochs to topics, exactly once, with one transaction per epoch.
 
-    open      a producer with the sink's transactional id: what an older run has open is given up, and it can't go on;
-              then the ledger is read
-    stage     the rows are sent in a new transaction                   nobody who reads committed records sees them
-    commit    1. the ledger entry is sent in the same transaction
-              2. the transaction is committed                          <- rows and entry are visible, or neither is
+    open      initialises a producer with the sink's transactional id, which aborts the transaction of an older run and
+              fences it; then reads the ledger
+    stage     sends the rows in a new transaction                      invisible to readers of committed records
+    commit    1. sends the ledger entry in the same transaction
+              2. commits the transaction                               <- rows and entry become visible together
 
-A crash before 2 has reached the server leaves an open transaction, which the next open, or the server's time-out, gives
-up. After it the server completes the commit, whoever dies; the next open waits for that and finds the entry.
+After a crash before 2 has reached the server, the next open, or the server's timeout, aborts the transaction. After 2 the
+server completes the commit; the next open waits for it and reads the entry.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class KafkaWriter:
-    """Delivers the epochs of one sink to one topic or several."""
+    """Writes the epochs of one sink to one topic or several."""
 
     def __init__(self, options: Kafka) -> None:
         self._options = options
@@ -41,16 +41,16 @@ class KafkaWriter:
         self._producer: Any = None
         self._sender: Any = None
         self._ledger: Ledger | None = None
-        self._under_way = False
+        self._in_transaction = False
 
     def open(self, run: WriteContext) -> int:
         self._run = run
         if reason := self._options.mode_problem(run.mode):
             raise DeliveryError(reason, where=run.sink)
         spark = _session()
-        with self._told("can't be written to"):
+        with self._wrap_errors("can't be written to"):
             self._prepare_topics(spark)
-            self._producer = self._opened(spark)
+            self._producer = self._open_producer(spark)
             reach("kafka.fenced")
             self._sender = kernel(spark).kafka.RecordSender(self._producer)
             topic = LedgerTopic(spark, self._options, self._owner, self._producer)
@@ -58,19 +58,19 @@ class KafkaWriter:
             return self._ledger.take_over()
 
     def prepare(self, run: WriteContext) -> None:
-        """See that the topic is there, and no more: in real time Spark's own sink writes, and would wait for it in silence."""
+        """Check that the topic exists: in real time Spark's sink writes, and would wait for it without an error."""
         self._run = run
-        with self._told("can't be written to"):
+        with self._wrap_errors("can't be written to"):
             self._prepare_topics(_session(), ledger=False)
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         fields = records.fields_of(frame.schema.jsonValue())
         made = records.expressions(self._options, fields, where=self._running.sink)
         shaped = frame.selectExpr(*made)
-        with self._told(f"can't take epoch {epoch}"):
-            self._give_up()
+        with self._wrap_errors(f"can't take epoch {epoch}"):
+            self._abort()
             self._producer.beginTransaction()
-            self._under_way = True
+            self._in_transaction = True
             self._sender.begin()
             rows = int(kernel(frame.sparkSession).kafka.FrameSender.send(java_frame(shaped), self._sender))
             self._producer.flush()
@@ -81,18 +81,18 @@ class KafkaWriter:
     def commit(self, epoch: int, staged: Staged) -> None:
         if self._ledger is None:
             raise DeliveryError("the sink is not open", where="kafka")
-        with self._told(f"can't commit epoch {epoch}"):
+        with self._wrap_errors(f"can't commit epoch {epoch}"):
             if epoch <= self._ledger.last_epoch or not staged.rows:
-                self._give_up()  # the epoch is committed, or empty
+                self._abort()  # the epoch is committed, or empty
                 return
             self._ledger.commit(epoch)
-            self._under_way = False
+            self._in_transaction = False
         reach("kafka.committed")
 
     def close(self) -> None:
         if self._producer is not None:
-            with suppress(Exception):  # the server gives up an open transaction by itself, a little later
-                self._give_up()
+            with suppress(Exception):  # the server aborts an open transaction after its timeout
+                self._abort()
             self._producer.close(java_duration(_session(), 5_000))
         self._producer = self._run = None
 
@@ -105,10 +105,10 @@ class KafkaWriter:
         finally:
             servers.close()
 
-    def _opened(self, spark: SparkSession) -> Any:
-        """A producer that owns the sink: the server refuses what older ones of the same id still send."""
-        told_to = properties.producer(self._options, ".".join(("headrace", *self._owner)))
-        producer = kafka_java(spark).clients.producer.KafkaProducer(java_map(spark, told_to))
+    def _open_producer(self, spark: SparkSession) -> Any:
+        """Return a producer with the sink's transactional id, which fences older producers of the same id."""
+        configuration = properties.producer(self._options, ".".join(("headrace", *self._owner)))
+        producer = kafka_java(spark).clients.producer.KafkaProducer(java_map(spark, configuration))
         try:
             producer.initTransactions()
         except BaseException:
@@ -116,14 +116,14 @@ class KafkaWriter:
             raise
         return producer
 
-    def _give_up(self) -> None:
-        if self._under_way:
+    def _abort(self) -> None:
+        if self._in_transaction:
             self._producer.abortTransaction()
-            self._under_way = False
+            self._in_transaction = False
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """Tell what the servers refuse, as a fence where it is one."""
+    def _wrap_errors(self, what: str) -> Iterator[None]:
+        """Raise errors of the client as `DeliveryError`, or `FencedError` if a newer run has taken over."""
         from pyspark.errors import PySparkException
 
         servers = self._options.servers
@@ -136,8 +136,8 @@ class KafkaWriter:
             if is_fenced(str(error)):
                 raise self._fenced(what) from error
             problem = translate_error(str(error), servers)
-            said, hint = (problem.what, problem.hint) if problem else (root_cause(str(error)), "")
-            text = said if problem else f"Kafka at {servers} {what}: {said}"
+            text = problem.what if problem else f"Kafka at {servers} {what}: {root_cause(str(error))}"
+            hint = problem.hint if problem else ""
             raise DeliveryError(text, where=self._running.sink, hint=hint) from error
 
     def _fenced(self, what: str) -> FencedError:
@@ -150,7 +150,7 @@ class KafkaWriter:
 
     @property
     def _owner(self) -> tuple[str, str, str]:
-        """Who writes where: what the ledger's entries and the transactional id are of."""
+        """Pipeline, sink and topic, which identify the ledger and the transactional id."""
         return (
             self._running.pipeline,
             self._running.sink,

@@ -1,10 +1,9 @@
 """Lines of text from a TCP server.
 
-*Source*: what has come to disk is never lost. A TCP server sends each byte once, so the lines are first written to a spool
-on the driver's disk, beside the checkpoint, and the queries read that: they can read it again after a crash. What is on its
-way there when the process is killed, a fifth of a second, and what the server sends while nobody is connected, is the
-server's to keep. Meant for tests, demonstrations and small feeds; a
-broker is the way to more.
+*Source*: replayable from disk. A TCP server sends each byte once, so lines are first written to a spool on the driver's
+disk, beside the checkpoint, from which queries read them, again after a crash. Lines that are not in the spool yet when the
+process is killed (up to 0.2 seconds), and lines sent while no run is connected, are lost unless the server sends them again.
+Meant for tests, demonstrations and small feeds; use a broker for more.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from headrace.connectors.options import DurationOption
 
 
 class Socket(Connector):
-    """Connects to a server and reads lines; when the server hangs up, connects again until the run ends.
+    """Reads lines from a server; reconnects when the server closes the connection, until the run ends.
 
-    Lines end with a newline (or with the connection). With `--once` the run takes what has come by then, which for a
+    Lines end with a newline, or with the connection. With `--once` the run takes what has come by then, which for a
     server that was just reached may be nothing.
 
     >>> Socket(port=9999).host
@@ -32,11 +31,10 @@ class Socket(Connector):
 
     host: str = Field(default="localhost", min_length=1, description="The server's name or address")
     port: int = Field(ge=1, le=65535, description="The server's port")
-    reconnect: DurationOption = Field(
-        default="1 second", description="How long to wait before connecting again"
-    )
+    reconnect: DurationOption = Field(default="1 second", description="The pause before a reconnect")
     keep: DurationOption = Field(
-        default="1 hour", description="How long spooled lines are kept; longer than an epoch may lag behind"
+        default="1 hour",
+        description="How long spooled lines are stored; longer than the longest lag of an epoch",
     )
 
     @property
@@ -45,7 +43,7 @@ class Socket(Connector):
 
     @property
     def replay_assumption(self) -> str:
-        return "the server sends again what wasn't on disk yet when a run died"
+        return "the server sends lines again that were not on disk when a run died"
 
     def reader(self) -> Reader:
         from headrace.connectors.socket.source import SocketReader

@@ -27,40 +27,40 @@ class SocketReader:
 
     def __init__(self, options: Socket) -> None:
         self._options = options
-        self._held: list[Path] = []
+        self._directories: list[Path] = []
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         directory = Path(context.directory).absolute() / "spool"
-        self._hold(directory, context)
+        self._acquire(directory, context)
         reader = spark.readStream.option("maxFileAge", f"{microseconds(self._options.keep) // 1000 + 1000}ms")
         return lines(spark, reader, f"file://{directory}")
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         raise SourceError(
-            "a socket has no end to wait for, so it can't be read as a batch",
+            "a socket has no end, so it can't be read as a batch",
             where=context.source,
-            hint="save what it sends to a file, and read that",
+            hint="save the lines to a file, and read that",
         )
 
     def close(self) -> None:
-        for directory in self._held:
+        for directory in self._directories:
             _release(directory)
-        self._held.clear()
+        self._directories.clear()
 
-    def _hold(self, directory: Path, context: ReadContext) -> None:
+    def _acquire(self, directory: Path, context: ReadContext) -> None:
         with _lock:
-            spool, readers = _spools.get(directory) or (self._opened(directory, context), 0)
+            spool, readers = _spools.get(directory) or (self._open(directory, context), 0)
             _spools[directory] = (spool, readers + 1)
-        self._held.append(directory)
+        self._directories.append(directory)
 
-    def _opened(self, directory: Path, context: ReadContext) -> Spool:
+    def _open(self, directory: Path, context: ReadContext) -> Spool:
         address = (self._options.host, self._options.port)
         reconnect, keep = (microseconds(d) / 1e6 for d in (self._options.reconnect, self._options.keep))
         try:
             return Spool(address, directory, reconnect=reconnect, keep=keep)
         except OSError as error:
             raise SourceError(
-                f"nobody answers at {address[0]}:{address[1]}: {error.strerror or error}",
+                f"no server answers at {address[0]}:{address[1]}: {error.strerror or error}",
                 where=context.source,
                 hint=f"start the server first; to try it out: nc -lk {address[1]}",
             ) from error

@@ -1,6 +1,6 @@
-"""Writes what a server sends to small files, so that Spark can read it, and read it again.
+"""Writes the lines of a server to small files, which Spark can read repeatedly.
 
-A part is written under a hidden name and renamed when it is whole, so a reader never sees a file that still grows. One
+A file is written under a hidden name and renamed when it is complete, so a reader never sees one that still grows. One
 spool serves all queries of a process that read the same source.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 PART_SECONDS = 0.2
-"""The least time a part is open while lines keep coming: more parts would be more files to list."""
+"""The minimum time that a file stays open while lines arrive; bounds the number of files."""
 PART_BYTES = 4 * 1024 * 1024
 _CONNECT_SECONDS = 10
 _POLL_SECONDS = 0.05
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 
 
 class Spool:
-    """The lines of one server in one directory, numbered files in the order they came."""
+    """The lines of one server in one directory, in numbered files."""
 
     def __init__(self, address: tuple[str, int], directory: Path, *, reconnect: float, keep: float) -> None:
         """Connect.
 
         Raises:
-            OSError: nobody answers; nothing has been started then.
+            OSError: no server answers; no thread is started then.
         """
         self._address, self._directory = address, directory
         self._reconnect, self._keep = reconnect, keep
@@ -40,7 +40,7 @@ class Spool:
         self._recover()
         self._part: BinaryIO | None = None
         self._rest = b""
-        self._shown = self._pruned = 0.0
+        self._published = self._pruned = 0.0
         self._stopped = threading.Event()
         connection = self._connect()
         self._thread = threading.Thread(
@@ -49,7 +49,7 @@ class Spool:
         self._thread.start()
 
     def stop(self) -> None:
-        """Hang up, and show what has been read."""
+        """Close the connection, and publish the lines that have been read."""
         self._stopped.set()
         self._thread.join()
 
@@ -57,16 +57,16 @@ class Spool:
         while connection is not None and not self._stopped.is_set():
             with connection:
                 self._read(connection)
-            connection = self._again()
-        self._show()
+            connection = self._reconnect_until_stopped()
+        self._publish()
 
     def _read(self, connection: socket.socket) -> None:
-        """Take lines until the server hangs up or the spool is stopped."""
+        """Read lines until the server closes the connection or the spool is stopped."""
         while not self._stopped.is_set():
             try:
                 received = connection.recv(65536)
             except TimeoutError:
-                self._show()
+                self._publish()
                 continue
             except OSError as error:
                 log.warning("the connection to %s:%d broke: %s", *self._address, error)
@@ -74,37 +74,37 @@ class Spool:
             if not received:
                 break
             *lines, self._rest = (self._rest + received).split(b"\n")
-            self._take(lines)
-        # What came without a newline was read as well.
-        self._take([self._rest] if self._rest else [])
+            self._write(lines)
+        # The last line may have no newline.
+        self._write([self._rest] if self._rest else [])
         self._rest = b""
-        self._show()
+        self._publish()
 
-    def _take(self, lines: list[bytes]) -> None:
+    def _write(self, lines: list[bytes]) -> None:
         if not lines:
             return
         if self._part is None:
             self._part = (self._directory / _OPEN).open("wb", buffering=0)
         self._part.write(b"".join(line.removesuffix(b"\r") + b"\n" for line in lines))
-        if time.monotonic() - self._shown >= PART_SECONDS or self._part.tell() >= PART_BYTES:
-            self._show()
+        if time.monotonic() - self._published >= PART_SECONDS or self._part.tell() >= PART_BYTES:
+            self._publish()
 
-    def _show(self) -> None:
-        """Make the part a file that readers see."""
+    def _publish(self) -> None:
+        """Rename the open file, so that readers see it."""
         if self._part is not None:
             self._part.close()
             self._part = None
-            self._name()
-            self._shown = time.monotonic()
+            self._rename_open_file()
+            self._published = time.monotonic()
         if time.monotonic() - self._pruned > _PRUNE_SECONDS:
             self._prune()
 
-    def _name(self) -> None:
+    def _rename_open_file(self) -> None:
         (self._directory / _OPEN).rename(self._directory / f"{self._number:012d}.txt")
         self._number += 1
 
     def _prune(self) -> None:
-        """Remove what is old; never the newest part, whose number is the only memory of how far the spool was."""
+        """Remove old files, except for the newest: numbering continues after it."""
         self._pruned = time.monotonic()
         oldest = time.time() - self._keep
         for file in sorted(self._directory.glob("*.txt"))[:-1]:
@@ -112,22 +112,22 @@ class Spool:
                 file.unlink(missing_ok=True)
 
     def _recover(self) -> None:
-        """Go on after the last part, and show what a dead process had read."""
+        """Continue the numbering, and publish the lines that a killed process had read."""
         numbers = [int(file.stem) for file in self._directory.glob("*.txt")]
         self._number = max(numbers, default=-1) + 1
         if (self._directory / _OPEN).exists():
-            self._name()
+            self._rename_open_file()
 
     def _connect(self) -> socket.socket:
         connection = socket.create_connection(self._address, timeout=_CONNECT_SECONDS)
         connection.settimeout(_POLL_SECONDS)
         return connection
 
-    def _again(self) -> socket.socket | None:
-        """A new connection, tried for as long as it takes; None once the spool is stopped."""
+    def _reconnect_until_stopped(self) -> socket.socket | None:
+        """Return a new connection, retrying without a limit; None once the spool is stopped."""
         while not self._stopped.wait(self._reconnect):
             try:
                 return self._connect()
             except OSError as error:
-                log.info("%s:%d doesn't answer: %s", *self._address, error)
+                log.info("%s:%d does not answer: %s", *self._address, error)
         return None
