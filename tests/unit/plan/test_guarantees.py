@@ -35,5 +35,5 @@ def test_what_a_server_forgets_is_said() -> None:
     [promise] = promises(pipeline.check())
     assert promise.guarantee == "exactly_once"
     assert promise.because.endswith(
-        "provided that the server sends again what wasn't on disk yet when a run died"
+        "provided that the server sends lines again that were not on disk when a run died"
     )
