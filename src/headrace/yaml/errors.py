@@ -10,14 +10,9 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 from pydantic import ValidationError
 
 from headrace.errors import DocumentError, HeadraceError, Problem, did_you_mean
-from headrace.steps.grammar.model import (
-    EXPECTED,
-    EXPECTED_TEXT,
-    MISSING_KEY,
-    UNKNOWN_KEY,
-    DocumentModel,
-)
+from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.options import OPTION_TEXT
+from headrace.steps.grammar.problems import EXPECTED, EXPECTED_TEXT, MISSING_KEY, UNKNOWN_KEY
 from headrace.yaml.positions import Scalar, Value, find, plain, replace_at
 
 T = TypeVar("T")

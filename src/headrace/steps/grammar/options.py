@@ -24,11 +24,11 @@ from headrace.errors import OptionError, did_you_mean
 from headrace.formats import Format
 from headrace.formats.options import option_problems
 from headrace.schemas.fields import Schema
-from headrace.steps.grammar.model import (
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.problems import (
     INVALID,
     MISSING_KEY,
     UNKNOWN_KEY,
-    DocumentModel,
     collect_errors,
     expect,
     invalid,
@@ -125,10 +125,7 @@ def _format_document(chosen: Format) -> Any:
 
 
 FormatValue = Annotated[
-    Format,
-    PlainValidator(_format),
-    PlainSerializer(_format_document),
-    WithJsonSchema(_format_schema()),
+    Format, PlainValidator(_format), PlainSerializer(_format_document), WithJsonSchema(_format_schema())
 ]
 """A format by its name, or by name with options: `{csv: {delimiter: ";"}}`."""
 

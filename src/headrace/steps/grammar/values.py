@@ -24,11 +24,11 @@ from pydantic_core import CoreSchema, core_schema
 from headrace.durations import microseconds
 from headrace.durations import text as duration_text
 from headrace.steps.expressions import Named, sql_text, sql_texts
-from headrace.steps.grammar.model import (
+from headrace.steps.grammar.model import Written
+from headrace.steps.grammar.problems import (
     EXPECTED,
     EXPECTED_TEXT,
     INVALID,
-    Written,
     collect_errors,
     details_of,
     expect,
@@ -134,8 +134,7 @@ Names = Annotated[
 ]
 """A column or a list of columns."""
 NamedExpressions = Annotated[
-    Named,
-    Written(Annotated[dict[str, SqlText], MinLen(1)], lambda named: tuple(named.items()), sql_texts),
+    Named, Written(Annotated[dict[str, SqlText], MinLen(1)], lambda named: tuple(named.items()), sql_texts)
 ]
 """Names and expressions; every use states their meaning with `Expected`."""
 

@@ -10,7 +10,8 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from headrace.steps.base import Node, Ref
 from headrace.steps.expressions import Expression
-from headrace.steps.grammar.model import DocumentModel, expect
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.problems import expect
 from headrace.steps.grammar.step import Inputs, Slot, StepModel
 from headrace.steps.grammar.values import Condition, Expected, Length, Text
 

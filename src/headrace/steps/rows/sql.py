@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from headrace.errors import OptionError, did_you_mean
 from headrace.sql import facts as sql_facts
 from headrace.steps.base import Node, Ref
-from headrace.steps.grammar.model import collect_errors, raise_at
+from headrace.steps.grammar.problems import collect_errors, raise_at
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Expected, SqlText
 from headrace.steps.patterns.match_recognize import RowPattern

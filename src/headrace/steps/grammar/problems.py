@@ -1,0 +1,77 @@
+"""Errors that validators raise, for pydantic to collect.
+
+An error carries the path of the value; the reader of documents adds file, line and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from headrace.errors import HeadraceError
+
+T = TypeVar("T")
+UNKNOWN_KEY, MISSING_KEY = "unknown_key", "missing_key"
+EXPECTED, EXPECTED_TEXT, INVALID = "expected", "expected_text", "invalid"
+"""Types of errors. Those with `expected` are completed with the actual value: "expected a number, got `many`"."""
+
+
+def invalid(what: str, hint: str = "", *, where: str = "", kind: str = INVALID) -> PydanticCustomError:
+    """Build an error for a validator to raise.
+
+    Args:
+        what: the problem; for the `EXPECTED` kinds only the expectation, such as "a number".
+        hint: how to fix it.
+        where: a location inside the value that has no line of its own, such as "schema column 4".
+        kind: one of the types above.
+    """
+    return PydanticCustomError(kind, "{what}", {"what": what, "hint": hint, "where": where})
+
+
+def expect(what: str, hint: str = "") -> PydanticCustomError:
+    """Build an error that names what is expected; the reader adds the actual value."""
+    return invalid(what, hint, kind=EXPECTED)
+
+
+def translate_error(error: HeadraceError) -> PydanticCustomError:
+    """Convert an error of a declaration into one that pydantic collects."""
+    return invalid(error.what, error.hint, where=error.where)
+
+
+def collect_errors(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function whose errors pydantic is to collect.
+
+    Raises:
+        PydanticCustomError: the function raised a `HeadraceError`.
+    """
+    try:
+        return function(*arguments)
+    except HeadraceError as error:
+        raise translate_error(error) from None
+
+
+def problem_at(path: tuple[str | int, ...], error: PydanticCustomError) -> InitErrorDetails:
+    """Return an error with its path below the value that is being validated."""
+    return InitErrorDetails(type=error, loc=path, input=None)
+
+
+def raise_at(path: tuple[str | int, ...], error: PydanticCustomError) -> NoReturn:
+    """Raise an error at a path below the value that is being validated."""
+    raise validation_error([problem_at(path, error)])
+
+
+def validation_error(details: Iterable[InitErrorDetails]) -> ValidationError:
+    """Build the error that carries several."""
+    return ValidationError.from_exception_data("document", list(details))
+
+
+def details_of(error: Any) -> InitErrorDetails:
+    """Return an item of `ValidationError.errors()` in the form in which it can be raised again."""
+    context = error.get("ctx", {})
+    kind: Any = error["type"]
+    if "what" in context:
+        kind = PydanticCustomError(kind, "{what}", context)
+    return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
