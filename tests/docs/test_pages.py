@@ -1,4 +1,4 @@
-"""Every block of code in the documentation does what the page says."""
+"""Every block of code in the documentation runs and prints the output on the page."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ PAGES = sorted(DOCS.glob("*/*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_page_does_what_it_says(
+def test_code_of_page_prints_its_output(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Reader(page).read()
 
 
-def test_ten_lines_of_the_readme_are_ten_and_the_plan_of_its_document() -> None:
+def test_readme_example_has_ten_lines_and_the_plan_of_its_document() -> None:
     blocks = {block.language: block.text for block in blocks_of(DOCS.parent / "README.md")}
-    with collecting() as found:
+    with collecting() as pipelines:
         exec(compile(blocks["python"], "README.md", "exec"), {})
-    [pipeline] = found
+    [pipeline] = pipelines
     assert pipeline.check() == Pipeline.from_yaml_text(blocks["yaml"]).check()
     code = [line for line in blocks["python"].splitlines() if line.strip() not in ("", "(", ")")]
     assert len(code) <= 10

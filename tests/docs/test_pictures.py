@@ -1,4 +1,4 @@
-"""The pictures of the documentation: each is of a transcript that passes, and is what `make pictures` would draw now."""
+"""The pictures of the documentation are up to date, and their transcripts pass."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def name_of(transcript: Path) -> str:
 
 
 def quick(transcript: Path) -> bool:
-    """Whether the in-process driver shows all of it: then it costs nothing to draw it again."""
+    """True if the in-process driver can run the transcript, so that drawing it is cheap."""
     return all(isinstance(case, Case) and drivable(case) for case in read_file(transcript))
 
 
-def test_the_picture_of_a_pattern_is_what_would_be_drawn_now() -> None:
+def test_picture_of_pattern_is_up_to_date() -> None:
     graph = Pipeline.from_yaml(DOCS.parent / "examples" / "base_stations" / "pipeline.yaml").check()
     drawn = svg_of([diagram_of(node) for node in graph.of(Match)])
     assert (DOCS / "images" / "patterns" / "base_stations.svg").read_text() == drawn
@@ -48,16 +48,16 @@ def test_the_transcripts_of_the_documentation_pass(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("transcript", list(filter(quick, TRANSCRIPTS)), ids=name_of)
-def test_a_picture_is_up_to_date(transcript: Path, spark: SparkSession) -> None:
+def test_picture_of_transcript_is_up_to_date(transcript: Path, spark: SparkSession) -> None:
     drawn = (PICTURES / f"{name_of(transcript)}.svg").read_text(encoding="utf-8")
     assert drawn == draw(transcript, spark=spark), "run `make pictures`"
 
 
 def test_every_transcript_has_a_picture_and_every_picture_is_on_a_page() -> None:
     shown = {name for page in PAGES for name in re.findall(r"timelines/(\w+)\.svg", page.read_text())}
-    told = {name for page in PAGES for name in re.findall(r"(\w+)\.transcript\.yaml", page.read_text())}
+    linked = {name for page in PAGES for name in re.findall(r"(\w+)\.transcript\.yaml", page.read_text())}
     transcripts = {name_of(transcript) for transcript in TRANSCRIPTS}
-    assert transcripts == {picture.stem for picture in PICTURES.glob("*.svg")} == shown == told
+    assert transcripts == {picture.stem for picture in PICTURES.glob("*.svg")} == shown == linked
 
 
 def test_every_kind_of_window_and_trigger_is_drawn() -> None:

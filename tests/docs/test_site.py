@@ -1,4 +1,4 @@
-"""The documentation as it is built: strictly, and with every public name in the reference."""
+"""The documentation builds without warnings, and the reference has every public name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built with warnings as errors: a broken link, a page that no menu has, a name that isn't there."""
+    """Build the site with warnings as errors: broken links, pages outside the navigation, unknown names."""
     target = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
@@ -37,13 +37,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def documented(site: Path) -> set[str]:
-    """The names that the reference documents, from the inventory that other sites link by."""
+    """Return the names in the reference, from the inventory of the site."""
     content = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
     return {line.split()[0] for line in zlib.decompress(content).decode().splitlines()}
 
 
 def public(module: Any) -> Iterator[tuple[str, Any]]:
-    """What a module says is public: its `__all__`, or its own functions and classes without an underscore."""
+    """Yield the public names of a module: its `__all__`, or its own functions and classes without an underscore."""
     names = getattr(module, "__all__", None) or [
         name
         for name, value in vars(module).items()
@@ -60,7 +60,7 @@ def test_reference_has_every_name_of_the_root(documented: set[str]) -> None:
     classes = {name: path_of(thing) for name, thing in public(headrace) if inspect.isclass(thing)}
     assert {name for name, path in classes.items() if path not in documented} == set()
     modules = {name: path_of(thing) for name, thing in public(headrace) if inspect.ismodule(thing)}
-    # Connectors have a page that is made of their options.
+    # The page of connectors is generated from their options.
     undocumented = {
         name for name, path in modules.items() if not any(d.startswith(f"{path}.") for d in documented)
     }
@@ -82,8 +82,10 @@ def test_reference_has_every_verb_of_every_stage(documented: set[str]) -> None:
     for stage in stages:
         module, _, name = stage.rpartition(".")
         verbs = vars(getattr(import_module(module), name)).items()
-        said = [verb for verb, value in verbs if inspect.isfunction(value) or isinstance(value, property)]
-        missing |= {f"{stage}.{verb}" for verb in said if not verb.startswith("_")} - documented
+        public_verbs = [
+            verb for verb, value in verbs if inspect.isfunction(value) or isinstance(value, property)
+        ]
+        missing |= {f"{stage}.{verb}" for verb in public_verbs if not verb.startswith("_")} - documented
     internal = {f"headrace.streams.pipeline.Pipeline.{verb}" for verb in ("add", "unnamed", "rename")}
     assert len(stages) >= 10
     assert missing - internal == set()
@@ -127,7 +129,7 @@ def test_reference_has_every_command_and_option(site: Path) -> None:
     assert [word for word in sorted(options) if f"<code>{word}" not in page] == []
 
 
-def test_every_mark_of_the_matrix_leads_to_its_transcript(site: Path) -> None:
+def test_every_mark_of_the_window_matrix_links_to_its_transcript(site: Path) -> None:
     page = (site / "reference/matrix/index.html").read_text()
     links = re.findall(r'<a class="\w+" href="(\w+)/#([\w-]+)"', page)
     assert len(links) == len(set(links)) == sum(not cell.refusal for cell in cells())
@@ -138,7 +140,7 @@ def test_every_mark_of_the_matrix_leads_to_its_transcript(site: Path) -> None:
     assert [anchor for anchor in refusals if f'id="{anchor}"' not in page] == []
 
 
-def test_every_mark_of_the_matrix_of_patterns_leads_to_its_transcript(site: Path) -> None:
+def test_every_mark_of_the_pattern_matrix_links_to_its_transcript(site: Path) -> None:
     page = (site / "reference/pattern-matrix/index.html").read_text()
     links = re.findall(r'<a class="\w+" href="(\w+)/#([\w-]+)"', page)
     assert len(links) == len(set(links)) == len(PATTERNS.allowed)
@@ -147,7 +149,7 @@ def test_every_mark_of_the_matrix_of_patterns_leads_to_its_transcript(site: Path
 
 
 def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:
-    """A prompt, `>>>`, that is taken for prose becomes three quotes, one in the other."""
+    """A prompt, `>>>`, that is parsed as prose becomes three nested quotes."""
     pages = sorted((site / "reference").rglob("*.html"))
     nested = re.compile(r"<blockquote>\s*<blockquote>")
     assert [page.parent.name for page in pages if nested.search(page.read_text())] == []

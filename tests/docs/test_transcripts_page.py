@@ -1,4 +1,4 @@
-"""The page on transcripts: its case passes, and every line of a script is on it."""
+"""The page on transcripts lists every script line, and its case passes."""
 
 from __future__ import annotations
 
