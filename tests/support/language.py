@@ -46,7 +46,7 @@ IRREGULAR = frozenset(
         "gone",
         "done",
         "met",
-        "read_again",
+        "replay_input",
         "laid",
         "paid",
         "bound",

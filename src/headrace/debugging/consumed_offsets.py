@@ -1,4 +1,4 @@
-"""Which rows of an input came before an epoch: told by Spark's own logs, for sources whose positions these speak of."""
+"""Determine from Spark's offset logs which rows were consumed before an epoch."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-def taken_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | None:
-    """Whether a row came in an epoch before this one; None where the logs don't say.
+def consumed_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | None:
+    """Return a condition that is true for rows of earlier epochs; None if the logs do not show it.
 
     They do for Kafka, whose offsets they hold, and for files, which they list. Spark keeps the logs of the last hundred epochs.
 
     Args:
-        checkpoint: the query's.
-        epoch: the first that doesn't count.
-        sources: how many the query reads; all of them must be of these kinds.
+        checkpoint: of the query.
+        epoch: the first epoch that is not included.
+        sources: the number of sources of the query; all must be of these kinds.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     offsets = checkpoint / "spark" / "offsets" / str(epoch - 1)
     if not offsets.exists():
         return None
-    # What is no map is a heartbeat's, or that of a source which counts in its own way.
+    # Other offsets belong to heartbeat sources or to sources with a custom format.
     known = [(number, said) for number, said in enumerate(_positions(offsets)) if isinstance(said, dict)]
     found = [
         _of_files(checkpoint, number, said) if set(said) == {"logOffset"} else _of_topics(said)
@@ -42,7 +42,7 @@ def taken_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | None
 
 
 def _positions(file: Path) -> Iterator[Any]:
-    """What each source of a query had given by the end of an epoch; the first two lines are about the epoch."""
+    """Yield the end offset of each source; the first two lines of the file describe the epoch."""
     for line in file.read_text().splitlines()[2:]:
         try:
             yield json.loads(line)

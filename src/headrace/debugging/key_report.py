@@ -1,4 +1,4 @@
-"""One step with a pattern asked about one key: its entry in the checkpoint, its rows in the input, and the kernel's answer."""
+"""The report about one key of a pattern: its state in the checkpoint and its rows in the input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.keys import NULL, is_key
 from headrace.checkpoints.layout import checkpoint_of, progress_of
-from headrace.debugging.replay import CantBeReadAgain, read_again
+from headrace.debugging.replay import NotReplayable, replay_input
 from headrace.debugging.state_entries import MATCHES, StateFiles
 from headrace.lowering.patterns import GIVEN, Declared
 from headrace.spark.gateway import java_frame, java_list, kernel
@@ -31,31 +31,31 @@ if TYPE_CHECKING:
 _END = 253_370_764_800_000_000
 _NONE = -(2**63)
 _KEYS_LOOKED_AT = 1000
-NOT_READ = "the input was not read again (--no-input)"
+NOT_READ = "the input was not replayed (--no-input)"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one pattern makes of a key."""
+class KeyReport:
+    """The report of one pattern about a key."""
 
     known: bool = True
-    """Whether the checkpoint or the input has the key."""
+    """True if the checkpoint or the input has the key."""
     partials: tuple[dict[str, Any], ...] = ()
-    """Partial matches of the checkpoint: their rows, what each waits for, and when it times out."""
+    """Partial matches in the checkpoint: rows, next steps and timeouts."""
     waiting: tuple[dict[str, Any], ...] = ()
-    """Rows that wait for the watermark, and what they would do if it passed them now."""
+    """Buffered rows, and their effect if the watermark passed them now."""
     rows: tuple[dict[str, Any], ...] = ()
-    """The last rows of the key that were taken, with the conditions asked of them and what came of it."""
+    """The last processed rows of the key, with the tested conditions and their results."""
     after: tuple[dict[str, Any], ...] = ()
-    """Matches and timeouts that no row brought, but the watermark."""
+    """Matches and timeouts caused by the watermark."""
     unread: tuple[dict[str, Any], ...] = ()
-    """Rows of the input ahead of the watermark that the checkpoint doesn't have; those that make no difference need not be there."""
+    """Rows of the input ahead of the watermark that are not in the checkpoint; rows without effect are not stored."""
     taken: int | None = None
-    """How many rows of the key have been taken in all; None where the input can't be read again."""
+    """The number of processed rows of the key; None if the input cannot be replayed."""
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the report as plain data."""
         return {
             "partial_matches": list(self.partials),
             "waiting": list(self.waiting),
@@ -69,7 +69,7 @@ class Told:
 
 @dataclass
 class Inquiry:
-    """One step asked about one key."""
+    """Examines one key of one step."""
 
     spark: SparkSession
     graph: Graph
@@ -86,46 +86,46 @@ class Inquiry:
         self.jvm = kernel(self.spark)
         self._frame: DataFrame | None = None
 
-    def answer(self, rows: int, *, read_input: bool) -> Told:
-        """All that can be told of a step with a pattern of its own."""
+    def answer(self, rows: int, *, read_input: bool) -> KeyReport:
+        """Return the report of a step with its own pattern."""
         trunk = java_frame(self.query.stream_plan)
         if isinstance(self.node, RowPattern):
             return self.ask(
                 self.jvm.matchrecognize.RowPatternExplainer.of(trunk), rows, read_input=read_input
             )
-        self._given = {name: _said(given) for name, given in Declared(self.node, ()).columns.items()}
+        self._given = {name: _column_text(given) for name, given in Declared(self.node, ()).columns.items()}
         return self.ask(self.jvm.patterns.MatchExplainer.of(trunk), rows, read_input=read_input)
 
-    def ask(self, kernel: Any, rows: int, *, read_input: bool, less: Column | None = None) -> Told:
-        """What one pattern, which the kernel looks at, makes of the key; `less` are rows that it never saw."""
+    def ask(self, kernel: Any, rows: int, *, read_input: bool, less: Column | None = None) -> KeyReport:
+        """Return the report of one pattern; `less` selects rows that it never processed."""
         stored, pieces = self._state
         partials = self._read(kernel.partials(stored))
         waits = self._read(kernel.waiting(stored, pieces))
-        told = Told(stored is not None or bool(waits), tuple(partials), tuple(waits))
+        report = KeyReport(stored is not None or bool(waits), tuple(partials), tuple(waits))
         if not read_input:
-            return replace(told, known=True, notes=(NOT_READ,))
+            return replace(report, known=True, notes=(NOT_READ,))
         try:
-            return self._with_history(kernel, told, rows, less)
-        except CantBeReadAgain as reason:
+            return self._with_history(kernel, report, rows, less)
+        except NotReplayable as reason:
             return replace(
-                told, notes=(f"rows that are no longer in the checkpoint can't be told of: {reason}",)
+                report, notes=(f"rows that are no longer in the checkpoint are not shown: {reason}",)
             )
 
-    def _with_history(self, kernel: Any, told: Told, rows: int, less: Column | None) -> Told:
+    def _with_history(self, kernel: Any, report: KeyReport, rows: int, less: Column | None) -> KeyReport:
         frame = self._rows(kernel)
-        with CantBeReadAgain.for_sparks_errors():
+        with NotReplayable.wrap_spark_errors():
             own = frame if less is None else frame.where(~less)
             said = self._read(kernel.history(java_frame(own), self._watermark(), rows))
-        unread = _without(said["ahead"], told.waiting)
+        unread = _without(said["ahead"], report.waiting)
         notes = []
-        if _shape(said["partials"]) != _shape(told.partials):
+        if _shape(said["partials"]) != _shape(report.partials):
             notes.append(
-                "the input, read again, leads to other partial matches than the checkpoint has: rows came late, "
-                "or the input has changed. What is told of rows is by the input"
+                "the replayed input leads to other partial matches than the checkpoint: rows were late, "
+                "or the input has changed. Rows are shown as in the input"
             )
         return replace(
-            told,
-            known=told.known or bool(said["count"] or unread),
+            report,
+            known=report.known or bool(said["count"] or unread),
             rows=tuple(said["rows"]),
             after=tuple(said["after"]),
             unread=tuple(unread),
@@ -134,20 +134,20 @@ class Inquiry:
         )
 
     def close(self) -> None:
-        """Let go of the key's rows."""
+        """Release the rows of the key."""
         if self._frame is not None:
             self._frame.unpersist()
 
-    def keys_at_hand(self) -> set[str]:
-        """Some keys of the checkpoint and of the input."""
+    def sample_keys(self) -> set[str]:
+        """Return some keys of the checkpoint and the input."""
         frames = [] if self.progress.epoch is None else [self.files.entries(MATCHES).select("key.*")]
-        with suppress(CantBeReadAgain), CantBeReadAgain.for_sparks_errors():
+        with suppress(NotReplayable), NotReplayable.wrap_spark_errors():
             frames.append(self._input().select(*(f"`{name}`" for name in self._names())))
             return {key for frame in frames for key in _some(frame)}
         return {key for frame in frames[:1] for key in _some(frame)}
 
     def _names(self) -> list[str]:
-        """The key's columns inside the step, where one that is computed has another name."""
+        """Return the key columns inside the step, where computed keys have hidden names."""
         from headrace.lowering.lowering import hidden_key
 
         if isinstance(self.node, RowPattern):
@@ -159,7 +159,7 @@ class Inquiry:
 
     @cached_property
     def _state(self) -> tuple[bytes | None, Any]:
-        """The key's own entry, and the pieces of older rows that wait, in order."""
+        """Return the entry of the key and the chunks of older buffered rows, in order."""
         pieces = java_list(self.spark, ())
         if self.progress.epoch is None:
             return None, pieces
@@ -171,10 +171,10 @@ class Inquiry:
         return found.get(0), pieces
 
     def _input(self) -> DataFrame:
-        return read_again(self.spark, self.graph, self.query.query, self.directory)
+        return replay_input(self.spark, self.graph, self.query.query, self.directory)
 
     def _rows(self, kernel: Any) -> DataFrame:
-        """The key's rows in order, with the columns that the kernel wants; read once, whoever asks."""
+        """Return the rows of the key in order, with the columns that the kernel needs; read once."""
         from pyspark.sql import functions as F  # noqa: N812
 
         from headrace.lowering.expressions import POSITION, TIME
@@ -200,22 +200,24 @@ class Inquiry:
         return round(datetime.fromisoformat(said).timestamp() * 1000) * 1000
 
     def _read(self, text: str) -> Any:
-        """What the kernel says, with conditions as the user wrote them."""
-        told = json.loads(re.sub(rf"{GIVEN}\d+", lambda found: json.dumps(self._given[found[0]])[1:-1], text))
+        """Parse the response of the kernel, with conditions as the user wrote them."""
+        report = json.loads(
+            re.sub(rf"{GIVEN}\d+", lambda found: json.dumps(self._given[found[0]])[1:-1], text)
+        )
         if isinstance(self.node, RowPattern):
-            _with_conditions(told, {name: text.text for name, text in self.node.clause.define})
-        return told
+            _with_conditions(report, {name: text.text for name, text in self.node.clause.define})
+        return report
 
 
-def _with_conditions(told: Any, defined: Mapping[str, str]) -> None:
-    """Put the DEFINE of each variable where the kernel names it."""
-    for one in told if isinstance(told, list) else [*told["rows"], *told["partials"]]:
+def _with_conditions(report: Any, defined: Mapping[str, str]) -> None:
+    """Add the DEFINE condition of each variable."""
+    for one in report if isinstance(report, list) else [*report["rows"], *report["partials"]]:
         tests = [test for asked in one.get("asked", ()) for test in asked["tests"]]
         for named in (*tests, *one.get("waits_for", ())):
             named["condition"] = defined.get(named["step"])
 
 
-def _said(column: Any) -> str:
+def _column_text(column: Any) -> str:
     return re.sub(r"^Column<'(.*)'>$", r"\1", str(column), flags=re.DOTALL)
 
 
@@ -224,7 +226,7 @@ def _shape(partials: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _without(rows: Iterable[dict[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows less those that are known, each once."""
+    """Return the rows without the known ones, with multiplicity."""
     rest = [(one["time"], one["row"]) for one in known]
     left = []
     for row in rows:

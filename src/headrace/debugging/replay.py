@@ -1,4 +1,4 @@
-"""What a step has read, read once more as a batch: for those who ask afterwards what became of it."""
+"""Replay the input of a step as a batch."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ if TYPE_CHECKING:
     from headrace.plan.queries import Query
 
 
-class CantBeReadAgain(Exception):  # noqa: N818 - a reason, told to the user as a note
-    """The input can't be read again; the text says why."""
+class NotReplayable(Exception):  # noqa: N818 - a reason, shown as a note
+    """The input cannot be replayed; the message has the reason."""
 
     @staticmethod
     @contextmanager
-    def for_sparks_errors() -> Iterator[None]:
-        """What a source or Spark says against reading is a reason, not a failure."""
+    def wrap_spark_errors() -> Iterator[None]:
+        """Convert errors of a source or of Spark to `NotReplayable`."""
         from pyspark.errors import PySparkException
 
         try:
             yield
         except HeadraceError as error:
-            raise CantBeReadAgain(str(error.problem)) from error
+            raise NotReplayable(str(error.problem)) from error
         except (PySparkException, GatewayError) as error:
-            raise CantBeReadAgain(spark_says(error)[0]) from error
+            raise NotReplayable(spark_says(error)[0]) from error
 
 
-def read_again(spark: SparkSession, graph: Graph, query: Query, directory: Path) -> DataFrame:
-    """The rows that the stateful step of a query has had, and those it will have, with the columns it computes.
+def replay_input(spark: SparkSession, graph: Graph, query: Query, directory: Path) -> DataFrame:
+    """Return the past and pending input rows of a stateful step, with its computed columns.
 
     Raises:
-        CantBeReadAgain: a source can't, or the rows' time was the clock's.
+        NotReplayable: a source is not replayable, or time is the clock.
     """
     node: Any = graph[query.output.step]
     if by_clock(graph, node.input):
-        raise CantBeReadAgain("their time was the clock of the run that read them")
+        raise NotReplayable("their time was the clock of the run that read them")
     for name in query.sources:
         _refuse_unreplayable(graph[name])
-    with CantBeReadAgain.for_sparks_errors():
+    with NotReplayable.wrap_spark_errors():
         for ref in query.reads:
             if (exchange_path(directory, ref) / CLEANED).exists():
-                raise CantBeReadAgain(f"rows of `{ref}` were deleted after every query had read them")
+                raise NotReplayable(f"rows of `{ref}` were deleted after every query had read them")
         logs = {ref: _log(graph, directory, ref).rows(spark) for ref in query.reads}
         frame = Lowering(spark, graph, BatchInputs(spark, graph.name), frames=logs).frame(node.input)
         if isinstance(node, Match | MatchRules):
@@ -69,9 +69,9 @@ def read_again(spark: SparkSession, graph: Graph, query: Query, directory: Path)
 
 def _refuse_unreplayable(source: Any) -> None:
     if isinstance(source, FrameSource):
-        raise CantBeReadAgain(f"`{source.name}` is a stream that was given as a DataFrame")
+        raise NotReplayable(f"`{source.name}` is a stream that was given as a DataFrame")
     if isinstance(source, Source) and not source.connector.replayable:
-        raise CantBeReadAgain(f"the source `{source.name}` can't be read twice")
+        raise NotReplayable(f"the source `{source.name}` can't be read twice")
 
 
 def _log(graph: Graph, directory: Path, ref: Any) -> Exchange:

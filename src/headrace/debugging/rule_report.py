@@ -1,4 +1,4 @@
-"""The rules of a step asked about one key: those that were in force when the checkpoint was written, one after the other."""
+"""The reports of the active rules of a step about one key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.layout import checkpoint_of, progress_of
-from headrace.debugging.consumed_offsets import taken_before
+from headrace.debugging.consumed_offsets import consumed_before
 from headrace.errors import HeadraceError, OptionError, did_you_mean
 from headrace.plan.queries import queries_of
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
@@ -17,56 +17,56 @@ from headrace.spark.gateway import java_frame
 from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
-    from headrace.debugging.key_report import Inquiry, Told
+    from headrace.debugging.key_report import Inquiry, KeyReport
     from headrace.plan.graph import Graph
 
 _BEFORE = -1
 
 
 @dataclass(frozen=True)
-class OfRule:
-    """What a rule makes of a key."""
+class RuleReport:
+    """The report of one rule about a key."""
 
     rule: str
     version: int
     since: int
     """The first epoch of this version."""
-    told: Told
+    report: KeyReport
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the report as plain data."""
         return {
             "rule": self.rule,
             "version": self.version,
             "since_epoch": self.since,
-            **self.told.as_json(),
+            **self.report.as_json(),
         }
 
 
 @dataclass(frozen=True)
-class RulesAsked:
-    """The rules of a step that are asked, and what is to be said of the table they come from."""
+class ActiveRules:
+    """The active rules of a step, and notes about their table."""
 
     table: str
     edition: Edition
-    """What was in force in the last finished epoch."""
+    """The rules of the last committed epoch."""
     asked: tuple[RuleInForce, ...]
     since: Mapping[int, int]
-    """The first epoch of each, by serial number."""
+    """The first epoch of each rule, by serial number."""
     faults: tuple[RuleFault, ...] = ()
-    """What was wrong with the table when a run last looked at it, though that epoch may not have been finished."""
+    """Errors of the table when a run last read it; that epoch may not be committed."""
     known: frozenset[str] = frozenset()
-    """The rules that the table has by now."""
+    """The present rules of the table."""
     notes: tuple[str, ...] = ()
 
 
-def rules_asked(
+def active_rules(
     graph: Graph, directory: Path, steps: Iterable[str], rule: str | None
-) -> dict[str, RulesAsked]:
-    """The rules in force of those steps that have a table, by step; those that have the rule, if it is named.
+) -> dict[str, ActiveRules]:
+    """Return the active rules by step; with `rule`, only of steps that have it.
 
     Raises:
-        OptionError: no step has a rule of that name in force.
+        OptionError: no step has an active rule of this name.
     """
     queries = {query.name: query for query in queries_of(graph)}
     nodes = {name: node for name in steps if isinstance(node := graph[name], MatchRules)}
@@ -82,41 +82,45 @@ def rules_asked(
     return chosen
 
 
-def tell_rules(inquiry: Inquiry, rules: RulesAsked, rows: int, *, read_input: bool) -> tuple[OfRule, ...]:
-    """What each rule makes of the key."""
-    return tuple(_told(inquiry, rules, rule, rows, read_input=read_input) for rule in rules.asked)
+def report_rules(
+    inquiry: Inquiry, rules: ActiveRules, rows: int, *, read_input: bool
+) -> tuple[RuleReport, ...]:
+    """Return the report of each rule."""
+    return tuple(_report(inquiry, rules, rule, rows, read_input=read_input) for rule in rules.asked)
 
 
-def _told(inquiry: Inquiry, rules: RulesAsked, rule: RuleInForce, rows: int, *, read_input: bool) -> OfRule:
+def _report(
+    inquiry: Inquiry, rules: ActiveRules, rule: RuleInForce, rows: int, *, read_input: bool
+) -> RuleReport:
     since = rules.since[rule.serial]
     query = inquiry.query.query
     sources = len(query.sources) + len(query.reads)
-    less = taken_before(inquiry.checkpoint, since, sources=sources) if since > 0 else None
+    less = consumed_before(inquiry.checkpoint, since, sources=sources) if since > 0 else None
     kernel = inquiry.jvm.rules.RulesExplainer.of(
         java_frame(inquiry.query.stream_plan), rules.edition.alone(rule).loaded
     )
-    told = inquiry.ask(kernel, rows, read_input=read_input, less=less)
-    if since > 0 and less is None and told.taken:
+    report = inquiry.ask(kernel, rows, read_input=read_input, less=less)
+    if since > 0 and less is None and report.taken:
         note = (
-            f"this version is in force since epoch {since}, and which rows came before can't be told: "
-            "rows are told of as if it had been there from the first on"
+            f"this version is in force since epoch {since}, and which rows came before can't be report: "
+            "rows are report of as if it had been there from the first on"
         )
-        told = replace(told, notes=(note,))
-    return OfRule(rule.id, rule.version, max(since, 0), told)
+        report = replace(report, notes=(note,))
+    return RuleReport(rule.id, rule.version, max(since, 0), report)
 
 
-def _in_force(node: MatchRules, checkpoint: Path) -> RulesAsked:
+def _in_force(node: MatchRules, checkpoint: Path) -> ActiveRules:
     log = RuleLog(checkpoint)
     epoch = progress_of(checkpoint).epoch
     edition = log.at(_BEFORE if epoch is None else epoch) or Edition(_BEFORE)
     since = {rule.serial: log.began(rule) for rule in edition.rules}
     name, known, notes = _table_now(node, edition)
     faults = (log.last or edition).faults
-    return RulesAsked(name, edition, edition.rules, since, faults, known, notes)
+    return ActiveRules(name, edition, edition.rules, since, faults, known, notes)
 
 
 def _table_now(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str], tuple[str, ...]]:
-    """What the table is called, which rules it has by now, and what is to be said of that."""
+    """Return the name of the table, its present rules, and notes."""
     table = table_of(node)
     try:
         found = table.look()
@@ -130,7 +134,7 @@ def _table_now(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str],
     return table.name, ids, ("the table has changed since; the next batch will look at it",)
 
 
-def _not_in_force(rule: str, found: Mapping[str, RulesAsked]) -> OptionError:
+def _not_in_force(rule: str, found: Mapping[str, ActiveRules]) -> OptionError:
     for step, one in found.items():
         for fault in one.faults:
             if fault.rule == rule:
@@ -151,5 +155,5 @@ def _not_in_force(rule: str, found: Mapping[str, RulesAsked]) -> OptionError:
     return OptionError(f"no rule is called `{rule}`", where="--rule", hint=did_you_mean(rule, known))
 
 
-def _names(several: Iterable[RulesAsked]) -> str:
+def _names(several: Iterable[ActiveRules]) -> str:
     return ", ".join(sorted(rule.id for one in several for rule in one.asked)) or "none"

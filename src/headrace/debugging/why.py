@@ -1,8 +1,8 @@
-"""Why a pattern has (not) matched for a key: told from the checkpoint, and from the input read again.
+"""Explain why a pattern did or did not match a key, from the checkpoint and the replayed input.
 
-The checkpoint holds the truth about now: the key's partial matches and the rows that wait for the watermark. What became of
-rows before them is no longer in it; where the input can be read again, the kernel goes through the key's rows once more,
-with the same matcher, and notes which condition it asked of which row. Nothing is locked or written.
+The checkpoint has the partial matches and buffered rows of the key. Earlier rows are no longer in it; if the input can be
+replayed, the kernel runs the same matcher over the rows of the key and records which condition it tested on which row.
+Nothing is locked or written.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.keys import key_of
 from headrace.checkpoints.layout import queries_with_state
-from headrace.debugging.key_report import Inquiry, Told
-from headrace.debugging.rule_report import OfRule, RulesAsked, rules_asked, tell_rules
+from headrace.debugging.key_report import Inquiry, KeyReport
+from headrace.debugging.rule_report import ActiveRules, RuleReport, active_rules, report_rules
 from headrace.errors import OptionError, did_you_mean
 from headrace.runtime.inspection import plan_aside
 from headrace.runtime.queries import refuse_changed
@@ -35,40 +35,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Why:
-    """What a step with patterns says of one key."""
+    """The report of a step with patterns about one key."""
 
     step: str
     verb: str
     key: dict[str, str]
     progress: Progress
-    told: Told | None = None
-    """What it makes of the key; None where patterns come from a table."""
+    report: KeyReport | None = None
+    """The report of its pattern; None if the patterns come from a rule table."""
     table: str = ""
-    """The table its rules come from."""
-    rules: tuple[OfRule, ...] = ()
-    """What each rule in force, or the one that was asked for, makes of the key."""
+    """The rule table."""
+    rules: tuple[RuleReport, ...] = ()
+    """The reports of the active rules, or of the requested one."""
     faults: tuple[RuleFault, ...] = ()
-    """What is wrong with rules of the table."""
+    """Errors of the rule table."""
     notes: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:
-        """Whether the checkpoint or the input has the key."""
-        return self.told.known if self.told is not None else any(one.told.known for one in self.rules)
+        """True if the checkpoint or the input has the key."""
+        return self.report.known if self.report is not None else any(one.report.known for one in self.rules)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
-        said = {
+        """Return the report as plain data."""
+        text = {
             "step": self.step,
             "kind": self.verb,
             "key": self.key,
             "epoch": self.progress.epoch,
             "watermark": self.progress.watermark,
         }
-        if self.told is not None:
-            return {**said, **self.told.as_json()}
+        if self.report is not None:
+            return {**text, **self.report.as_json()}
         return {
-            **said,
+            **text,
             "table": self.table,
             "rules": [one.as_json() for one in self.rules],
             "faults": [asdict(fault) for fault in self.faults],
@@ -88,26 +88,26 @@ def why_of(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> list[Why]:
-    """What the steps with patterns say of a key.
+    """Return the reports of the steps with patterns about a key.
 
     Args:
         graph: the plan.
-        directory: the pipeline's directory.
-        key: as `key_of` reads it.
-        step: only this one.
-        rule: only this one, of steps that take their patterns from a table.
-        rows: so many of the last rows are told of.
-        read_input: whether the sources are read again.
-        master: as Spark spells it.
-        conf: settings of Spark's.
+        directory: the checkpoint directory.
+        key: in the form of `key_of`.
+        step: only this step.
+        rule: only this rule, of steps with a rule table.
+        rows: the number of last rows in the report.
+        read_input: replay the sources.
+        master: the Spark master.
+        conf: Spark settings.
 
     Raises:
-        OptionError: there is no pattern, no checkpoint, no such rule, or no such key.
-        PlanError: the state is of a step that was declared differently.
+        OptionError: there is no pattern, checkpoint, rule or key of this name.
+        PlanError: the state belongs to another declaration of the step.
     """
-    wanted = _wanted(graph, directory, step, rules_only=rule is not None)
+    wanted = _steps_to_report(graph, directory, step, rules_only=rule is not None)
     keys = {name: key_of(key, _columns(graph[name])) for name in wanted}
-    tables = rules_asked(graph, directory, wanted, rule)
+    tables = active_rules(graph, directory, wanted, rule)
     wanted = wanted if rule is None else list(tables)
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
     with plan_aside(spark, graph) as built:
@@ -120,26 +120,26 @@ def why_of(
         return answers
 
 
-def _answer(inquiry: Inquiry, rules: RulesAsked | None, rows: int, *, read_input: bool) -> Why:
-    said = (inquiry.node.name, inquiry.node.verb, inquiry.key, inquiry.progress)
+def _answer(inquiry: Inquiry, rules: ActiveRules | None, rows: int, *, read_input: bool) -> Why:
+    text = (inquiry.node.name, inquiry.node.verb, inquiry.key, inquiry.progress)
     with closing(inquiry):
         if rules is None:
-            return Why(*said, inquiry.answer(rows, read_input=read_input))
-        told = tell_rules(inquiry, rules, rows, read_input=read_input)
-    return Why(*said, table=rules.table, rules=told, faults=rules.faults, notes=rules.notes)
+            return Why(*text, inquiry.answer(rows, read_input=read_input))
+        report = report_rules(inquiry, rules, rows, read_input=read_input)
+    return Why(*text, table=rules.table, rules=report, faults=rules.faults, notes=rules.notes)
 
 
 def _ruleless(why: Why) -> bool:
-    """Whether it has no rule that could know a key."""
-    return why.told is None and not why.rules
+    """Return true if it has no rules."""
+    return why.report is None and not why.rules
 
 
-def _wanted(graph: Graph, directory: Path, step: str | None, *, rules_only: bool) -> list[str]:
-    """The names of the steps that are asked."""
+def _steps_to_report(graph: Graph, directory: Path, step: str | None, *, rules_only: bool) -> list[str]:
+    """Return the names of the steps to report on."""
     kinds = MatchRules if rules_only else Match | MatchRules | RowPattern
     known = [node.name for node in graph if isinstance(node, kinds)]
     if not known and rules_only:
-        hint = "leave --rule out"
+        hint = "remove --rule"
         raise OptionError(
             f"no step of `{graph.name}` takes its patterns from a table", where="--rule", hint=hint
         )
@@ -167,16 +167,16 @@ def _columns(node: Any) -> list[str]:
 
 
 def _unknown_key(asked: Sequence[Inquiry], answers: Sequence[Why]) -> OptionError:
-    said = ",".join(asked[0].key.values())
-    known = sorted({key for question in asked for key in question.keys_at_hand()})
-    near = difflib.get_close_matches(said, known, n=5, cutoff=0.5) or known[:5]
+    text = ",".join(asked[0].key.values())
+    known = sorted({key for question in asked for key in question.sample_keys()})
+    near = difflib.get_close_matches(text, known, n=5, cutoff=0.5) or known[:5]
     hint = f"keys that are there: {', '.join(near)}" if near else "it has no keys yet"
     if len(near) < len(known):
         hint += ", ..."
-    notes = {note for answer in answers for told in _all_told(answer) for note in told.notes}
+    notes = {note for answer in answers for report in _reports(answer) for note in report.notes}
     where = "the checkpoint" if notes else "the checkpoint and the input"
-    return OptionError(f"{where} know nothing of the key {said}", where="--key", hint=hint)
+    return OptionError(f"{where} have no key {text}", where="--key", hint=hint)
 
 
-def _all_told(why: Why) -> list[Told]:
-    return [why.told] if why.told is not None else [one.told for one in why.rules]
+def _reports(why: Why) -> list[KeyReport]:
+    return [why.report] if why.report is not None else [one.report for one in why.rules]

@@ -1,7 +1,7 @@
-"""The rules of one step while it runs: read when an epoch begins, checked, and given to the kernel.
+"""The rules of a running step: read at the start of an epoch, validated, and passed to the kernel.
 
-The kernel's step holds the rules in force. Spark writes it into the tasks of each micro-batch anew, so a change between
-two epochs reaches all tasks of the second and none of the first.
+The kernel's operator holds the active rules. Spark serialises it into the tasks of each micro-batch, so a change between two
+epochs reaches all tasks of the second and none of the first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FAULT_SCHEMA = "rule string, version int, reason string, hint string, place stri
 
 
 class RuleBook:
-    """The rules of a running step, epoch by epoch."""
+    """The rules of a running step by epoch."""
 
     def __init__(self, step: RuleStep, table: RuleTable, checkpoint: Path) -> None:
         self.step = step
@@ -43,16 +43,16 @@ class RuleBook:
 
     @property
     def in_force(self) -> dict[str, int]:
-        """The versions of the rules, by id."""
+        """Return the versions of the rules by id."""
         return {rule.id: rule.version for rule in self._edition.rules}
 
     @property
     def faults(self) -> tuple[RuleFault, ...]:
-        """What is wrong with the table as it was last read."""
+        """Return the errors of the table when it was last read."""
         return self._edition.faults
 
     def enter(self, epoch: int) -> None:
-        """An epoch begins: look at the table, unless the epoch has begun before."""
+        """Start an epoch: read the table, unless the epoch is a replay."""
         known = self._log.at(epoch)
         again = known is not None and (epoch <= self._log.begun or known.epoch == epoch)
         edition = known if again and known is not None else self._next(epoch)
@@ -60,7 +60,7 @@ class RuleBook:
         self._load(edition)
 
     def fault_rows(self, spark: SparkSession) -> DataFrame:
-        """What was found wrong when this epoch began, as rows of `.faults`."""
+        """Return the errors found at the start of this epoch as rows of `.faults`."""
         rows = [
             (f.rule or None, f.version, f.reason, f.hint or None, f.place, datetime.fromisoformat(f.read_at))
             for f in self._noticed
@@ -68,14 +68,14 @@ class RuleBook:
         return spark.createDataFrame(rows, FAULT_SCHEMA)
 
     def close(self) -> None:
-        """Let go of the table."""
+        """Close the table."""
         self._table.close()
 
     def begin(self) -> None:
-        """Take up the rules where they were left, or read the first ones.
+        """Restore the last rules, or read the first ones.
 
         Raises:
-            HeadraceError: the table can't be read, or a rule is wrong, and that is not how the last run ended.
+            HeadraceError: the table cannot be read or a rule is invalid, and the last run did not end this way.
         """
         try:
             found = self._table.look()
@@ -117,16 +117,16 @@ class RuleBook:
         self._edition = edition
 
     def _as_before(self, error: HeadraceError, digest: str, epoch: int) -> Edition:
-        """Nothing is known of any rule, so all stay."""
+        """Keep all rules if the table cannot be read."""
         found = error.problems if isinstance(error, DocumentError) else (error.problem,)
         faults = tuple(fault_of(problem, "", None) for problem in found)
         return replace(self._edition, epoch=epoch, digest=digest, faults=faults)
 
     def _after(self, read: Rules, digest: str, epoch: int) -> Edition:
-        """The rules after a table has been read: a rule that can't be used stays as it was."""
+        """Return the rules after a read; an invalid rule keeps its previous version."""
         return Revision(self.step, self._edition).edition(read, digest, epoch)
 
 
 def _unread(error: HeadraceError) -> str:
-    """What stands for the digest of a table that can't be read."""
+    """Digest of a table that cannot be read."""
     return f"unread: {error.what}"

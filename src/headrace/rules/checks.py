@@ -1,4 +1,4 @@
-"""What can be said of a rule without Spark: the pattern it declares, and most of what may be wrong with it."""
+"""Validate rules without Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RuleChecks:
-    """The step that rules are for, as far as it is needed to judge them."""
+    """The part of a step that validation needs."""
 
     def __init__(self, graph: Graph, node: MatchRules, keys: Sequence[str], *, time: Time = "event") -> None:
         self.graph = graph
@@ -28,11 +28,11 @@ class RuleChecks:
         self._time: Time = time
 
     def declared(self, rule: Rule) -> str:
-        """A rule as the kernel reads it."""
+        """Return a rule in the form of the kernel."""
         return Declared(match_of(self.node, rule), self._keys, time=self._time).text
 
     def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
-        """Why a rule can't be used; none where it can, unless Spark has something against its expressions."""
+        """Return the error of a rule, or None; Spark's analysis of its expressions comes later."""
         node = match_of(self.node, rule)
         yield from pattern_problems(self.graph, node)
         yield from self._measures(rule)
@@ -58,7 +58,7 @@ class RuleChecks:
 
 
 def match_of(node: MatchRules, rule: Rule) -> Match:
-    """The step that a rule would be, if it were alone."""
+    """Return the rule as a step of its own."""
     return Match(
         node.name, node.input, node.keys, rule.pattern, rule.within, rule.skip, node.order, rule.select
     )

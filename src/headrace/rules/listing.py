@@ -1,6 +1,6 @@
-"""The tables of rules of a plan as they are now, beside what is in force: what `headrace explain` and `draw` show of them.
+"""The present rule tables of a plan beside the active rules, for `headrace explain` and `draw`.
 
-Nothing is run and Spark isn't asked, so a column that isn't there is noticed only when a batch has looked at the table.
+Spark is not used, so an unknown column is reported only after a micro-batch has read the table.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ if TYPE_CHECKING:
     from headrace.yaml.rules import Rule, Rules
 
 Standing = Literal["in force", "next batch", "retired", "not active", "wrong"]
-"""How a rule stands: `next batch` for one that is new or has changed, `retired` for one that the next batch drops."""
+"""Status of a rule: `next batch` if it is new or changed, `retired` if the next micro-batch drops it."""
 
 
 @dataclass(frozen=True)
 class RuleListing:
-    """A rule of a table, or one that is in force and no longer there."""
+    """A rule of a table, or an active one that is no longer in it."""
 
     id: str
     standing: Standing
     version: int | None = None
-    """The one that is in force, or will be; None where there is none."""
+    """The active or next version; None if there is none."""
     since: int | None = None
-    """The first epoch of the version in force."""
+    """The first epoch of the active version."""
     until_then: int | None = None
-    """The version that a change of the table has not replaced yet."""
+    """The active version that a changed rule has not replaced yet."""
     place: str = ""
-    """Where it stands in the table."""
+    """Location in the table."""
     says: str = ""
-    """Its pattern in words; empty where the table no longer has it."""
+    """Its pattern in words; empty if it is no longer in the table."""
     conditions: tuple[str, ...] = ()
-    """What its steps ask of a row."""
+    """The conditions of its steps."""
     faults: tuple[Problem, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the listing as plain data."""
         return {
             "id": self.id,
             "standing": self.standing,
@@ -73,13 +73,13 @@ class TableListing:
     step: str
     table: str
     begun: bool
-    """Whether a run has taken rules from it."""
+    """True if a run has loaded rules from it."""
     rules: tuple[RuleListing, ...] = ()
     faults: tuple[Problem, ...] = ()
-    """Why nothing can be made of the whole table."""
+    """Error of the whole table."""
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the listing as plain data."""
         return {
             "step": self.step,
             "table": self.table,
@@ -90,41 +90,41 @@ class TableListing:
 
 
 def tables_listed(graph: Graph, directory: Path) -> list[TableListing]:
-    """The tables of all steps that have one; a table that can't be read says so, and what is in force is listed."""
+    """Return the rule tables of all steps; a table that cannot be read has its error and the active rules."""
     queries = {query.output.step: query for query in queries_of(graph)}
     found = []
     for node in graph.of(MatchRules):
         known = node.name in queries
         log = RuleLog(checkpoint_of(directory, queries[node.name])) if known else None
-        found.append(_listed(graph, node, log))
+        found.append(_list_rules(graph, node, log))
     return found
 
 
-def rules_drawn(
+def rules_as_steps(
     graph: Graph, node: MatchRules, rule: str = ""
 ) -> tuple[list[tuple[Rule, Match]], list[Problem]]:
-    """The rules of a step's table, each as the step it would be alone, and what is wrong with the others.
+    """Return the rules of a table as steps, and the errors of the invalid ones.
 
     Raises:
-        SourceError: the table can't be read.
-        DocumentError: nothing can be made of it.
-        OptionError: it has no such rule, or that can't be used.
+        SourceError: the table cannot be read.
+        DocumentError: the table is invalid.
+        OptionError: the rule is unknown or invalid.
     """
     name, read = _read(node)
-    wrong = [Problem(_placed(name, problem), problem.what, problem.hint) for name, problem in read.faults]
+    wrong = [Problem(_location(name, problem), problem.what, problem.hint) for name, problem in read.faults]
     checks = _checks(graph, node)
     good = []
     for one in read.rules:
-        problems = [Problem(_placed(one.id, one.where), *said) for said in checks.problems(one)]
+        problems = [Problem(_location(one.id, one.where), *said) for said in checks.problems(one)]
         wrong += problems
         good += [] if problems else [one]
     if rule:
-        good = [_chosen(rule, name, good, read, wrong)]
+        good = [_select(rule, name, good, read, wrong)]
     shown = [one for one in good if one.active or rule]
     return [(one, match_of(node, one)) for one in shown], wrong if not rule else []
 
 
-def _chosen(rule: str, table: str, good: list[Rule], read: Rules, wrong: list[Problem]) -> Rule:
+def _select(rule: str, table: str, good: list[Rule], read: Rules, wrong: list[Problem]) -> Rule:
     for one in good:
         if one.id == rule:
             return one
@@ -134,7 +134,7 @@ def _chosen(rule: str, table: str, good: list[Rule], read: Rules, wrong: list[Pr
     raise OptionError(f"{table} has no rule `{rule}`", where="--rule", hint=did_you_mean(rule, read.ids))
 
 
-def _listed(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableListing:
+def _list_rules(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableListing:
     before = (log.last if log else None) or Edition(BEFORE)
     table = table_of(node)
     begun = log is not None and log.last is not None
@@ -154,7 +154,7 @@ def _listed(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableListing
 
 
 def _rules(read: Rules, before: Edition, after: Edition, log: RuleLog | None) -> Iterator[RuleListing]:
-    """In the order of the table; then those that are in force and no longer in it."""
+    """Return the rules in the order of the table, then active ones that are no longer in it."""
     old, new = ({rule.id: rule for rule in edition.rules} for edition in (before, after))
     written = {rule.id: rule for rule in read.rules}
     for name in (*written, *dict.fromkeys(name for name, _ in read.faults if name not in written)):
@@ -163,32 +163,34 @@ def _rules(read: Rules, before: Edition, after: Edition, log: RuleLog | None) ->
             stays = old.get(name)
             yield RuleListing(
                 name, "wrong", stays.version if stays else None, _since(stays, log),
-                **_said(rule), faults=faults,
+                **_describe(rule), faults=faults,
             )  # fmt: skip
         elif rule is not None and not rule.active:
             if name in old:
-                yield RuleListing(name, "retired", old[name].version, _since(old[name], log), **_said(rule))
+                yield RuleListing(
+                    name, "retired", old[name].version, _since(old[name], log), **_describe(rule)
+                )
             else:
-                yield RuleListing(name, "not active", rule.version, **_said(rule))
+                yield RuleListing(name, "not active", rule.version, **_describe(rule))
         elif name in old and new.get(name) == old[name]:
             yield _in_force(old[name], log, rule)
         elif name in new and rule is not None:
             was = old[name].version if name in old else None
-            yield RuleListing(name, "next batch", new[name].version, until_then=was, **_said(rule))
+            yield RuleListing(name, "next batch", new[name].version, until_then=was, **_describe(rule))
     for name in sorted(old.keys() - new.keys() - written.keys()):
         yield RuleListing(name, "retired", old[name].version, _since(old[name], log))
 
 
 def _in_force(rule: RuleInForce, log: RuleLog | None, written: Rule | None) -> RuleListing:
-    return RuleListing(rule.id, "in force", rule.version, _since(rule, log), **_said(written))
+    return RuleListing(rule.id, "in force", rule.version, _since(rule, log), **_describe(written))
 
 
 def _since(rule: RuleInForce | None, log: RuleLog | None) -> int | None:
     return max(log.began(rule), 0) if rule is not None and log is not None else None
 
 
-def _said(rule: Rule | None) -> dict[str, Any]:
-    """What the table says of a rule."""
+def _describe(rule: Rule | None) -> dict[str, Any]:
+    """Describe a rule of the table."""
     if rule is None:
         return {}
     conditions = tuple(condition_phrases(rule.pattern))
@@ -212,7 +214,7 @@ def _checks(graph: Graph, node: MatchRules) -> RuleChecks:
     return RuleChecks(graph, node, keys, time="clock" if by_clock(graph, node.input) else "event")
 
 
-def _placed(name: str, where: str | Problem) -> str:
+def _location(name: str, where: str | Problem) -> str:
     place, said = where.where if isinstance(where, Problem) else where, f"rule `{name}`"
     return place if said in place else f"{place}: {said}"
 

@@ -1,8 +1,7 @@
-"""Which rules were in force in which epoch: a line for each change, beside the query's checkpoint.
+"""The log of active rules per epoch: a line for each change, in the checkpoint of the query.
 
-An epoch that is run again must use the rules it used before, whatever the table says by then: some of its sinks may have
-it already. So a change is written down before the epoch in which it takes effect begins, and an epoch that had begun when
-the run died takes none.
+A replayed epoch must use its previous rules, because some of its sinks may have committed it. A change is therefore logged
+before the epoch in which it takes effect, and a replayed epoch takes none.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ class RuleInForce:
     id: str
     version: int
     serial: int
-    """Tells its state from that of every other rule and version."""
+    """Identifies the state of this rule and version."""
     since: int
-    """The number of the first set that has it; rows that came before are none of its business."""
+    """The number of the first edition with this rule; it does not apply to earlier rows."""
     pattern: str
-    """As the kernel reads it."""
+    """In the form of the kernel."""
 
 
 @dataclass(frozen=True)
 class RuleFault:
-    """What is wrong with a rule, or with the whole table where `rule` is empty."""
+    """An error of a rule, or of the whole table if `rule` is empty."""
 
     rule: str
     version: int | None
-    """The version that stays in force; None where there is none."""
+    """The version that stays active; None if there is none."""
     reason: str
     hint: str
     place: str
@@ -53,60 +52,60 @@ class RuleFault:
 
 @dataclass(frozen=True)
 class Edition:
-    """The rules from one epoch on."""
+    """The active rules from an epoch on."""
 
     epoch: int
     digest: str = ""
-    """Of the table they were read from."""
+    """Digest of the table."""
     number: int = 0
-    """Counts the changes of rules; a table can change without one."""
+    """Number of rule changes; a table can change without one."""
     rules: tuple[RuleInForce, ...] = ()
     versions: Mapping[str, int] = field(default_factory=dict)
-    """The last version of every rule there ever was."""
+    """The last version of every rule."""
     serials: int = 0
-    """How many serial numbers have been given."""
+    """Number of assigned serial numbers."""
     faults: tuple[RuleFault, ...] = ()
-    """What was wrong with rules of the table."""
+    """Errors of the table."""
 
     @property
     def loaded(self) -> str:
-        """As the kernel takes it."""
+        """Return the edition in the form of the kernel."""
         return json.dumps({"number": self.number, "rules": [asdict(rule) for rule in self.rules]})
 
     @property
     def held(self) -> frozenset[int]:
-        """The serial numbers of its rules."""
+        """Return the serial numbers of the rules."""
         return frozenset(rule.serial for rule in self.rules)
 
     def alone(self, rule: RuleInForce) -> Edition:
-        """The same with one rule of it."""
+        """Return the edition with one rule only."""
         return replace(self, rules=(rule,))
 
 
 class RuleLog:
-    """The editions of one step's rules."""
+    """The editions of the rules of a step."""
 
     def __init__(self, checkpoint: Path) -> None:
         self._file = checkpoint / NAME
         self._editions = [_edition(line) for line in read_lines(self._file)]
         offsets = checkpoint / "spark" / "offsets"
         self.begun = max((int(file.name) for file in offsets.glob("[0-9]*")), default=-1)
-        """The last epoch that had begun when the run started."""
+        """The last started epoch when the run began."""
 
     @property
     def last(self) -> Edition | None:
         return self._editions[-1] if self._editions else None
 
     def at(self, epoch: int) -> Edition | None:
-        """The rules of an epoch, as far as it is known."""
+        """Return the rules of an epoch, if they are logged."""
         return next((edition for edition in reversed(self._editions) if edition.epoch <= epoch), None)
 
     def began(self, rule: RuleInForce) -> int:
-        """The epoch from which on a version of a rule has been in force; below 1 for the first of all."""
+        """Return the first epoch of a rule version; below 1 for the initial rules."""
         return next((edition.epoch for edition in self._editions if rule.serial in edition.held), -1)
 
     def add(self, edition: Edition) -> None:
-        """Write an edition down for good, before anything is done by it."""
+        """Write an edition durably before it is used."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("a") as log:
             log.write(json.dumps(asdict(edition)) + "\n")

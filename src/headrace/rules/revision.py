@@ -1,4 +1,4 @@
-"""What a reading of a table of rules changes: which rules go on, which begin anew, and what is wrong with the others."""
+"""Compute the changes between two reads of a rule table: unchanged, new and invalid rules."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from headrace.yaml.rules import Rule, Rules
 
 BEFORE = -1
-"""What stands for an epoch where there has been none: the rules that a first run begins with."""
+"""Epoch number of the initial rules of a first run."""
 
 
 class Revision:
-    """One reading of a table: which rules go on, which begin, and what is wrong."""
+    """The result of a read: unchanged rules, new rules and errors."""
 
     def __init__(self, step: RuleChecks, before: Edition) -> None:
         self._step = step
@@ -34,7 +34,7 @@ class Revision:
         for name, problem in read.faults:
             self._note(name, problem)
         staying = [rule for rule in self._before.rules if rule.id in wrong]
-        taken = [self._taken(rule) for rule in read.rules if rule.active]
+        taken = [self._next_version(rule) for rule in read.rules if rule.active]
         rules = tuple(sorted((*staying, *filter(None, taken)), key=lambda rule: rule.serial))
         changed = rules != self._before.rules
         return Edition(
@@ -51,8 +51,8 @@ class Revision:
     def _number(self) -> int:
         return self._before.number + 1
 
-    def _taken(self, rule: Rule) -> RuleInForce | None:
-        """A rule of the table as it is in force from now on: as before, anew, or not at all."""
+    def _next_version(self, rule: Rule) -> RuleInForce | None:
+        """Return the next active version of a rule: unchanged, new, or None."""
         old = self._old.get(rule.id)
         pattern = self._step.declared(rule)
         if old is not None and old.pattern == pattern:
@@ -85,10 +85,10 @@ def fault_of(problem: Problem, name: str, version: int | None) -> RuleFault:
 
 
 def load_now(step: RuleStep, table: RuleTable) -> None:
-    """Load all rules of a table into a step over a batch, where they are in force from the first row on.
+    """Load all rules of a table into a batch step, active from the first row.
 
     Raises:
-        PlanError: a rule is wrong.
+        PlanError: a rule is invalid.
     """
     edition = Revision(step, Edition(BEFORE)).edition(table.look().read(), "", BEFORE)
     refuse(edition)
@@ -96,6 +96,6 @@ def load_now(step: RuleStep, table: RuleTable) -> None:
 
 
 def refuse(edition: Edition) -> None:
-    """Raise what is wrong with rules, if anything is."""
+    """Raise the errors of rules, if there are any."""
     if edition.faults:
         raise PlanError([Problem(f.place, f.reason, f.hint) for f in edition.faults])

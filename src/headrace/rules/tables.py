@@ -1,4 +1,4 @@
-"""Tables of rules as they are now: a file, or a table of a database, looked at when an epoch begins."""
+"""Rule tables: a file or a database table, read at the start of an epoch."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
 
 @dataclass(frozen=True)
 class Content:
-    """What a table holds at one moment."""
+    """The content of a table at one moment."""
 
     digest: str
-    """Changes whenever the table does."""
+    """Digest that changes with the table."""
     read: Callable[[], Rules]
-    """Its rules; raises where nothing can be made of it."""
+    """Returns its rules; raises if the table is invalid."""
 
 
 class RuleTable(Protocol):
-    """Where rules come from."""
+    """A source of rules."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         ...
 
     def look(self) -> Content:
-        """What it holds now.
+        """Read the present content.
 
         Raises:
-            HeadraceError: it can't be read now.
+            HeadraceError: the table cannot be read.
         """
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the table."""
         ...
 
 
 def table_of(node: MatchRules) -> RuleTable:
-    """The table of a step."""
+    """Return the table of a step."""
     return ListedTable(node.table) if isinstance(node.table, Connector) else FileTable(node.table)
 
 
 class FileTable:
-    """A file, read again when its time or size has changed."""
+    """A file, read again after its modification time or size changed."""
 
     def __init__(self, path: str) -> None:
         self.name = path
@@ -74,7 +74,7 @@ class FileTable:
         return self._content
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing; no resources are held."""
 
 
 class ListedTable:
@@ -86,7 +86,7 @@ class ListedTable:
 
     def look(self) -> Content:
         rows = self._listing.rows()
-        # The order in which a database lists rows means nothing, and may change.
+        # The row order of a database is not significant and can change.
         ordered = sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
         return Content(_digest(json.dumps(ordered)), lambda: rules_of_rows(ordered, where=self.name))
 
@@ -95,7 +95,7 @@ class ListedTable:
 
 
 def content_of_text(text: str, file: str) -> Content:
-    """The content of a file, whose name tells what it is."""
+    """Parse the content of a file by its suffix."""
     return Content(_digest(text), lambda: rules_of_file(text, file=file))
 
 

@@ -14,7 +14,7 @@ from headrace import Pipeline, connect
 from headrace.connectors import registry
 from headrace.debugging.why import why_of
 from headrace.plan.graph import Graph
-from headrace.rules.listing import rules_drawn, tables_listed
+from headrace.rules.listing import rules_as_steps, tables_listed
 from headrace.steps.patterns.match_rules import MatchRules
 
 
@@ -72,11 +72,11 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
             ("off", "not active", 1),
             ("one", "in force", 6),
         ]
-        assert [rule.id for rule, _ in rules_drawn(graph, out_node(graph))[0]] == ["one"]
+        assert [rule.id for rule, _ in rules_as_steps(graph, out_node(graph))[0]] == ["one"]
         server.stop()
         taken("x", start=7)
         [why] = why_of(graph, place, key=["x"], rule="one", read_input=False)
-        assert [row["row"]["v"] for row in why.rules[0].told.partials[0]["rows"]] == ["a"]
+        assert [row["row"]["v"] for row in why.rules[0].report.partials[0]["rows"]] == ["a"]
         assert f"the table `{table}` can't be read" in why.notes[0]
         [unread] = tables_listed(graph, place)
         assert [(rule.id, rule.version) for rule in unread.rules] == [("one", 6)]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, patterns
 from headrace.cli.terminal.render_why import lines_of
-from headrace.debugging.key_report import Told
+from headrace.debugging.key_report import KeyReport
 from headrace.debugging.why import Why, why_of
 from headrace.errors import OptionError
 from headrace.explain.text import text_of
@@ -90,9 +90,9 @@ def asked(feed: Any, checkpoint: Path, step: str, *key: str, **more: Any) -> Why
     return found
 
 
-def of(why: Why) -> Told:
-    assert why.told is not None
-    return why.told
+def of(why: Why) -> KeyReport:
+    assert why.report is not None
+    return why.report
 
 
 def shown(why: Why) -> str:

@@ -71,7 +71,7 @@ def job(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
 def test_each_rule_tells_of_its_partial_matches_by_id_and_version(job: Job) -> None:
     why = job.why()
     assert [(one.rule, one.version) for one in why.rules] == [("steady", 1), ("tightened", 2), ("new", 1)]
-    steady, tightened, new = (one.told for one in why.rules)
+    steady, tightened, new = (one.report for one in why.rules)
     assert [one["start"][14:19] for one in steady.partials] == ["00:01", "00:20"]
     assert steady.partials[0]["waits_for"] == [{"step": "large", "condition": "amount > 500"}]
     assert [one["start"][14:19] for one in tightened.partials] == ["00:20"], "the first began before it"
@@ -84,8 +84,8 @@ def test_a_rule_that_came_later_is_told_of_the_rows_it_has_seen(job: Job) -> Non
     why = job.why(rule="tightened")
     [tightened] = why.rules
     assert tightened.since == 2
-    assert [row["row"]["amount"] for row in tightened.told.rows] == [0.7, 80]
-    [waiting] = tightened.told.waiting
+    assert [row["row"]["amount"] for row in tightened.report.rows] == [0.7, 80]
+    [waiting] = tightened.report.waiting
     assert (waiting["row"]["amount"], waiting["came"][0]["kind"]) == (700, "match")
     assert "rule" not in waiting["came"][0]["values"]
     assert text_of(lines_of(why)).splitlines()[:4] == [

@@ -17,7 +17,7 @@ def status(*faults: str) -> Status:
     return Status(True, 0, 0, 0.0, None, None, 0, 0, rules=rules)
 
 
-class Told(View):
+class KeyReport(View):
     def __init__(self) -> None:
         self.said: list[str] = []
 
@@ -26,7 +26,7 @@ class Told(View):
 
 
 def test_a_fault_of_a_rule_is_told_once() -> None:
-    view, told = Told(), set[str]()
+    view, told = KeyReport(), set[str]()
     fault = RuleFault("one", 1, "it has changed", "put it back", "rules.yaml:3:1: rule `one`", "2026-01-01")
     for _ in range(2):
         report_faults(status(str(fault)), view, told)

@@ -90,6 +90,6 @@ def test_a_pipeline_without_patterns(tmp_path: Path) -> None:
 
 
 def test_a_rule_is_asked_where_no_table_has_any(tmp_path: Path) -> None:
-    said = r"--rule: no step of `payments` takes its patterns from a table\n  hint: leave --rule out"
+    said = r"--rule: no step of `payments` takes its patterns from a table\n  hint: remove --rule"
     with pytest.raises(OptionError, match=said):
         why_of(pipeline().check(), tmp_path, key=["4711"], rule="rise")

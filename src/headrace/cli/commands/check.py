@@ -88,10 +88,10 @@ def _of_rules(graph: Graph) -> Iterator[Problem]:
     """Return the problems of rules in files. Database tables are not read."""
     for node in graph.of(MatchRules):
         if isinstance(node.table, str):
-            from headrace.rules.listing import rules_drawn
+            from headrace.rules.listing import rules_as_steps
 
             try:
-                yield from rules_drawn(graph, node)[1]
+                yield from rules_as_steps(graph, node)[1]
             except HeadraceError as error:
                 yield from problems_in(error)
 

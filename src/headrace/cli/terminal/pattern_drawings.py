@@ -59,9 +59,9 @@ def _of_step(graph: Graph, node: Match | MatchRules | RowPattern, rule: str, sev
         return [diagram_of(node)]
     if isinstance(node, RowPattern):
         return [row_diagram_of(node)]
-    from headrace.rules.listing import rules_drawn
+    from headrace.rules.listing import rules_as_steps
 
-    found, wrong = rules_drawn(graph, node, rule)
+    found, wrong = rules_as_steps(graph, node, rule)
     show_warnings(wrong)
     drawn = []
     for one, match in found:

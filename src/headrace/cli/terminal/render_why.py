@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace.debugging.key_report import Told
-    from headrace.debugging.rule_report import OfRule
+    from headrace.debugging.key_report import KeyReport
+    from headrace.debugging.rule_report import RuleReport
     from headrace.debugging.why import Why
     from headrace.explain.text import Line, Span
 
@@ -17,8 +17,8 @@ _HELD: dict[bool | None, Span] = {True: ("true ", "good"), False: ("false", "bad
 def lines_of(why: Why, *, whole: bool = True) -> Iterator[Line]:
     """Render the report of one step; rules that never matched the key are summarised unless `whole`."""
     yield from _heading(why)
-    if why.told is not None:
-        yield from _indent(_report_lines(why.told), 1)
+    if why.report is not None:
+        yield from _indent(_report_lines(why.report), 1)
     else:
         yield from _indent(_table(why), 1)
         for rule in why.rules:
@@ -55,12 +55,12 @@ def _table(why: Why) -> Iterator[Line]:
             yield (("" if number else "wrong: ", "bad"), (line, "fact"))
 
 
-def _rule(rule: OfRule, *, whole: bool) -> Iterator[Line]:
+def _rule(rule: RuleReport, *, whole: bool) -> Iterator[Line]:
     since = f", since epoch {rule.since}" if rule.since else ""
     yield ((rule.rule, "name"), (f"  version {rule.version}{since}", "fact"))
-    told = rule.told
-    idle = not (told.partials or told.waiting or told.after or any(map(_did_something, told.rows)))
-    shown = _idle(told) if idle and not whole else _report_lines(told)
+    report = rule.report
+    idle = not (report.partials or report.waiting or report.after or any(map(_did_something, report.rows)))
+    shown = _idle(report) if idle and not whole else _report_lines(report)
     yield from _indent(shown, 1)
 
 
@@ -70,39 +70,39 @@ def _did_something(row: Mapping[str, Any]) -> bool:
     )
 
 
-def _idle(told: Told) -> Iterator[Line]:
+def _idle(report: KeyReport) -> Iterator[Line]:
     """Summarise a rule that none of the last rows started by the conditions that the last row failed."""
-    if not told.known or not told.rows:
-        yield from _report_lines(told)
+    if not report.known or not report.rows:
+        yield from _report_lines(report)
         return
-    of = f"the last {len(told.rows)} rows" if len(told.rows) > 1 else "the last row"
+    of = f"the last {len(report.rows)} rows" if len(report.rows) > 1 else "the last row"
     yield ((f"no partial match; {of} began none. The last one:", "heading"),)
-    yield from _row(told.rows[-1])
-    yield from _notes(told)
+    yield from _row(report.rows[-1])
+    yield from _notes(report)
 
 
-def _report_lines(told: Told) -> Iterator[Line]:
-    if not told.known:
+def _report_lines(report: KeyReport) -> Iterator[Line]:
+    if not report.known:
         yield (("it has had no row of this key", "warn"),)
     else:
-        yield from _partials(told)
-        yield from _waiting(told)
-        yield from _rows(told)
-    yield from _notes(told)
+        yield from _partials(report)
+        yield from _waiting(report)
+        yield from _rows(report)
+    yield from _notes(report)
 
 
-def _notes(told: Told) -> Iterator[Line]:
-    for note in told.notes:
+def _notes(report: KeyReport) -> Iterator[Line]:
+    for note in report.notes:
         yield ((f"note: {note}", "warn"),)
 
 
-def _partials(told: Told) -> Iterator[Line]:
-    if not told.partials:
+def _partials(report: KeyReport) -> Iterator[Line]:
+    if not report.partials:
         yield (("no partial match", "heading"),)
         return
-    count = len(told.partials)
+    count = len(report.partials)
     yield ((f"{count} partial match{'es' if count > 1 else ''}", "heading"),)
-    for partial in told.partials:
+    for partial in report.partials:
         yield from _partial(partial)
 
 
@@ -128,13 +128,13 @@ def _next_steps(word: str, steps: Iterable[Mapping[str, Any]], strict: bool) -> 
         yield ((f"    {word} ", "label"), (one["step"], "name"), (f"{condition}{very_next}", "fact"))
 
 
-def _waiting(told: Told) -> Iterator[Line]:
-    if told.waiting:
-        yield ((f"{_plural(len(told.waiting))} for the watermark; if it passed now:", "heading"),)
-        for row in told.waiting:
+def _waiting(report: KeyReport) -> Iterator[Line]:
+    if report.waiting:
+        yield ((f"{_plural(len(report.waiting))} for the watermark; if it passed now:", "heading"),)
+        for row in report.waiting:
             yield from _row(row)
-    unread = [row for row in told.unread if row.get("matters", True)]
-    idle = [row for row in told.unread if not row.get("matters", True)]
+    unread = [row for row in report.unread if row.get("matters", True)]
+    idle = [row for row in report.unread if not row.get("matters", True)]
     yield from _join(unread, f"{_rows_word(len(unread))} of the input not read yet")
     fit = "fits" if len(idle) == 1 else "fit"
     yield from _join(idle, f"{_rows_word(len(idle))} ahead of the watermark {fit} no step")
@@ -147,17 +147,17 @@ def _join(rows: Sequence[Mapping[str, Any]], heading: str) -> Iterator[Line]:
         yield ((f"  {moment(row['time'])}  {_values(row['row'])}", "fact"),)
 
 
-def _rows(told: Told) -> Iterator[Line]:
-    if told.taken is None:
+def _rows(report: KeyReport) -> Iterator[Line]:
+    if report.taken is None:
         return
-    if not told.taken:
+    if not report.taken:
         yield (("no row taken yet", "heading"),)
         return
-    of = f" of {told.taken}" if told.taken > len(told.rows) else ""
-    yield ((f"the last {len(told.rows)}{of} rows taken", "heading"),)
-    for row in told.rows:
+    of = f" of {report.taken}" if report.taken > len(report.rows) else ""
+    yield ((f"the last {len(report.rows)}{of} rows taken", "heading"),)
+    for row in report.rows:
         yield from _row(row)
-    yield from _came(told.after)
+    yield from _came(report.after)
 
 
 def _row(row: Mapping[str, Any]) -> Iterator[Line]:
