@@ -41,7 +41,7 @@ def expressions(schema: dict[str, Any], *, text: bool) -> list[str]:
     >>> expressions({"fields": [{"name": "n", "type": "long"}, {"name": "day", "type": "date"}]}, text=True)
     ['`n` as `n`', 'cast(`day` as string) as `day`']
     """
-    return [f"{plain(path, kind, text)} as {quoted(name)}" for name, path, kind in columns(schema)]
+    return [f"{plain(path, kind, text)} as {quote_name(name)}" for name, path, kind in columns(schema)]
 
 
 def json_expressions(schema: dict[str, Any]) -> list[str]:
@@ -51,7 +51,7 @@ def json_expressions(schema: dict[str, Any]) -> list[str]:
     ['unix_micros(timestamp_micros(0) + `late_by`) / 1000000D as `late_by`']
     """
     return [
-        f"{json_value(quoted(field['name']), field['type'])} as {quoted(field['name'])}"
+        f"{json_value(quote_name(field['name']), field['type'])} as {quote_name(field['name'])}"
         for field in schema["fields"]
     ]
 
@@ -64,14 +64,14 @@ def json_value(path: str, kind: Any) -> str:
 def columns(schema: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield name, SQL expression and Spark's JSON type of each plain column."""
     for column in schema["fields"]:
-        yield from spread(column["name"], quoted(column["name"]), column["type"])
+        yield from spread(column["name"], quote_name(column["name"]), column["type"])
 
 
 def spread(name: str, path: str, kind: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield the plain columns of one column: itself, its seconds, or the fields of a window or pane."""
     if name in SPREAD and isinstance(kind, dict) and kind["type"] == "struct":
         for part in kind["fields"]:
-            yield f"{name}_{part['name']}", f"{path}.{quoted(part['name'])}", part["type"]
+            yield f"{name}_{part['name']}", f"{path}.{quote_name(part['name'])}", part["type"]
     elif _is_day_time(kind):
         yield name, json_value(path, kind), "double"
     else:
@@ -128,5 +128,5 @@ def time_text(path: str, kind: str) -> str:
     return f"date_format({path}, {literal(TIME if kind == 'timestamp' else LOCAL_TIME)})"
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"

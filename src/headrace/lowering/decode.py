@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 
 from headrace.errors import DecodeError, SourceError
 from headrace.formats import Format, Schema
-from headrace.schemas.datatypes import quoted
+from headrace.schemas.datatypes import quote_name
 from headrace.spark.gateway import java_column, java_session, kernel
 
 OnError = Literal["fail", "skip", "divert"]
@@ -105,12 +105,12 @@ def decoded(
     )
     position = f.struct(f.lit(source).alias("source"), "partition", "offset").alias("__position")
     kept = [name for name in frame.columns if name not in _RECORD]
-    columns_kept = [f.col(quoted(name)) for name in kept]
+    columns_kept = [f.col(quote_name(name)) for name in kept]
     rows = frame.select(Column(column).alias(_DECODED), *columns_kept, position).where(
         f.col(_DECODED).isNotNull()
     )
     # Metadata come as a struct, because a column of theirs may be called `partition` or `offset` too.
-    others = [f"{_METADATA}.*" if name == _METADATA else quoted(name) for name in kept]
+    others = [f"{_METADATA}.*" if name == _METADATA else quote_name(name) for name in kept]
     return rows.select(f"{_DECODED}.*", *others, "__position"), DeadLetters(source, spark, collector)
 
 

@@ -102,7 +102,7 @@ class Field:
 
     def text(self, *, colon: bool = False) -> str:
         """Return the field as DDL; inside a struct a colon separates name and type."""
-        parts = f"{quoted(self.name)}{':' if colon else ' '}{self.type}"
+        parts = f"{quote_name(self.name)}{':' if colon else ' '}{self.type}"
         if not self.nullable:
             parts += " NOT NULL"
         if self.comment:
@@ -111,10 +111,10 @@ class Field:
         return parts
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return the name for SQL: in backticks unless it is a plain identifier.
 
-    >>> quoted("card"), quoted("card no")
+    >>> quote_name("card"), quote_name("card no")
     ('card', '`card no`')
     """
     if _PLAIN_NAME.fullmatch(name):

@@ -5,7 +5,7 @@
               2. each part is renamed to its visible name, made of checkpoint id, epoch and number
     open      completes step 2 of the last entry, takes over, removes what older runs staged
 
-A crash before 1 leaves parts that nobody sees and the next open removes; a crash after it is completed by the next open.
+After a crash before 1, the next open removes the invisible parts; after a crash later, it completes step 2.
 """
 
 from __future__ import annotations
@@ -225,5 +225,5 @@ def _reason(error: Exception) -> str:
     """Return the first line of the innermost cause."""
     text = str(error)
     causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
-    said = causes[-1] if causes else text.strip().splitlines()[0]
-    return re.sub(r"^\[[A-Z_.]+\] | SQLSTATE: \w+$", "", said)
+    message = causes[-1] if causes else text.strip().splitlines()[0]
+    return re.sub(r"^\[[A-Z_.]+\] | SQLSTATE: \w+$", "", message)

@@ -18,7 +18,7 @@ from headrace.connectors.options import DurationOption
 from headrace.durations import microseconds
 from headrace.errors import did_you_mean
 from headrace.formats.options import option_problems
-from headrace.schemas.datatypes import quoted
+from headrace.schemas.datatypes import quote_name
 
 NUMBER = "__number"
 """The hidden column with the number of the row."""
@@ -53,7 +53,7 @@ class Recipe(BaseModel):
 
     def sql(self, column: str, seed: int) -> str:
         """Return the expression of a column."""
-        value = self.value(Draw(column, seed, quoted(self.by) if self.by else NUMBER))
+        value = self.value(Draw(column, seed, quote_name(self.by) if self.by else NUMBER))
         if not self.nulls:
             return value
         return f"if({Draw(column, seed, NUMBER).uniform('null')} < {self.nulls}D, null, {value})"
@@ -69,13 +69,13 @@ class Draw:
     def __init__(self, column: str, seed: int, of: str) -> None:
         self.column, self.seed, self.of = column, seed, of
 
-    def hashed(self, salt: str = "") -> str:
+    def hash_number(self, salt: str = "") -> str:
         """Return a whole number of 64 bits."""
         return f"xxhash64({self.of}, {literal(f'{self.column}/{salt}')}, {self.seed}L)"
 
     def uniform(self, salt: str = "") -> str:
         """Return a number from 0 to just below 1."""
-        return f"(({self.hashed(salt)} & {_BITS - 1}L) / {float(_BITS)!r}D)"
+        return f"(({self.hash_number(salt)} & {_BITS - 1}L) / {float(_BITS)!r}D)"
 
     def normal(self) -> str:
         """Return a number of the standard normal distribution (Box-Muller transform)."""
@@ -125,7 +125,7 @@ class Choice(Recipe):
 
     def value(self, draw: Draw) -> str:
         if not isinstance(self.of, Mapping):
-            return f"array({', '.join(map(literal, self.of))})[pmod({draw.hashed()}, {len(self.of)})]"
+            return f"array({', '.join(map(literal, self.of))})[pmod({draw.hash_number()}, {len(self.of)})]"
         total, bound, cases = float(sum(self.of.values())), 0.0, []
         values = [value for value, weight in self.of.items() if weight > 0]
         for value in values[:-1]:
@@ -154,7 +154,7 @@ class Integer(Recipe):
         return "string" if self.prefix else self.type
 
     def value(self, draw: Draw) -> str:
-        number = f"({self.low}L + pmod({draw.hashed()}, {self.high - self.low + 1}L))"
+        number = f"({self.low}L + pmod({draw.hash_number()}, {self.high - self.low + 1}L))"
         return _with_prefix(self.prefix, number)
 
 
@@ -244,7 +244,7 @@ class Timestamp(Recipe):
         start = datetime.fromisoformat(str(self.start)) - datetime(1970, 1, 1, tzinfo=UTC)
         micros = f"{microseconds(start)}L + {NUMBER} * {microseconds(self.every)}L"
         if jitter := microseconds(self.jitter):
-            micros += f" + pmod({draw.hashed('jitter')}, {jitter}L)"
+            micros += f" + pmod({draw.hash_number('jitter')}, {jitter}L)"
         if self.late_share:
             micros += (
                 f" - if({draw.uniform('late')} < {self.late_share!r}D, {microseconds(self.late_by)}L, 0L)"

@@ -10,7 +10,7 @@ from headrace.connectors.files import Files
 from headrace.connectors.generator.recipes import NUMBER, Recipe, default_recipe, literal
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats import Schema
-from headrace.schemas.datatypes import Field, quoted
+from headrace.schemas.datatypes import Field, quote_name
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ class GeneratorReader:
         for field in schema.fields:
             recipe = self._options.columns.get(field.name) or _default_recipe(field, context)
             value = self._value(field, recipe.sql(field.name, self._options.seed))
-            frame = frame.selectExpr("*", f"{value} as {quoted(field.name)}")
+            frame = frame.selectExpr("*", f"{value} as {quote_name(field.name)}")
         position = (
             f"struct({literal(context.source)} as source, '' as partition, {NUMBER} as offset) as __position"
         )
-        return frame.selectExpr(*map(quoted, schema.names), position)
+        return frame.selectExpr(*map(quote_name, schema.names), position)
 
     def _value(self, field: Field, expression: str) -> str:
         value = f"cast({expression} as {field.type})"
@@ -119,8 +119,8 @@ class GeneratorReader:
             raise SourceError(f"unknown column `{column}` in `time`", where=context.source, hint=hint)
         if encoding is not None and encoding.name == "csv" and schema is not None:
             read = f"from_csv(cast(value as string), {literal(_texts(schema))}, map('sep', {literal(encoding.delimiter)}))"  # type: ignore[attr-defined]
-            return f"try_to_timestamp({read}.{quoted(column)})"
-        return f"from_json(cast(value as string), {literal(f'{quoted(column)} timestamp')}).{quoted(column)}"
+            return f"try_to_timestamp({read}.{quote_name(column)})"
+        return f"from_json(cast(value as string), {literal(f'{quote_name(column)} timestamp')}).{quote_name(column)}"
 
     def _speed(self) -> float | None:
         return 1e12 if self._options.speed == "max" else float(self._options.speed)
@@ -137,4 +137,4 @@ def _default_recipe(field: Field, context: ReadContext) -> Recipe:
 
 
 def _texts(schema: Schema) -> str:
-    return ", ".join(f"{quoted(name)} string" for name in schema.names)
+    return ", ".join(f"{quote_name(name)} string" for name in schema.names)

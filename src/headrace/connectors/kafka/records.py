@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors import flatten as flat
-from headrace.connectors.flatten import quoted
+from headrace.connectors.flatten import quote_name
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
 
@@ -37,8 +37,10 @@ def fields_of(schema: Mapping[str, Any], within: str = "") -> dict[str, Field]:
     >>> fields_of({"fields": [{"name": "n", "type": "long"}]}, within="__main")
     {'n': Field(path='`__main`.`n`', kind='long')}
     """
-    prefix = f"{quoted(within)}." if within else ""
-    return {field["name"]: Field(prefix + quoted(field["name"]), field["type"]) for field in schema["fields"]}
+    prefix = f"{quote_name(within)}." if within else ""
+    return {
+        field["name"]: Field(prefix + quote_name(field["name"]), field["type"]) for field in schema["fields"]
+    }
 
 
 def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
@@ -114,12 +116,12 @@ def _object(fields: Fields) -> str:
 def _flat(fields: Fields) -> str:
     """Return a struct of plain values, for a line of CSV."""
     columns = (part for name, field in fields.items() for part in flat.spread(name, field.path, field.kind))
-    return f"struct({', '.join(f'{flat.plain(path, kind, text=False)} as {quoted(n)}' for n, path, kind in columns)})"
+    return f"struct({', '.join(f'{flat.plain(path, kind, text=False)} as {quote_name(n)}' for n, path, kind in columns)})"
 
 
 def _struct(fields: Fields) -> str:
     columns = (
-        f"{flat.json_value(field.path, field.kind)} as {quoted(name)}" for name, field in fields.items()
+        f"{flat.json_value(field.path, field.kind)} as {quote_name(name)}" for name, field in fields.items()
     )
     return f"struct({', '.join(columns)})"
 

@@ -10,7 +10,7 @@ from headrace.connectors.base import ReadContext
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.admin import KafkaAdmin, MissingTopicError
 from headrace.connectors.kafka.errors import root_cause, translate_error
-from headrace.connectors.kafka.subscription import named_topics, subscription
+from headrace.connectors.kafka.subscription import subscription, topic_names
 from headrace.errors import HeadraceError, SourceError
 from headrace.spark.gateway import GatewayError
 
@@ -86,7 +86,7 @@ class KafkaReader:
     def _topics(self, admin: KafkaAdmin) -> tuple[str, ...]:
         """Return the topics; for a pattern those that match now, because others may be created later."""
         if self._options.pattern is None:
-            return named_topics(self._options)
+            return topic_names(self._options)
         return admin.matching(subscription(self._options)["subscribePattern"])
 
     def _select_record(self, frame: DataFrame) -> DataFrame:

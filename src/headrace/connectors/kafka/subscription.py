@@ -19,16 +19,16 @@ def subscription(options: Kafka) -> dict[str, str]:
         return {"subscribePattern": f"(?!{LEDGER}$)(?:{options.pattern})"}  # `.*` does not mean the ledger
     if options.assign:
         return {"assign": json.dumps(options.assign)}
-    return {"subscribe": ",".join(named_topics(options))}
+    return {"subscribe": ",".join(topic_names(options))}
 
 
-def named_topics(options: Kafka) -> tuple[str, ...]:
+def topic_names(options: Kafka) -> tuple[str, ...]:
     """Return the topics that the options name; none for a pattern."""
     return (options.topic,) if options.topic else tuple(options.topics) or tuple(options.assign)
 
 
 def offset_identity(options: Kafka) -> tuple[str, ...]:
-    """Return the topics or partitions that offsets refer to; empty for a pattern, whose topics only the servers know."""
+    """Return the topics or partitions that offsets refer to; empty for a pattern, whose topics depend on the servers."""
     if options.assign:
         return tuple(f"{topic}-{number}" for topic in options.assign for number in options.assign[topic])
     return (options.topic,) if options.topic else tuple(options.topics)

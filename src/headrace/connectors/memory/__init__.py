@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from pydantic import Field, PrivateAttr
 
 from headrace.connectors.base import Connector, Guarantee, Reader, Role, Writer
-from headrace.connectors.memory.store import MemoryStore, named_store
+from headrace.connectors.memory.store import MemoryStore, get_store
 from headrace.connectors.options import NamesOption, RowsOption
 from headrace.connectors.roles import ReadOption, SinkOption
 from headrace.formats import Format
@@ -61,7 +61,7 @@ class Memory(Connector):
 
     def model_post_init(self, _: Any) -> None:
         if self.name is not None:
-            self._store = named_store(self.name)
+            self._store = get_store(self.name)
         self._store.add_first_rows(list(self.rows))
 
     def __eq__(self, other: object) -> bool:

@@ -126,7 +126,7 @@ _stores: dict[str, MemoryStore] = {}
 _stores_lock = threading.Lock()
 
 
-def named_store(name: str) -> MemoryStore:
+def get_store(name: str) -> MemoryStore:
     """Return the store of that name in this process."""
     with _stores_lock:
         return _stores.setdefault(name, MemoryStore())

@@ -9,7 +9,7 @@ from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Row, Tr
 from headrace.connectors.postgres_cdc.slot import ReplicatedTable
 from headrace.connectors.sql.columns import cast_text
 from headrace.errors import SourceError
-from headrace.schemas.datatypes import quoted
+from headrace.schemas.datatypes import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,7 +25,7 @@ def fields(table: ReplicatedTable) -> list[tuple[str, str]]:
 
 def spark_schema(table: ReplicatedTable) -> str:
     """Return the same fields as DDL."""
-    return ", ".join(f"{quoted(name)} {kind}" for name, kind in fields(table))
+    return ", ".join(f"{quote_name(name)} {kind}" for name, kind in fields(table))
 
 
 def select_source_columns(frame: DataFrame, table: ReplicatedTable, types: dict[str, str]) -> DataFrame:
@@ -40,14 +40,14 @@ def select_source_columns(frame: DataFrame, table: ReplicatedTable, types: dict[
 
     def cast(prefix: str) -> list[str]:
         return [
-            f"{cast_text(quoted(f'{prefix}{name}'), kinds[name], kind)} as {quoted(name)}"
+            f"{cast_text(quote_name(f'{prefix}{name}'), kinds[name], kind)} as {quote_name(name)}"
             for name, kind in types.items()
         ]
 
     columns = [*cast(""), "struct(__op as op, __lsn as lsn, timestamp_micros(__at) as at) as change"]
     if table.before is not None:
         old = f"struct({', '.join(cast('__old_'))})"
-        columns.append(f"if(__had_old is null, null, {old}) as {quoted(table.before)}")
+        columns.append(f"if(__had_old is null, null, {old}) as {quote_name(table.before)}")
     position = f"struct('{table.source}' as source, '' as partition, __number as offset) as __position"
     return frame.selectExpr(*columns, position)
 

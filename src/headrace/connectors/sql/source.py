@@ -16,7 +16,7 @@ from headrace.connectors.sql.cursor import CursorOptions, CursorSplit, CursorTab
 from headrace.connectors.sql.cursor_source import CursorEnumerator
 from headrace.connectors.sql.dialect import Dialect, Session
 from headrace.errors import SourceError
-from headrace.schemas.datatypes import quoted
+from headrace.schemas.datatypes import quote_name
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -113,11 +113,12 @@ def _read_split(
 
 
 def _text_schema(columns: dict[str, str]) -> str:
-    return ", ".join(f"{quoted(name)} string" for name in columns)
+    return ", ".join(f"{quote_name(name)} string" for name in columns)
 
 
 def _cast_columns(frame: DataFrame, kinds: dict[str, str], types: dict[str, str], *others: str) -> DataFrame:
     columns = (
-        f"{cast_text(quoted(name), kinds[name], kind)} as {quoted(name)}" for name, kind in types.items()
+        f"{cast_text(quote_name(name), kinds[name], kind)} as {quote_name(name)}"
+        for name, kind in types.items()
     )
     return frame.selectExpr(*columns, *others)
