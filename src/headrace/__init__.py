@@ -1,24 +1,69 @@
 """Headrace: stream processing on Spark, in Python.
 
-In reading order: `Pipeline` reads sources into streams; `connect` names what can be read and written; `windows` and
-`triggers` say where and when results are computed, `patterns` which rows follow each other; `Aggregate` is the base of
-aggregates in Python; errors are all `HeadraceError`. Importing this starts no JVM.
+In reading order: `Pipeline` reads sources into streams; `connect` has the connectors; `windows` and `triggers` define
+where in event time and when in processing time results are computed, `patterns` which rows follow each other;
+`Aggregate` is the base of aggregates in Python; all errors derive from `HeadraceError`. The other names are for type
+annotations: the stages of a stream, `Connector`, `Schema` and `RunHandle`. Importing this package starts no JVM.
 
->>> from headrace import Pipeline, connect, windows
+>>> from headrace import Pipeline, TimedStream, connect, windows
 >>> fraud = Pipeline("card-fraud")
 >>> tx = fraud.read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
->>> totals = (
-...     tx.event_time("ts", out_of_order="1 minute")
-...     .key_by("card")
-...     .window(windows.tumbling("10 minutes"))
-...     .aggregate("totals", n="count(*)", total="sum(amount)")
-... )
->>> totals.write("kept", connect.memory())
+>>> def totals(payments: TimedStream):
+...     by_card = payments.key_by("card").window(windows.tumbling("10 minutes"))
+...     return by_card.aggregate("totals", n="count(*)", total="sum(amount)")
+>>> totals(tx.event_time("ts", out_of_order="1 minute")).write("results", connect.memory())
+<sink results of card-fraud>
 """
+
+from typing import TYPE_CHECKING
 
 from headrace import connect, patterns, triggers, windows
 from headrace.aggregates import Aggregate
+from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError
+from headrace.schemas.fields import Schema
+from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.matches import Matches, RuleMatches
+from headrace.streams.panes import Panes
 from headrace.streams.pipeline import Pipeline
+from headrace.streams.rows import SinkHandle
+from headrace.streams.stream import SourceStream, Stream
+from headrace.streams.timed import TimedKeyedStream, TimedStream
+from headrace.streams.windowed import WindowedStream
 
-__all__ = ["Aggregate", "HeadraceError", "Pipeline", "connect", "patterns", "triggers", "windows"]
+if TYPE_CHECKING:
+    from headrace.runtime.handle import RunHandle
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import `RunHandle` on first use: its module needs pyspark."""
+        if name == "RunHandle":
+            from headrace.runtime.handle import RunHandle
+
+            return RunHandle
+        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+
+
+__all__ = [
+    "Aggregate",
+    "Connector",
+    "HeadraceError",
+    "KeyedStream",
+    "Matches",
+    "Panes",
+    "Pipeline",
+    "RuleMatches",
+    "RunHandle",
+    "Schema",
+    "SinkHandle",
+    "SourceStream",
+    "Stream",
+    "TimedKeyedStream",
+    "TimedStream",
+    "Updates",
+    "WindowedStream",
+    "connect",
+    "patterns",
+    "triggers",
+    "windows",
+]

@@ -1,12 +1,12 @@
-"""`Aggregate`: an aggregate of your own, in Python, beside Spark's.
+"""`Aggregate`: user-defined aggregates in Python.
 
     zero() -> state               of no rows
     add(state, value) -> state    one row more
     merge(a, b) -> state          two parts of a window's rows
-    result(state) -> value        what a pane shows
+    result(state) -> value        the value of a pane
 
-Windows, triggers and panes stay in the kernel. Python only folds: when a pane fires, the values of its rows go through
-Arrow to a Python process, and the result comes back.
+Windows, triggers and panes stay in the kernel. When a pane fires, the values of its rows are sent through Arrow to a Python
+process, which folds them and returns the result.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 PART = 4096
-"""So many rows are folded from `zero()`; a pane of more has several such parts, which are merged."""
+"""The number of rows that are folded from `zero()`; the parts of a larger pane are merged."""
 
 
 class Aggregate(ABC):
-    """The base of an aggregate in Python: subclass it, say what it `returns`, name it among the aggregates of a window.
+    """The base of an aggregate in Python: subclass it, set `returns`, and pass an instance to `aggregate` of a window.
 
-    **Its cost in state**: the kernel can't call Python while it folds, so it keeps the arguments of each row until the
-    window is over (in mode `discarding` until the next pane). Spark's own aggregates keep a few numbers instead: prefer
-    them where they can say it. A running aggregate, which never ends, can't have one in Python.
+    **State**: the kernel can't call Python for each row, so it stores the arguments of every row until the window has
+    ended (in mode `discarding` until the next pane). Spark's own aggregates store a few numbers instead; prefer them where
+    possible. A running aggregate, which never ends, can't be in Python.
 
-    A null comes to `add` as `None`; skip it there if it shouldn't count. Rows come in order of arrival, in windows that
-    depend on order in that order. `add` and `merge` may change the state they are given and return it. The instance is
+    A null is passed to `add` as `None`; skip it there if it shouldn't count. Rows are added in arrival order, in
+    order-dependent windows in the order of the window. `add` and `merge` may change and return the state they receive. The instance is
     sent to Spark's executors, so it must be picklable: open clients and files in `zero()`, not in `__init__`.
 
     Args:
         of: the arguments of `add`: columns, or expressions in Spark SQL.
-        returns: the type of the result, if the class doesn't say it.
+        returns: the type of the result; default: that of the class.
 
     >>> class Spread(Aggregate):
     ...     returns = "double"
@@ -68,22 +68,22 @@ class Aggregate(ABC):
 
     @abstractmethod
     def zero(self) -> Any:
-        """The state of no rows."""
+        """Return the state of no rows."""
 
     @abstractmethod
     def add(self, state: Any, /, *values: Any) -> Any:
-        """The state with one row more, given the arguments' values."""
+        """Return the state with one more row, whose arguments have these values."""
 
     @abstractmethod
     def merge(self, a: Any, b: Any, /) -> Any:
-        """The state of two parts of a window's rows; those of `a` came first."""
+        """Return the state of two parts of a window's rows; those of `a` come first."""
 
     @abstractmethod
     def result(self, state: Any, /) -> Any:
-        """What a pane shows."""
+        """Return the value of a pane."""
 
     def fold(self, rows: Iterable[Any]) -> Any:
-        """The result over rows that are here: what a pane of them would show. Good for tests.
+        """Return the result over the given rows, as a pane would have it; for tests.
 
         A row is a tuple of the arguments' values, or the value itself where there is one argument.
         """
@@ -111,10 +111,8 @@ def _check(aggregate: Aggregate) -> None:
 
     name = type(aggregate).__name__
     if not aggregate.of:
-        raise OptionError(
-            "expected the columns that it adds up", where=name, hint=f'such as {name}("amount")'
-        )
+        raise OptionError("expected the columns to aggregate", where=name, hint=f'such as {name}("amount")')
     if not aggregate.returns:
-        hint = 'say it in the class, returns = "double", or where you use it'
-        raise OptionError("the type of its result isn't said", where=name, hint=hint)
+        hint = 'set returns = "double" in the class, or pass returns='
+        raise OptionError("the type of the result is missing", where=name, hint=hint)
     parse_type(aggregate.returns, where=f"{name}: returns")

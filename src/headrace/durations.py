@@ -1,6 +1,6 @@
-"""Lengths of time: `"5 minutes"` or a `timedelta`, kept as whole microseconds.
+"""Durations: `"5 minutes"` or a `timedelta`, stored as whole microseconds.
 
-One parser serves Python, YAML, the command line and test scripts, so a length is spelled the same everywhere.
+Python, YAML, the command line and transcripts share this parser.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HINT = 'write a number and a unit, such as "30 seconds", "5 minutes" or "1 hour
 
 
 def microseconds(duration: Duration, *, where: str = "") -> int:
-    """The length in microseconds; never negative.
+    """Return a duration in microseconds; never negative.
 
     >>> microseconds("1 hour 30 minutes")
     5400000000
@@ -49,7 +49,7 @@ def microseconds(duration: Duration, *, where: str = "") -> int:
     1500000
     """
     if isinstance(duration, timedelta):
-        return _checked(duration // timedelta(microseconds=1), duration, where)
+        return _require_positive(duration // timedelta(microseconds=1), duration, where)
     if not isinstance(duration, str):
         raise DurationError(f"expected a length of time, got {duration!r}", where=where, hint=_HINT)
     total, position = Fraction(0), 0
@@ -68,7 +68,7 @@ def microseconds(duration: Duration, *, where: str = "") -> int:
 
 
 def text(length: int) -> str:
-    """The shortest spelling of a length in microseconds.
+    """Format a duration in microseconds with the largest unit that divides it.
 
     >>> text(5_400_000_000)
     '90 minutes'
@@ -99,7 +99,7 @@ def _unit(word: str) -> str | None:
     return singular if singular in _UNITS else None
 
 
-def _checked(length: int, duration: Duration, where: str) -> int:
+def _require_positive(length: int, duration: Duration, where: str) -> int:
     if length < 0:
         raise DurationError(f"expected a length of time that isn't negative, got {duration!r}", where=where)
     return length

@@ -1,21 +1,21 @@
-"""Every error Headrace raises on purpose, and how they relate.
+"""The errors that Headrace raises.
 
     HeadraceError
     ├── SetupError            Java, a jar or the kernel is missing on this machine
     ├── OptionError           an option of a connector, a format or the command line is wrong
-    ├── SchemaError           a schema can't be read, or rows can't have it
+    ├── SchemaError           a schema can't be parsed, or doesn't fit the rows
     ├── DurationError         "5 minuets"
-    ├── LoadError             a pipeline's file isn't there, or fails while it is loaded
-    ├── DocumentError         a YAML document is wrong; knows file, line and column
+    ├── LoadError             a pipeline's file is missing, or fails while it is loaded
+    ├── DocumentError         a YAML document is wrong; with file, line and column
     ├── PlanError             the pipeline can't be run as written; holds all problems at once
     ├── AggregateError        an aggregate in Python failed
     ├── SourceError           a source can't be read
     │   └── DecodeError       a record can't be decoded, and `on_error="fail"`
     ├── DeliveryError         an epoch can't be written
-    │   └── FencedError       a newer run of the same pipeline has taken over the sink
+    │   └── FencedError       a newer run of the same pipeline has fenced the sink
     └── TranscriptError       a test script is wrong (a failed expectation is a result, not an error)
 
-An error says where, then what was expected and what came, then the next thing to type.
+An error has a location, a problem and a hint.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import NoReturn
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where it is, what it is, and what to do about it."""
+    """A problem: its location, what is wrong, and a hint."""
 
     where: str
     what: str
@@ -42,7 +42,7 @@ class Problem:
 
 
 class HeadraceError(Exception):
-    """The root of all errors that are for the user to read: where, what, and a hint with the next thing to type.
+    """The root of all errors: location, problem and hint.
 
     >>> error = HeadraceError("there is no column `amout`", where="totals", hint="did you mean amount?")
     >>> error.where, error.what, error.hint
@@ -79,7 +79,7 @@ class SchemaError(HeadraceError):
 
 
 class DurationError(HeadraceError):
-    """A length of time can't be read."""
+    """A duration can't be parsed."""
 
 
 class LoadError(HeadraceError):
@@ -103,7 +103,7 @@ class PlanError(HeadraceError):
 
 
 class AggregateError(HeadraceError):
-    """An aggregate in Python failed: it raised, or gave a result of another type than it says."""
+    """An aggregate in Python failed: it raised, or returned a result of another type than declared."""
 
 
 class SourceError(HeadraceError):
@@ -111,7 +111,7 @@ class SourceError(HeadraceError):
 
 
 class DecodeError(SourceError):
-    """A record doesn't decode, and the source was told to fail on it."""
+    """A record can't be decoded, and the source has `on_error="fail"`."""
 
 
 class DeliveryError(HeadraceError):
@@ -119,7 +119,7 @@ class DeliveryError(HeadraceError):
 
 
 class FencedError(DeliveryError):
-    """A newer run owns the sink; this one must stop without writing."""
+    """A newer run has fenced the sink; this one must stop without writing."""
 
 
 class TranscriptError(HeadraceError):
@@ -130,10 +130,10 @@ class RenamedError(OptionError, AttributeError):
     """A name of an earlier version; the hint has the new one."""
 
 
-def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
+def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
     """Return a module's `__getattr__` that answers its old names with the new ones.
 
-    >>> renamed("windows", {"everything": "global_window()"})("everything")
+    >>> rename_hint("windows", {"everything": "global_window()"})("everything")
     Traceback (most recent call last):
     headrace.errors.RenamedError: windows.everything was renamed
       hint: use windows.global_window()
@@ -148,7 +148,7 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
 
 
 def without_passwords(text: str) -> str:
-    """A text that may hold an address, without the password in it.
+    """Return a text that may hold a URL without the password in it.
 
     >>> without_passwords("postgresql://ada:secret@db/shop"), without_passwords("host=db password='a b'")
     ('postgresql://ada:***@db/shop', 'host=db password=***')

@@ -1,6 +1,6 @@
-"""Triggers: when in processing time a window's result is emitted, and `Emission`, how results follow each other.
+"""Triggers: when in processing time a window emits results; and `Emission`, how results refine each other.
 
-A trigger is asked once per window and micro-batch, after the batch's rows.
+A trigger is evaluated once per window and micro-batch, after the rows of the micro-batch.
 
 >>> from headrace import triggers
 >>> triggers.after_watermark(early=triggers.every("30 seconds"), late=triggers.after_count(1))
@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 from headrace.durations import Duration, microseconds
-from headrace.errors import OptionError, did_you_mean, renamed
+from headrace.errors import OptionError, did_you_mean, rename_hint
 
 Mode = Literal["discarding", "accumulating", "retracting"]
 LateRows = Literal["divert", "count"]
 
 if not TYPE_CHECKING:
-    __getattr__ = renamed("triggers", {"each_of": "in_sequence(...)"})
+    __getattr__ = rename_hint("triggers", {"each_of": "in_sequence(...)"})
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Every(Trigger):
 
 @dataclass(frozen=True)
 class AfterCount(Trigger):
-    """Fires when the pane has so many rows."""
+    """Fires when the pane has this many rows."""
 
     rows: int
 
@@ -87,7 +87,7 @@ class OrFinally(Trigger):
 
 
 def every(period: Duration) -> Every:
-    """Fire when so much processing time has gone since the pane's first row.
+    """Fire when this much processing time has elapsed since the first row of the pane.
 
     >>> every("30 seconds")
     Every(period=30000000)
@@ -99,7 +99,7 @@ def every(period: Duration) -> Every:
 
 
 def after_count(rows: int) -> AfterCount:
-    """Fire when at least so many rows have come since the last firing. No remainder is carried over.
+    """Fire when at least this many rows have arrived since the last firing. No remainder is carried over.
 
     >>> after_count(100)
     AfterCount(rows=100)
@@ -112,7 +112,7 @@ def after_count(rows: int) -> AfterCount:
 def after_watermark(*, early: Trigger | None = None, late: Trigger | None = None) -> AfterWatermark:
     """Fire when the watermark passes the window's end.
 
-    Without `late` it is finished then, and rows that come later are `closed`.
+    Without `late` it finishes then, and later rows are late with reason `closed`.
 
     >>> after_watermark(late=after_count(1))
     AfterWatermark(early=None, late=AfterCount(rows=1))
@@ -130,7 +130,7 @@ def any_of(*triggers: Trigger) -> AnyOf:
 
 
 def all_of(*triggers: Trigger) -> AllOf:
-    """Fire when each of these would have.
+    """Fire when each of these has fired.
 
     >>> all_of(every("1 minute"), after_count(10))
     AllOf(triggers=(Every(period=60000000), AfterCount(rows=10)))
@@ -166,7 +166,7 @@ def or_finally(trigger: Trigger, until: Trigger) -> OrFinally:
 
 
 def may_finish(trigger: Trigger) -> bool:
-    """Whether the trigger can come to an end while rows may still arrive, so that they would never be emitted.
+    """Return True if the trigger can finish while rows may still arrive, so that they would never be emitted.
 
     >>> may_finish(after_count(1)), may_finish(repeatedly(after_count(1)))
     (True, False)
@@ -183,7 +183,7 @@ def may_finish(trigger: Trigger) -> bool:
 
 
 def parts_of(trigger: Trigger) -> Iterator[Trigger]:
-    """The trigger and everything it is made of.
+    """Yield the trigger and all its parts.
 
     >>> [type(part).__name__ for part in parts_of(repeatedly(after_watermark(late=after_count(1))))]
     ['Repeatedly', 'AfterWatermark', 'AfterCount']
@@ -205,10 +205,10 @@ def parts_of(trigger: Trigger) -> Iterator[Trigger]:
             yield from parts_of(each)
 
 
-def asks_clock(trigger: Trigger) -> bool:
-    """Whether processing time plays a part in the trigger.
+def uses_clock(trigger: Trigger) -> bool:
+    """Return True if the trigger depends on processing time.
 
-    >>> asks_clock(after_watermark(early=every("1 minute"))), asks_clock(after_count(1))
+    >>> uses_clock(after_watermark(early=every("1 minute"))), uses_clock(after_count(1))
     (True, False)
     """
     return any(isinstance(part, Every) for part in parts_of(trigger))
@@ -216,7 +216,7 @@ def asks_clock(trigger: Trigger) -> bool:
 
 @dataclass(frozen=True)
 class Emission:
-    """What `emit(...)` says: the trigger, how long late rows are taken, and how panes refine each other."""
+    """The trigger of a window, how long it accepts late rows, and how its panes refine each other."""
 
     trigger: Trigger = AfterWatermark()
     lateness: int = 0
@@ -226,45 +226,53 @@ class Emission:
 
     @property
     def fires_once(self) -> bool:
-        """Whether a window gives at most one pane: the default emission."""
+        """True if a window emits at most one pane: the default emission."""
         return self.trigger == AfterWatermark() and self.lateness == 0
 
     @property
     def may_lose(self) -> bool:
-        """Whether rows can be folded in and never emitted, or be refused by a finished trigger."""
+        """True if rows can be aggregated and never emitted, or rejected by a finished trigger."""
         if isinstance(self.trigger, AfterWatermark):
             late_part_waits = self.lateness > 0 and self.trigger.late not in (None, AfterCount(1))
             return late_part_waits or (self.lateness > 0 and self.trigger.late is None)
         return may_finish(self.trigger)
 
 
-def emission(
-    *,
-    early: Trigger | None = None,
-    late: Trigger | None = None,
-    trigger: Trigger | None = None,
-    lateness: Duration = "0 seconds",
-    mode: Mode = "accumulating",
-    allow_loss: bool = False,
-    late_rows: LateRows = "divert",
-) -> Emission:
+class EmitKeywords(TypedDict, total=False):
+    """The keyword arguments of `emit`."""
+
+    early: Trigger | None
+    late: Trigger | None
+    trigger: Trigger | None
+    lateness: Duration
+    mode: Mode
+    allow_loss: bool
+    late_rows: LateRows
+
+
+def emission(**options: Unpack[EmitKeywords]) -> Emission:
     """Build an `Emission` from either form: `early` and `late`, or one `trigger`.
 
     >>> emission(lateness="5 minutes").trigger
     AfterWatermark(early=None, late=AfterCount(rows=1))
+
+    Raises:
+        OptionError: an option has an invalid value, or the forms are mixed.
     """
+    early, late, trigger = options.get("early"), options.get("late"), options.get("trigger")
     if trigger is not None and (early is not None or late is not None):
         raise OptionError(
             "expected either `trigger`, or `early` and `late`, got both",
             where="emit",
             hint="early and late are short for trigger=after_watermark(early=..., late=...)",
         )
-    _one_of(mode, get_args(Mode), "emit: mode")
-    _one_of(late_rows, get_args(LateRows), "emit: late_rows")
-    length = microseconds(lateness, where="emit: lateness")
+    mode, late_rows = options.get("mode", "accumulating"), options.get("late_rows", "divert")
+    _require_choice(mode, get_args(Mode), "emit: mode")
+    _require_choice(late_rows, get_args(LateRows), "emit: late_rows")
+    lateness = microseconds(options.get("lateness", "0 seconds"), where="emit: lateness")
     if trigger is None:
-        trigger = AfterWatermark(early, late or (AfterCount(1) if length else None))
-    return Emission(trigger, length, mode, allow_loss, late_rows)
+        trigger = AfterWatermark(early, late or (AfterCount(1) if lateness else None))
+    return Emission(trigger, lateness, mode, options.get("allow_loss", False), late_rows)
 
 
 def _several(triggers: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:
@@ -276,7 +284,7 @@ def _several(triggers: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:
     return triggers
 
 
-def _one_of(word: str, known: tuple[str, ...], where: str) -> None:
+def _require_choice(word: str, known: tuple[str, ...], where: str) -> None:
     if word not in known:
         raise OptionError(
             f"expected one of {', '.join(known)}, got {word!r}",

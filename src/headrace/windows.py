@@ -1,10 +1,10 @@
-"""Windows: where in event time rows are grouped.
+"""Windows: how rows are grouped in event time.
 
 Every window is half open, `[start, end)`: a row exactly at `end` belongs to the next one.
 
 Time-based: `tumbling`, `sliding`, `session`, `global_window`. Their bounds follow from event time alone, so rows may
-come in any order. Order-dependent: `count`, `delta`, `punctuation`, `landmark`. They take rows in event-time order,
-buffered until the watermark has passed them, or with `order="arrival"` as they come. `trailing` gives one result per
+arrive in any order. Order-dependent: `count`, `delta`, `punctuation`, `landmark`. They process rows in event-time order,
+buffered until the watermark has passed them, or with `order="arrival"` in arrival order. `trailing` gives one result per
 row.
 
 >>> from headrace import windows
@@ -18,12 +18,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headrace.durations import Duration, microseconds, text
-from headrace.errors import OptionError, renamed
+from headrace.errors import OptionError, rename_hint
 
 Order = Literal["event_time", "arrival"]
 
 if not TYPE_CHECKING:
-    __getattr__ = renamed("windows", {"everything": "global_window()"})
+    __getattr__ = rename_hint("windows", {"everything": "global_window()"})
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,15 +34,15 @@ class Window:
 
     def __repr__(self) -> str:
         given = ((f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default)
-        shown = (f"{name}={self._shown(name, value)!r}" for name, value in given)
+        shown = (f"{name}={self._show(name, value)!r}" for name, value in given)
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _shown(self, name: str, value: Any) -> Any:
+    def _show(self, name: str, value: Any) -> Any:
         return text(value) if name in self._lengths else value
 
     @property
     def order_dependent(self) -> bool:
-        """Whether the bounds depend on the order of rows."""
+        """True if the bounds depend on the order of rows."""
         return isinstance(self, Count | Delta | Punctuation | Landmark)
 
 
@@ -56,7 +56,7 @@ class Tumbling(Window):
 
 @dataclass(frozen=True, repr=False)
 class Sliding(Window):
-    """Windows of one size that start `every` so often and overlap."""
+    """Overlapping windows of one size that start every `every`."""
 
     size: int
     every: int
@@ -71,7 +71,7 @@ class Session(Window):
 
 @dataclass(frozen=True, repr=False)
 class Global(Window):
-    """One window that holds all rows of a key and never ends by itself."""
+    """One window for all rows of a key, without an end."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +87,7 @@ class Count(Window):
 
 @dataclass(frozen=True, repr=False)
 class Delta(Window):
-    """Windows that end when a value has moved away from the first row's."""
+    """Windows that end when a value differs too much from that of the first row."""
 
     of: str
     by: float
@@ -134,7 +134,7 @@ def tumbling(size: Duration, *, offset: Duration = "0 seconds") -> Tumbling:
 def sliding(size: Duration, *, every: Duration) -> Sliding:
     """Windows of one size that overlap: a row is in `size / every` of them.
 
-    `every` longer than `size` would leave gaps whose rows are in no window; that is refused.
+    `every` must not exceed `size`: the gaps would leave rows without a window.
 
     >>> sliding("10 seconds", every="5 seconds")
     Sliding(size='10 seconds', every='5 seconds')
@@ -150,7 +150,7 @@ def sliding(size: Duration, *, every: Duration) -> Sliding:
 
 
 def session(gap: Duration) -> Session:
-    """Windows that last as long as rows come: a gap without rows ends them.
+    """Windows that end after a gap without rows.
 
     A row's own window is `[t, t + gap)`; windows that overlap are merged. Two rows exactly `gap` apart are two
     sessions.
@@ -162,7 +162,7 @@ def session(gap: Duration) -> Session:
 
 
 def global_window() -> Global:
-    """One window for all rows of a key. It has no end, so it needs early firings to be seen before the input ends.
+    """One window for all rows of a key. It has no end: without early firings it emits when the input ends.
 
     >>> global_window()
     Global()

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from waiting import wait_until
 
 from headrace import Pipeline, connect
-from headrace.checkpoints.signatures import keep
+from headrace.checkpoints.signatures import STATELESS, write_signature
 from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, PlanError
 
@@ -52,7 +52,9 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
         running.stop()
     assert [one.lag for one in client.lag("quick.tx")] == [0, 0]
     assert running.status().rows_in == 5
-    keep(tmp_path / "queries" / "tx", {"step": "window"})  # as if it had been another step
+    write_signature(
+        tmp_path / "queries" / "tx", STATELESS | {"step": "window"}
+    )  # as if it had been another step
     with pytest.raises(
         PlanError, match="holds the state of another declaration: step was `window`, is `stateless`"
     ):

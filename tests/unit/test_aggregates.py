@@ -61,20 +61,20 @@ def running() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (Sum, 'Sum: expected the columns that it adds up\n  hint: such as Sum("amount")'),
+        (Sum, 'Sum: expected the columns to aggregate\n  hint: such as Sum("amount")'),
         (lambda: Sum("v", returns="dubble"), "Sum: returns: "),
-        (lambda: type("Bare", (Sum,), {"returns": ""})("v"), "Bare: the type of its result isn't said"),
+        (lambda: type("Bare", (Sum,), {"returns": ""})("v"), "Bare: the type of the result is missing"),
         (
             lambda: summed(total=Sum),
-            '`sums`: `total`: expected an aggregate, got the class Sum\n  hint: make one: Sum("amount")',
+            '`sums`: `total`: expected an aggregate, got the class Sum\n  hint: create an instance: Sum("amount")',
         ),
         (
             lambda: summed(total=Forgetful("v")),
-            "`sums`: `total`: Forgetful doesn't know its columns\n  hint: begin its __init__ with super().__init__(column",
+            "`sums`: `total`: Forgetful has no columns\n  hint: begin its __init__ with super().__init__(column",
         ),
         (
             running,
-            "`total` is an aggregate in Python, which keeps the values of all its rows, and a running aggregate never ends",
+            "`total` is an aggregate in Python, whose state holds the values of all its rows, and a running aggregate never ends",
         ),
         (
             lambda: summed(total=Sum("v")).to_yaml(),
@@ -94,7 +94,7 @@ def test_explain_says_that_it_goes_through_arrow_and_what_it_keeps() -> None:
     assert (step.tier.name, step.tier.python) == ("arrow", "Sum(v * 2)")
     assert step.state is not None
     assert step.state.kept.endswith("; Sum(v * 2) keeps its arguments of every row in it")
-    assert "Sum(v * 2) runs in Python; real-time mode takes none" in step.real_time.blocked
+    assert "Sum(v * 2) runs in Python; real-time mode supports none" in step.real_time.blocked
     text = text_of(drawing(explanation, width=110))
     assert (
         "arrow   windows in the kernel; Sum(v * 2) folds in Python, through Arrow, when a pane fires" in text

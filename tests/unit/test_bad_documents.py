@@ -782,31 +782,31 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "bytes without a format",
         source("{files: {path: in/}, schema: a int}"),
-        "p.yaml:3:3: `tx`: files gives bytes, and no format is said\n"
+        "p.yaml:3:3: `tx`: files delivers bytes; set `format`\n"
         '  hint: add format="json", "csv", "text" or "raw"',
     ),
     (
         "rows without a schema",
         source("{memory: {}}"),
-        "p.yaml:3:3: `tx`: no schema is said\n"
+        "p.yaml:3:3: `tx`: schema is missing\n"
         '  hint: add schema="id string, at timestamp, ...", a dataclass or a pydantic model',
     ),
     (
         "event time that is no timestamp",
         source("{memory: {}, schema: ts string, event_time: ts}"),
         "p.yaml:3:51: event_time after `tx`: event time must be a timestamp; `ts` is string\n"
-        "  hint: make it one with with_columns(...)",
+        "  hint: convert it with with_columns(...)",
     ),
     (
         "event time that is no column",
         source("{memory: {}, schema: ts timestamp, event_time: {column: t}}"),
-        "p.yaml:3:54: event_time after `tx`: event time is `t`, and there is no such column\n"
+        "p.yaml:3:54: event_time after `tx`: unknown event time column `t`\n"
         "  hint: did you mean `ts`? Known: ts",
     ),
     (
         "a key that is no column",
         step("{from: tx, key_by: crd, aggregate: {n: count(*)}}"),
-        "p.yaml:5:25: `a`: key `crd`, and there is no such column\n"
+        "p.yaml:5:25: `a`: unknown key column `crd`\n"
         "  hint: did you mean `card`? Known: amount, card, id, ts",
     ),
     (
@@ -819,12 +819,12 @@ PLANS: list[tuple[str, str, str]] = [
         "a trigger that may lose rows",
         emit("{trigger: {after_count: 5}}"),
         "p.yaml:5:51: `a`: this trigger may leave rows unemitted\n"
-        "  hint: wrap it in repeatedly(...), use late=after_count(1), or say allow_loss=True",
+        "  hint: wrap it in repeatedly(...), use late=after_count(1), or set allow_loss=True",
     ),
     (
         "a drop of no column",
         TX + "steps:\n  a:\n    from: tx\n    distinct: id\n    drop: idd\n",
-        "p.yaml:8:11: drop after `a`: drop `idd`, and there is no such column\n"
+        "p.yaml:8:11: drop after `a`: unknown drop column `idd`\n"
         "  hint: did you mean `id`? Known: amount, card, id, ts",
     ),
     (
@@ -836,30 +836,29 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "distinct on no column",
         TX + "steps:\n  a:\n    from: tx\n    distinct: {on: idd}\n",
-        "p.yaml:7:20: `a`: distinct on `idd`, and there is no such column\n"
+        "p.yaml:7:20: `a`: unknown distinct column `idd`\n"
         "  hint: did you mean `id`? Known: amount, card, id, ts",
     ),
     (
         "a lookup on no column",
         TX + "steps:\n  a:\n    from: tx\n    lookup: {memory: {}, schema: crd string, on: crd}\n",
-        "p.yaml:7:50: `a`: lookup on `crd`, and there is no such column\n"
+        "p.yaml:7:50: `a`: unknown lookup column `crd`\n"
         "  hint: did you mean `card`? Known: amount, card, id, ts",
     ),
     (
         "a name that is key and aggregate",
         TX + "steps:\n  a:\n    from: tx\n    key_by: card\n    aggregate: {card: count(*)}\n",
-        "p.yaml:8:16: `a`: `card` is both a key and an aggregate, or twice there\n  hint: name each once",
+        "p.yaml:8:16: `a`: two columns are called `card`\n  hint: keys and aggregates need different names",
     ),
     (
         "a step's event time that is no column",
         TX + "steps:\n  a:\n    from: tx\n    event_time: {column: tz}\n",
-        "p.yaml:7:17: `a`: event time is `tz`, and there is no such column\n"
-        "  hint: Known: amount, card, id, ts",
+        "p.yaml:7:17: `a`: unknown event time column `tz`\n  hint: Known: amount, card, id, ts",
     ),
     (
         "a sink's key that is no column",
         TX + "sinks:\n  out: {from: tx, sqlite: {path: a.db, table: t, key: [idd]}}\n",
-        "p.yaml:5:55: `out`: the key names `idd`, and there is no such column\n"
+        "p.yaml:5:55: `out`: unknown key column `idd`\n"
         "  hint: did you mean `id`? Known: amount, card, id, ts",
     ),
     (
@@ -878,7 +877,7 @@ PLANS: list[tuple[str, str, str]] = [
         "late rows counted by a window Spark lacks",
         step("{from: tx, window: {count: 5}, emit: {late_rows: count}, aggregate: {n: count(*)}}"),
         'p.yaml:5:43: `a`: late_rows="count" runs on Spark\'s own operators, which have no count window\n'
-        "  hint: leave late_rows out",
+        "  hint: remove late_rows",
     ),
 ]
 

@@ -1,209 +1,152 @@
-"""What a checkpoint's stateful step was declared as: written beside the checkpoint, compared before it is used again.
+"""State signatures: what a step's stored state depends on, written beside a checkpoint and compared before it is reused.
 
-State is bytes whose meaning is in the declaration. Read by another one they give wrong results, and often no error: Spark
-takes the state of `sum(amount)` for that of `sum(fee)`. So a step whose own declaration, or the type of a column it looks
-at, has changed is refused. Other sinks, other stateless steps and more columns are not its state's business.
+The meaning of stored state is in the declaration of its step. Read under another declaration it gives wrong results, and
+often no error: Spark accepts the state of `sum(amount)` for that of `sum(fee)`. So a step whose declaration, or the type
+of a column it uses, has changed is rejected. Other sinks, other stateless steps and additional columns do not matter.
 """
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from headrace.checkpoints.layout import read_record, write_record
-from headrace.durations import text as length
+from headrace.durations import text
 from headrace.errors import Problem
 from headrace.steps.base import Node
-from headrace.steps.expressions import Expression, Named, Opaque, PythonFold
-from headrace.steps.grammar.triggers import TriggerModel
-from headrace.steps.grammar.windows import WindowModel
-from headrace.steps.patterns.match import Match, MatchOptions
-from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.patterns.match_rules import MatchRules
-from headrace.steps.rows.sql import Sql
-from headrace.steps.stateful.aggregate import Aggregate
-from headrace.steps.stateful.distinct import Distinct
-from headrace.steps.stateful.window import WindowAggregate
-from headrace.windows import Trailing
+from headrace.steps.expressions import Opaque, one_line, stable_text
 
 NAME = "step.json"
-STATELESS: dict[str, str] = {"step": "stateless"}
+VERSION = 2
+"""The version of the file's layout and of the layout of the kernel's state. Version 0.1 wrote none."""
 
-_IN_ORDER = {"layout": "one entry a key"}
-"""How the kernel keeps the state of patterns; it once kept rows that wait in a list of their own."""
+Signature = dict[str, Any]
 
-Record = dict[str, str]
-"""What matters of a step for its state, in words, by the name of each thing."""
+STATELESS: Signature = {"version": VERSION, "step": "stateless", "fields": {}, "columns": {}}
+
+_DURATIONS = {
+    "size",
+    "offset",
+    "every",
+    "gap",
+    "reset",
+    "step",
+    "period",
+    "whole",
+    "between",
+    "lateness",
+    "ttl",
+    "within",
+}
 
 
-def record_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False) -> Record:
-    """What a node's state depends on.
+def signature_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False) -> Signature:
+    """Return the signature of a step's state.
 
     Args:
         node: the step.
-        columns: the types of all columns of its input, as Spark says them.
-        by_clock: whether the clock is its time.
+        columns: the types of the columns of its input, as Spark prints them.
+        by_clock: True if the clock is its time.
 
     >>> from headrace.steps.base import Ref
-    >>> node = Distinct("unique", Ref("tx"), ("id",), 60_000_000)
-    >>> record_of(node, {"id": "bigint", "note": "string"})
-    {'step': 'distinct', 'on': 'id', 'within': '1 minute', 'columns': 'id bigint'}
+    >>> from headrace.steps.stateful.aggregate import Aggregate
+    >>> node = Aggregate("totals", Ref("tx"), (), (("n", "sum(v)"),))
+    >>> signature_of(node, {"v": "bigint", "note": "string"})["columns"]
+    {'v': 'bigint'}
     """
-    match node:
-        case WindowAggregate():
-            record, looked_at = _window(node, by_clock), _looked_at_by_window(node, columns)
-        case Match():
-            record, looked_at = _match(node, by_clock), list(columns)
-        case MatchRules():
-            time = "clock" if by_clock else "event"
-            record, looked_at = {"keys": _named(node.keys), "order": node.order, "time": time}, list(columns)
-        case Distinct():
-            within = length(node.within) if node.within is not None else "for ever"
-            record, looked_at = {"on": ", ".join(node.on), "within": within}, list(node.on)
-        case Aggregate():
-            record = {"keys": _named(node.keys), "aggregates": _listed(node.aggregates)}
-            looked_at = _mentioned(columns, _expressions(node.keys, node.aggregates))
-        case Sql():
-            record, looked_at = {"query": _one_line(node.query)}, _mentioned(columns, [node.query])
-        case RowPattern():
-            record, looked_at = _row_pattern(node), list(columns)
-        case _:
-            return dict(STATELESS)
-    typed = ", ".join(f"{name} {columns[name]}" for name in looked_at if name in columns)
-    return {"step": node.verb, **record, "columns": typed}
+    if not node.stateful:
+        return dict(STATELESS)
+    time = {"time": "clock" if by_clock else "event"} if node.needs_time else {}
+    fields = {name: _plain(value) for name, value in node.state_fields().items() if value is not None}
+    types = {name: columns[name] for name in node.state_columns(list(columns)) if name in columns}
+    return {"version": VERSION, "step": node.verb, "fields": fields | time, "columns": types}
 
 
-def kept(checkpoint: Path) -> Record | None:
-    """The record of the step that made a query's checkpoint; None where there is none, or nothing was run."""
-    record: Record | None = read_record(checkpoint, NAME)
-    return record
+def read_signature(checkpoint: Path) -> Signature | None:
+    """Return the signature stored beside a query's checkpoint; None if there is none, or no epoch has begun."""
+    signature: Signature | None = read_record(checkpoint, NAME)
+    return signature
 
 
-def keep(checkpoint: Path, record: Record) -> None:
-    """Write the record beside the checkpoint."""
-    write_record(checkpoint, NAME, record)
+def write_signature(checkpoint: Path, signature: Signature) -> None:
+    """Store a signature beside a query's checkpoint."""
+    write_record(checkpoint, NAME, signature)
 
 
-def changed(where: str, was: Record | None, now: Record) -> Problem | None:
-    """What is wrong where a checkpoint's step is declared differently now.
+def signature_problem(where: str, was: Signature | None, now: Signature) -> Problem | None:
+    """Return the problem if a checkpoint holds the state of another declaration; None if it can be reused.
 
-    >>> print(changed("`totals`", {"step": "aggregate", "keys": "card"}, {"step": "aggregate", "keys": "shop"}))
-    `totals`: its checkpoint holds the state of another declaration: keys were `card`, are `shop`
-      hint: put that back to resume, or start over with --fresh (or rename the step)
+    >>> total, mean = ({"version": 2, "step": "aggregate", "fields": {"aggregates": [a]}} for a in ("sum(v)", "avg(v)"))
+    >>> print(signature_problem("`totals`", total, mean))
+    `totals`: its checkpoint holds the state of another declaration: aggregates were `sum(v)`, are `avg(v)`
+      hint: restore the declaration to resume, or start over with --fresh (or rename the step)
     """
     if was is None or was == now:
         return None
-    names = ["step"] if was["step"] != now["step"] else dict.fromkeys((*was, *now))
-    said = [_difference(name, was.get(name, ""), now.get(name, "")) for name in names]
+    if was.get("version") != now["version"]:
+        found = f"version {was['version']}" if "version" in was else "version 0.1 of Headrace"
+        what = f"its checkpoint was written by {found}, whose state this version can't read"
+        return Problem(where, what, "start over with --fresh")
     return Problem(
         where,
-        f"its checkpoint holds the state of another declaration: {'; '.join(filter(None, said))}",
-        "put that back to resume, or start over with --fresh (or rename the step)",
+        f"its checkpoint holds the state of another declaration: {'; '.join(_differences(was, now))}",
+        "restore the declaration to resume, or start over with --fresh (or rename the step)",
     )
 
 
-def _window(node: WindowAggregate, by_clock: bool) -> Record:
-    emission = node.emission
-    return {
-        "window": _plain(WindowModel.describe(node.window).document()),
-        "keys": _named(node.keys),
-        "aggregates": _listed(node.aggregates),
-        "trigger": _plain(TriggerModel.describe(emission.trigger).document()),
-        "lateness": length(emission.lateness),
-        "mode": emission.mode,
-        "late_rows": emission.late_rows,
-        "time": "clock" if by_clock else "event",
-        **({"ttl": length(node.ttl)} if node.ttl is not None else {}),
-    }
-
-
-def _match(node: Match, by_clock: bool) -> Record:
-    """What a match gives is computed from its rows when it is found: it is not in the state, unless it says what is kept."""
-    free = ("late_rows", "timeouts", *(() if node.narrow else ("select",)))
-    said = {
-        name: _plain(value)
-        for name, value in MatchOptions.from_values(node).document().items()
-        if name not in free
-    }
-    return {"keys": _named(node.keys), **said, "time": "clock" if by_clock else "event", **_IN_ORDER}
-
-
-def _row_pattern(node: RowPattern) -> Record:
-    """What decides which rows are kept and how far the search has come; measures say which of their columns are."""
-    clause = node.clause
-    within = length(clause.within) if clause.within is not None else "for ever"
-    return {
-        "keys": ", ".join(clause.partition_by),
-        "pattern": json.dumps(clause.pattern.plain()),
-        "conditions": ", ".join(f"{name} as {_one_line(text.text)}" for name, text in clause.define),
-        "measures": ", ".join(_one_line(text.text) for _, text in clause.measures),
-        "subsets": ", ".join(f"{name} = {' '.join(members)}" for name, members in clause.subsets),
-        "skip": " ".join((clause.skip, *clause.skip_to)),
-        "rows": clause.rows,
-        "within": within,
-        **_IN_ORDER,
-    }
-
-
-def _looked_at_by_window(node: WindowAggregate, columns: Mapping[str, str]) -> list[str]:
-    """Columns whose types are in the state: of rows that wait there, all of them in their order."""
-    waits = node.window.order_dependent and getattr(node.window, "order", "") != "arrival"
-    if waits or isinstance(node.window, Trailing):
-        return list(columns)
-    conditions = [str(getattr(node.window, name, None) or "") for name in ("when", "of")]
-    return _mentioned(columns, [*_expressions(node.keys, node.aggregates), *conditions])
-
-
-def _mentioned(columns: Iterable[str], expressions: Iterable[str]) -> list[str]:
-    """Those columns whose names are in the expressions: some too many, rather than one too few."""
-    said = " ".join(expressions).lower()
+def _differences(was: Signature, now: Signature) -> list[str]:
+    if was["step"] != now["step"]:
+        return [_difference("step", was["step"], now["step"])]
+    before, after = (
+        {**signature["fields"], "columns": signature.get("columns", {})} for signature in (was, now)
+    )
+    names = dict.fromkeys((*before, *after))
     return [
-        name for name in columns if re.search(rf"(?<!\w){re.escape(name.lower())}(?!\w)", said) is not None
+        _difference(name, before.get(name), after.get(name))
+        for name in names
+        if before.get(name) != after.get(name)
     ]
 
 
-def _expressions(*several: Named) -> list[str]:
-    return [_text(expression) for named in several for _, expression in named]
+def _difference(name: str, was: Any, now: Any) -> str:
+    plural = name.endswith("s") and name != "lateness"
+    old, new = ("were", "are") if plural else ("was", "is")
+    separator = " " if name == "columns" else " = "
+    before, after = (_render(value, name, separator) or "nothing" for value in (was, now))
+    return f"{name} {old} `{before}`, {new} `{after}`"
 
 
-def _named(columns: Named) -> str:
-    said = ((name, _text(expression)) for name, expression in columns)
-    return ", ".join(name if name == text else f"{name} = {text}" for name, text in said)
+def _plain(value: Any) -> Any:
+    """Return a value as JSON data: a declaration becomes its kind and the fields that differ from their defaults."""
+    if isinstance(value, Opaque):
+        return stable_text(value)
+    if dataclasses.is_dataclass(value):
+        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        set_fields = {field.name: _plain(item) for field, item in fields if item != field.default}
+        return {"kind": re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower(), **set_fields}
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, int | float) else one_line(str(value))
 
 
-def _listed(columns: Named) -> str:
-    """Without names: the state has none."""
-    return ", ".join(_expressions(columns))
-
-
-def _text(expression: Expression) -> str:
-    if isinstance(expression, PythonFold):  # its arguments are what is kept; what is made of them may change
-        return f"python({', '.join(map(str, expression.aggregate.of))})"
-    if isinstance(expression, Opaque):
-        # Spark numbers the arguments of lambdas and the calls of Python functions anew in every process.
-        return re.sub(r"#\d+L?|(?<=\b[xyz])_\d+", "", _one_line(str(expression.column)))
-    return _one_line(expression)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _plain(said: Any) -> str:
-    """A document's words without its brackets: `sliding(size(1 hour), every(10 minutes))`."""
-    if isinstance(said, Mapping):
-        return ", ".join(f"{key}({_plain(value)})" for key, value in said.items())
-    if isinstance(said, list):
-        return ", ".join(map(_plain, said))
-    return str(said)
-
-
-def _difference(name: str, was: str, now: str) -> str:
-    if was == now:
-        return ""
-    many = name.endswith("s") and name not in ("lateness",)
-    be = ("were", "are") if many else ("was", "is")
-    return f"{name} {be[0]} `{was or 'nothing'}`, {be[1]} `{now or 'nothing'}`"
+def _render(value: Any, name: str = "", separator: str = " = ") -> str:
+    """Format JSON data of a signature for an error."""
+    if isinstance(value, Mapping) and "kind" in value:
+        counts = value["kind"] == "count"
+        items = ((key, item) for key, item in value.items() if key != "kind")
+        shown = (f"{key}={_render(item, '' if counts else key)}" for key, item in items)
+        return f"{value['kind']}({', '.join(shown)})"
+    if isinstance(value, Mapping):
+        return ", ".join(
+            key if key == item else f"{key}{separator}{_render(item)}" for key, item in value.items()
+        )
+    if isinstance(value, list):
+        return ", ".join(map(_render, value))
+    if isinstance(value, int) and not isinstance(value, bool) and name in _DURATIONS:
+        return text(value)
+    return "" if value is None else str(value)

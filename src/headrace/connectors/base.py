@@ -34,6 +34,11 @@ class Connector(BaseModel):
 
     Subclasses set the class variables and describe each option with `Field(description=...)`; the description
     is the option's entry on the reference page.
+
+    >>> from headrace import Connector, connect
+    >>> source: Connector = connect.files(path="in/", format="json")
+    >>> source.kind
+    'files'
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)

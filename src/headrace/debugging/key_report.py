@@ -18,9 +18,7 @@ from headrace.debugging.replay import NotReplayable, replay_input
 from headrace.debugging.state_entries import MATCHES, StateFiles
 from headrace.lowering.patterns import GIVEN, Declared
 from headrace.spark.gateway import java_frame, java_list, kernel
-from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -182,7 +180,7 @@ class Inquiry:
         if self._frame is None:
             frame = self._input()
             own = frame.where(is_key(self._inside(), frame.schema))
-            by_arrival = isinstance(self.node, Match | MatchRules) and self.node.order == "arrival"
+            by_arrival = getattr(self.node, "order", "") == "arrival"
             order = [name for name in (*(() if by_arrival else (TIME,)), POSITION) if name in frame.columns]
             wanted = [
                 F.col(f"`{name}`") if name in own.columns else F.lit(None).alias(name)

@@ -12,14 +12,11 @@ from headrace.lowering.expressions import column
 from headrace.lowering.lowering import Lowering, hidden_key
 from headrace.lowering.patterns import Declared
 from headrace.lowering.sources import BatchInputs
-from headrace.plan.facts import by_clock, is_timed
 from headrace.runtime.exchanges.cleanup import CLEANED
 from headrace.runtime.exchanges.exchange import Exchange, exchange_path
 from headrace.spark.errors import spark_says
 from headrace.spark.gateway import GatewayError
 from headrace.steps.endpoints.source import FrameSource, Source
-from headrace.steps.patterns.match import Match
-from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,7 +49,7 @@ def replay_input(spark: SparkSession, graph: Graph, query: Query, directory: Pat
         NotReplayable: a source is not replayable, or time is the clock.
     """
     node: Any = graph[query.output.step]
-    if by_clock(graph, node.input):
+    if graph.facts(node.input).by_clock:
         raise NotReplayable("their time was the clock of the run that read them")
     for name in query.sources:
         _refuse_unreplayable(graph[name])
@@ -62,9 +59,9 @@ def replay_input(spark: SparkSession, graph: Graph, query: Query, directory: Pat
                 raise NotReplayable(f"rows of `{ref}` were deleted after every query had read them")
         logs = {ref: _log(graph, directory, ref).rows(spark) for ref in query.reads}
         frame = Lowering(spark, graph, BatchInputs(spark, graph.name), frames=logs).frame(node.input)
-        if isinstance(node, Match | MatchRules):
-            frame = frame.withColumns({hidden_key(n): column(key) for n, key in node.keys if key != n})
-        return Declared(node, ()).over(frame) if isinstance(node, Match) else frame
+        keys = getattr(node, "keys", ())
+        frame = frame.withColumns({hidden_key(n): column(key) for n, key in keys if key != n})
+        return Declared(node, ()).over(frame) if hasattr(node, "pattern") else frame
 
 
 def _refuse_unreplayable(source: Any) -> None:
@@ -75,4 +72,4 @@ def _refuse_unreplayable(source: Any) -> None:
 
 
 def _log(graph: Graph, directory: Path, ref: Any) -> Exchange:
-    return Exchange(directory.absolute(), ref, delay=0 if is_timed(graph, ref) else None)
+    return Exchange(directory.absolute(), ref, delay=0 if graph.facts(ref).timed else None)

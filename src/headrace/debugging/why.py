@@ -23,7 +23,6 @@ from headrace.runtime.inspection import plan_aside
 from headrace.runtime.queries import refuse_changed
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
-from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
 
@@ -136,8 +135,11 @@ def _ruleless(why: Why) -> bool:
 
 def _steps_to_report(graph: Graph, directory: Path, step: str | None, *, rules_only: bool) -> list[str]:
     """Return the names of the steps to report on."""
-    kinds = MatchRules if rules_only else Match | MatchRules | RowPattern
-    known = [node.name for node in graph if isinstance(node, kinds)]
+    known = [
+        node.name
+        for node in graph
+        if node.finds_patterns and (isinstance(node, MatchRules) or not rules_only)
+    ]
     if not known and rules_only:
         hint = "remove --rule"
         raise OptionError(

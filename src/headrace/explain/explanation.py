@@ -11,15 +11,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
 from headrace.connectors.base import Guarantee
-from headrace.explain.describe import facts_of
 from headrace.plan.graph import Graph
 from headrace.plan.guarantees import Promise, promises
 from headrace.plan.queries import Query, queries_of
-from headrace.plan.realtime import RealTime, real_time_of
-from headrace.plan.state_bounds import StateBound, bound_of
-from headrace.plan.tiers import Tier, tier_of
+from headrace.plan.realtime import real_time_of
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.traits import RealTime, StateBound, Tier
+from headrace.steps.unrouted import describe_unrouted, list_unrouted
 
 
 @dataclass(frozen=True)
@@ -75,15 +74,16 @@ def explain(graph: Graph) -> Explanation:
     held = [steps_of(graph, query) for query in queries]
     steps = {}
     for node in graph:
-        tier = tier_of(graph, node)
+        tier = node.tier(graph)
+        unrouted = map(describe_unrouted, list_unrouted(graph, node))
         steps[node.name] = Step(
             node.name,
             node.verb,
-            facts_of(graph, node),
+            (*filter(None, node.description()), *unrouted),
             tier,
             tuple(number for number, names in enumerate(held, 1) if node.name in names),
             graph.places.get(node.name, ""),
-            bound_of(graph, node),
+            node.state_bound(graph),
             real_time_of(graph, node, queries, python=tier.python),
         )
     return Explanation(graph, steps, queries, tuple(promises(graph)))

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headrace.durations import text
-from headrace.explain.pattern_phrases import quantifier_phrase
 from headrace.patterns.elements import Either, Element, Where, Within, steps_of
+from headrace.steps.patterns.describe import describe_quantifier
 from headrace.steps.patterns.match import Match
 
 START, END = "start", "end"
@@ -147,7 +147,7 @@ def _alone(element: Element) -> _Part:
 
 
 def _repeats(element: Element) -> str:
-    said = quantifier_phrase(element).removeprefix("once or more").removeprefix(", ")
+    said = describe_quantifier(element).removeprefix("once or more").removeprefix(", ")
     return said.removeprefix("optional").removeprefix(", ")
 
 

@@ -30,11 +30,11 @@ from headrace.lowering.python_aggregates import refuse_unpicklable, with_results
 from headrace.lowering.rules import RuleStep
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
-from headrace.plan.facts import LATE_COLUMNS, by_clock, late_columns
 from headrace.rules.revision import load_now
 from headrace.spark.errors import spark_says
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.facts import LATE_COLUMNS, late_columns
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
@@ -163,10 +163,7 @@ def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) ->
     """The frame with its watermark; a floor over it, unless what follows at once is a step that has no condition."""
     marked = lowering.inputs.watermarked(frame, node)
     followed = lowering.graph.consumers[Ref(node.name)]
-    unconditional = all(
-        isinstance(step, Aggregate | WindowAggregate | Distinct | Match | MatchRules | RowPattern)
-        for step in followed
-    )
+    unconditional = all(step.stateful and not isinstance(step, Sql) for step in followed)
     return marked if unconditional or not marked.isStreaming else block_predicate_pushdown(marked)
 
 
@@ -276,7 +273,7 @@ def _keyed(
 
 
 def _time(node: WindowAggregate | Match | MatchRules | RowPattern, lowering: Lowering) -> Time:
-    return "clock" if by_clock(lowering.graph, node.input) else "event"
+    return "clock" if lowering.graph.facts(node.input).by_clock else "event"
 
 
 def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:

@@ -20,7 +20,6 @@ from pyspark.sql.types import BooleanType, DataType, LongType
 from headrace.errors import PlanError, Problem, did_you_mean
 from headrace.lowering.expressions import HIDDEN
 from headrace.lowering.windows import Counts, Time
-from headrace.plan.facts import plain_column
 from headrace.spark.errors import written_in
 from headrace.spark.gateway import java_frame, kernel
 from headrace.sql.match_recognize.tokens import position_of, tokens_of
@@ -34,6 +33,7 @@ from headrace.sql.match_recognize.values import (
     Subquery,
     Value,
 )
+from headrace.steps.facts import plain_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Patterns: rows of one key that follow each other, with Flink CEP's meaning.
 
-A pattern begins with `step`, `group` or `either`. The verb says what may lie between: `next` nothing, `followed_by`
-anything else, `followed_by_any` anything; `not_next` and `not_followed_by` say what must not come. Quantifiers speak of
-the last step: `times`, `one_or_more`, `optional`, and for repeats `greedy`, `consecutive`, `combinations`, `until`, `gap`.
+A pattern begins with `step`, `group` or `either`. The verb defines the contiguity: `next` is strict, `followed_by` skips
+rows that don't match, `followed_by_any` also skips rows that do; `not_next` and `not_followed_by` are steps that must not
+occur. Quantifiers apply to the last step: `times`, `one_or_more`, `optional`, and for repeats `greedy`, `consecutive`, `combinations`, `until`, `gap`.
 
 >>> from headrace import patterns
 >>> fraud = patterns.step("small", "amount < 1").followed_by("large", "amount > 500 and amount > 100 * small.amount")
@@ -15,7 +15,7 @@ from headrace.patterns.elements import Skip, Within
 
 
 def to_first(step: str) -> Skip:
-    """After a match, go on with its first row of a step.
+    """Continue the search at the first row of a step of the match.
 
     >>> from headrace import patterns
     >>> patterns.to_first("large")
@@ -25,7 +25,7 @@ def to_first(step: str) -> Skip:
 
 
 def to_last(step: str) -> Skip:
-    """After a match, go on with its last row of a step.
+    """Continue the search at the last row of a step of the match.
 
     >>> from headrace import patterns
     >>> patterns.to_last("large")

@@ -1,4 +1,4 @@
-"""The stages of a pattern that is being written: each verb returns the next one, and none changes what it was called on."""
+"""The builder of patterns: each verb returns a new stage."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from headrace.patterns.elements import Contiguity, Either, Element, Group, Repea
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_UNSAID: Any = object()
+_UNSET: Any = object()
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Steps that follow each other. Whatever follows the last one can be said of any pattern."""
+    """A sequence of steps, to which further steps can be appended."""
 
     elements: tuple[Element, ...]
 
     def next(self, step: str | Pattern, where: str | Column | Pattern | None = None) -> Once:
-        """The very next row satisfies this: nothing lies between."""
+        """Append a step for the very next row (strict contiguity)."""
         return Once((*self.elements, _element("next", step, where)))
 
     def followed_by(self, step: str | Pattern, where: str | Column | Pattern | None = None) -> Once:
-        """The next row that satisfies this, whatever lies between.
+        """Append a step for the next row that satisfies the condition (relaxed contiguity).
 
         >>> from headrace import patterns
         >>> patterns.step("small", "amount < 1").followed_by("large", "amount > 500").names
@@ -35,15 +35,15 @@ class Pattern:
         return Once((*self.elements, _element("followed_by", step, where)))
 
     def followed_by_any(self, step: str | Pattern, where: str | Column | Pattern | None = None) -> Once:
-        """Every later row that satisfies this, each in a match of its own. State grows with each of them."""
+        """Append a step for every later row that satisfies the condition, each in a match of its own. State grows with each."""
         return Once((*self.elements, _element("followed_by_any", step, where)))
 
     def not_next(self, step: str, where: str | Column) -> Negated:
-        """The very next row does not satisfy this; it is no part of the match."""
+        """Require that the very next row does not satisfy the condition; it is not part of the match."""
         return Negated((*self.elements, _element("not_next", step, where)))
 
     def not_followed_by(self, step: str, where: str | Column) -> Negated:
-        """No row satisfies this before the next step does; as the last step, before the time of `within` is up."""
+        """Require that no row satisfies the condition before the next step; as the last step, before `within` ends."""
         return Negated((*self.elements, _element("not_followed_by", step, where)))
 
     @property
@@ -56,19 +56,19 @@ class Pattern:
 
 
 class Negated(Pattern):
-    """A pattern whose last step must not come."""
+    """A pattern whose last step must not occur."""
 
 
 class Once(Pattern):
-    """A pattern whose last step comes once, so far."""
+    """A pattern whose last step has no quantifier."""
 
-    def times(self, least: int, most: int | None = _UNSAID) -> Repeated:
-        """So many times: `times(3)` exactly, `times(2, 4)` two to four, `times(2, None)` two or more.
+    def times(self, least: int, most: int | None = _UNSET) -> Repeated:
+        """Repeat the last step: `times(3)` exactly, `times(2, 4)` two to four times, `times(2, None)` two or more.
 
         Raises:
             OptionError: the numbers are negative, or the wrong way round.
         """
-        most = least if most is _UNSAID else most
+        most = least if most is _UNSET else most
         where = f"times of `{self.elements[-1].name}`"
         if least < 0 or most == 0 or (most is not None and most < least):
             raise OptionError(
@@ -79,48 +79,48 @@ class Once(Pattern):
         return Repeated(self._with(times=Times(least, most)))
 
     def one_or_more(self) -> Repeated:
-        """Once or more often. Without `greedy` every number of repeats that ends in a match is a match of its own."""
+        """Repeat the last step one or more times. Without `greedy`, each number of repeats is a match of its own."""
         return Repeated(self._with(times=Times(1, None)))
 
     def optional(self) -> Self:
-        """A match can do without it."""
+        """Make the last step optional."""
         return type(self)(self._with(optional=True))
 
 
 class Repeated(Pattern):
-    """A pattern whose last step comes several times."""
+    """A pattern whose last step is repeated."""
 
     def optional(self) -> Self:
-        """A match can do without it."""
+        """Make the last step optional."""
         return type(self)(self._with(optional=True))
 
     def greedy(self) -> Self:
-        """It takes as many rows as it can before the next step is looked for."""
+        """Match as many rows as possible before the next step."""
         return type(self)(self._with(greedy=True))
 
     def consecutive(self) -> Self:
-        """Nothing lies between its rows."""
+        """Require that the repeated rows are consecutive."""
         return self._repeating("consecutive")
 
     def combinations(self) -> Self:
-        """Any of the rows that satisfy it, some left out: every choice is a match of its own. State grows fast."""
+        """Match every combination of the rows, each in a match of its own. State grows fast."""
         return self._repeating("combinations")
 
     def until(self, condition: str | Column) -> Self:
-        """A row that satisfies this ends the repeats, and is none of them."""
+        """End the repetition at a row that satisfies the condition; it is not part of it."""
         last = self.elements[-1]
         if last.until is not None:
             raise OptionError(
-                f"it is said already: {last.until}",
+                f"`until` is already set: {last.until}",
                 where=f"until of `{last.name}`",
                 hint="join the conditions with `or`",
             )
         return type(self)(self._with(until=condition_of(condition)))
 
     def gap(self, length: Duration) -> Self:
-        """Each of its rows is less than this after the row of the match before it.
+        """Require that each repeated row is less than this after the previous row of the match.
 
-        For the first of them that row is one of the step before, unless this step is optional: then any time may pass.
+        For the first one that is a row of the step before, unless this step is optional: then there is no limit.
         """
         return type(self)(self._with(gap=microseconds(length, where="gap")))
 
@@ -130,17 +130,17 @@ class Repeated(Pattern):
             raise OptionError(
                 f"`{last.name}` is {last.repeats} already",
                 where=f"{repeats} of `{last.name}`",
-                hint="leave out one of them",
+                hint="remove one of them",
             )
         return type(self)(self._with(repeats=repeats))
 
 
 def step(name: str, where: str | Column | Pattern | None = None) -> Once:
-    """The first step of a pattern: a row that satisfies a condition.
+    """Begin a pattern with a row that satisfies a condition.
 
-    The condition may speak of rows matched so far by the names of their steps: `small.amount` is the last one's,
+    A condition can refer to rows matched so far by the names of their steps: `small.amount` is the last one's,
     `first(small.amount)` the first one's, `last(rise.price, 1)` the one before the last, and there are `count(rise)`,
-    `sum(rise.price)` and all of Spark's other aggregates. The row under test is not among them.
+    `sum(rise.price)` and all of Spark's other aggregates. The current row is not among them.
 
     >>> from headrace import patterns
     >>> rise = patterns.step("low", "price < 10").followed_by("rise", "price > last(rise.price)").one_or_more()
@@ -151,18 +151,18 @@ def step(name: str, where: str | Column | Pattern | None = None) -> Once:
 
 
 def group(pattern: Pattern) -> Once:
-    """A pattern as one step of another: to repeat it, to leave it out, to let it follow as a whole.
+    """Use a pattern as one step of another, to quantify it as a whole.
 
     >>> from headrace import patterns
     >>> pair = patterns.group(patterns.step("a", "kind = 'a'").next("b", "kind = 'b'")).times(2)
     >>> patterns.step("start", "kind = 's'").followed_by(pair).names
     ('start', 'a', 'b')
     """
-    return Once((Element(_unnamed("group", pattern.elements), "first", Group(pattern.elements)),))
+    return Once((Element(_group_name("group", pattern.elements), "first", Group(pattern.elements)),))
 
 
 def either(*patterns: Pattern) -> Once:
-    """One of several patterns, whichever comes.
+    """Match one of several patterns.
 
     >>> from headrace import patterns
     >>> patterns.either(patterns.step("card", "kind = 'card'"), patterns.step("cash", "kind = 'cash'")).names
@@ -174,11 +174,11 @@ def either(*patterns: Pattern) -> Once:
     if len(patterns) < 2:
         raise OptionError(f"expected two or more patterns, got {len(patterns)}", where="either")
     parts = tuple(pattern.elements for pattern in patterns)
-    return Once((Element(_unnamed("either", parts[0]), "first", Either(parts)),))
+    return Once((Element(_group_name("either", parts[0]), "first", Either(parts)),))
 
 
 def condition_of(given: Any) -> Any:
-    """Spark SQL text, or a pyspark Column as it is.
+    """Return a condition: Spark SQL text or a pyspark Column.
 
     Raises:
         OptionError: it is neither.
@@ -191,7 +191,7 @@ def condition_of(given: Any) -> Any:
 
 
 def _element(contiguity: Contiguity, step: str | Pattern, where: Any = None) -> Element:
-    """A step by its name and condition; or a pattern, which follows as a group unless it is one already."""
+    """Return a step with a name and a condition, or a pattern as a group."""
     if isinstance(step, Pattern):
         return replace(_whole(step), contiguity=contiguity)
     if isinstance(where, Pattern):
@@ -204,6 +204,6 @@ def _whole(pattern: Pattern) -> Element:
     return pattern.elements[0] if alone else group(pattern).elements[0]
 
 
-def _unnamed(kind: str, elements: tuple[Element, ...]) -> str:
-    """A group has a name only in documents; it is called after its first step."""
+def _group_name(kind: str, elements: tuple[Element, ...]) -> str:
+    """Return the name of a group: that of its first step. Only documents name groups."""
     return f"{kind} of {next(steps_of(elements)).name}"

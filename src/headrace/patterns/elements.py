@@ -1,4 +1,4 @@
-"""What a pattern is made of: frozen, and checked as a whole when the plan is."""
+"""The elements of a pattern: frozen, and validated with the plan."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ NEGATED: tuple[Contiguity, ...] = ("not_next", "not_followed_by")
 
 @dataclass(frozen=True)
 class Where:
-    """A step: one row that satisfies a condition. None takes any row; a pyspark Column is carried as it is."""
+    """A step: one row that satisfies a condition, text or a pyspark Column. None accepts any row."""
 
     condition: Any = None
 
 
 @dataclass(frozen=True)
 class Group:
-    """Elements that are repeated, left out or followed as one."""
+    """Elements that are quantified as one."""
 
     elements: tuple[Element, ...]
 
 
 @dataclass(frozen=True)
 class Either:
-    """Alternatives, of which one comes; each is a sequence of elements."""
+    """Alternatives, of which one occurs; each is a sequence of elements."""
 
     alternatives: tuple[tuple[Element, ...], ...]
 
 
 @dataclass(frozen=True)
 class Times:
-    """How often an element comes; `most` None for any number more."""
+    """The number of occurrences of an element; `most` is None without an upper bound."""
 
     least: int
     most: int | None
@@ -51,7 +51,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Element:
-    """One element of a pattern: a step, a group or alternatives, with how it follows and how often it comes."""
+    """One element of a pattern: a step, a group or alternatives, with its contiguity and quantifier."""
 
     name: str
     contiguity: Contiguity
@@ -69,12 +69,12 @@ class Element:
 
     @property
     def may_be_absent(self) -> bool:
-        """Whether a match can do without it."""
+        """True if a match does not need it."""
         return self.optional or (self.times is not None and self.times.least == 0)
 
     @property
     def looping(self) -> bool:
-        """Whether it comes any number of times."""
+        """True if its number of occurrences has no upper bound."""
         return self.times is not None and self.times.most is None
 
     @property
@@ -87,7 +87,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Within:
-    """How long a match may take, in microseconds: all of it, and between two rows in a row."""
+    """The time limits of a match, in microseconds: for the whole match, and between consecutive rows."""
 
     whole: int | None = None
     between: int | None = None
@@ -95,7 +95,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Skip:
-    """Where the search goes on after a match."""
+    """The position at which the search continues after a match."""
 
     kind: SkipKind = "past_last"
     step: str = ""
@@ -105,7 +105,7 @@ class Skip:
 
 
 def steps_of(elements: tuple[Element, ...]) -> Iterator[Element]:
-    """All steps of a pattern, in order, those of groups and alternatives among them."""
+    """Yield all steps of a pattern in order, those of groups and alternatives included."""
     for element in elements:
         if element.parts:
             for part in element.parts:
@@ -115,7 +115,7 @@ def steps_of(elements: tuple[Element, ...]) -> Iterator[Element]:
 
 
 def within_of(given: Duration | Mapping[str, Duration] | Within | None) -> Within:
-    """A length for the whole match, or `{"whole": ..., "between": ...}`.
+    """Parse a duration for the whole match, or `{"whole": ..., "between": ...}`.
 
     >>> within_of("1 minute")
     Within(whole=60000000, between=None)
@@ -138,7 +138,7 @@ def within_of(given: Duration | Mapping[str, Duration] | Within | None) -> Withi
 
 
 def skip_of(given: str | Mapping[str, str] | Skip) -> Skip:
-    """A word, `to_first(step)`, or `{"to_first": "step"}`.
+    """Parse a skip strategy: a word, `to_first(step)`, or `{"to_first": "step"}`.
 
     >>> skip_of("to_next"), skip_of({"to_first": "b"})
     (Skip(kind='to_next', step=''), Skip(kind='to_first', step='b'))

@@ -1,4 +1,4 @@
-"""A plan: the nodes of one pipeline, in the order they were written, each after its inputs."""
+"""A plan: the nodes of one pipeline, in the order they were declared, each after its inputs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from typing import Any, TypeVar
 from headrace.connectors.base import Connector
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.facts import Facts
 
 NodeType = TypeVar("NodeType", bound=Node)
 
 
 class Graph:
-    """The nodes of a pipeline, looked up by name and by who reads whom.
+    """The nodes of a pipeline, by name, with the facts about their outputs.
 
-    Two graphs are equal when they would do the same: names that were made up (`tx:where`) don't count, given ones do.
+    Two graphs are equal if they do the same: generated names such as `tx:where` don't count.
     """
 
     def __init__(self, name: str, nodes: Mapping[str, Node], places: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.nodes = dict(nodes)
         self.places = dict(places or {})
+        self._facts: dict[Ref, Facts] = {}
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes.values())
@@ -37,11 +39,11 @@ class Graph:
     __hash__ = None  # type: ignore[assignment]
 
     def plus(self, *nodes: Node) -> Graph:
-        """The plan with more nodes at its end."""
+        """Return the plan with more nodes at its end."""
         return Graph(self.name, {**self.nodes, **{node.name: node for node in nodes}}, self.places)
 
     def of(self, kind: type[NodeType]) -> list[NodeType]:
-        """The nodes of one kind.
+        """Return the nodes of one kind.
 
         >>> from headrace.steps.endpoints.sink import Sink
         >>> Graph("empty", {}).of(Sink)
@@ -56,22 +58,35 @@ class Graph:
     @property
     def connectors(self) -> list[Connector]:
         """The connectors of its sources, sinks and lookups."""
-        held = (getattr(node, name, None) for node in self for name in ("connector", "table"))
-        return [connector for connector in held if isinstance(connector, Connector)]
+        values = (getattr(node, name, None) for node in self for name in ("connector", "table"))
+        return [value for value in values if isinstance(value, Connector)]
 
     @cached_property
     def consumers(self) -> Mapping[Ref, tuple[Node, ...]]:
-        """Who reads each output."""
-        found: dict[Ref, tuple[Node, ...]] = {
+        """The steps that read each output."""
+        readers: dict[Ref, tuple[Node, ...]] = {
             Ref(node.name, out): () for node in self for out in node.outputs
         }
         for node in self:
             for ref in dict.fromkeys(node.inputs):
-                found[ref] = (*found.get(ref, ()), node)
-        return found
+                readers[ref] = (*readers.get(ref, ()), node)
+        return readers
+
+    def facts(self, ref: Ref) -> Facts:
+        """Return the facts about an output.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.drop("amount", name="cards")._pipeline.graph.facts(Ref("cards")).columns
+        ('card',)
+        """
+        if ref not in self._facts:
+            node = self.nodes[ref.step]
+            self._facts[ref] = node.output_facts(ref.output, [self.facts(given) for given in node.inputs])
+        return self._facts[ref]
 
     def upstream(self, node: Node) -> list[Node]:
-        """All that the node depends on, itself included, in plan order."""
+        """Return the steps that a step depends on, itself included, in plan order."""
         wanted, todo = set[str](), [node.name]
         while todo:
             name = todo.pop()
@@ -80,34 +95,37 @@ class Graph:
                 todo += [ref.step for ref in self.nodes[name].inputs]
         return [other for other in self if other.name in wanted]
 
-    def where(self, node: Node, *parts: str) -> str:
-        """How errors name a node: the place it was written, if known, and its name.
+    def sinks_of(self, node: Node) -> list[Sink]:
+        """Return the sinks that depend on a step."""
+        return [sink for sink in self.sinks if node in self.upstream(sink)]
 
-        With `parts`, the place of the first of these keys of its document that was written, such as `key_by`.
+    def where(self, node: Node, *parts: str) -> str:
+        """Return the location of a step for errors: the place where it is declared, if known, and its name.
+
+        With `parts`, the place of the first of these keys that its document has, such as `key_by`.
         """
         known = (self.places.get(f"{node.name}/{part}") for part in parts)
-        place = next((found for found in known if found), self.places.get(node.name))
+        place = next((part for part in known if part), self.places.get(node.name))
         label = f"{node.verb} after `{node.name.split(':')[0]}`" if node.anonymous else f"`{node.name}`"
         return f"{place}: {label}" if place else label
 
     def canonical(self) -> tuple[Any, ...]:
-        """A form in which two plans that do the same are equal: anonymous nodes are written out where they are read."""
-        given = [self._written_out(node) for node in self if not node.anonymous or not self._read(node)]
-        return (self.name, *sorted(given, key=repr))
+        """Return a form in which plans that do the same are equal: anonymous nodes are inlined where they are read."""
+        nodes = [self._inline(node) for node in self if not node.anonymous or not self._read(node)]
+        return (self.name, *sorted(nodes, key=repr))
 
     def _read(self, node: Node) -> bool:
         return any(self.consumers[Ref(node.name, out)] for out in node.outputs)
 
-    def _written_out(self, node: Node) -> tuple[Any, ...]:
-        held = {f.name: getattr(node, f.name) for f in dataclasses.fields(node)}
-        name = "" if node.anonymous else held.pop("name")
-        held.pop("name", None)
-        return (type(node).__name__, name, *((key, self._resolved(value)) for key, value in held.items()))
+    def _inline(self, node: Node) -> tuple[Any, ...]:
+        values = {f.name: getattr(node, f.name) for f in dataclasses.fields(node) if f.name != "name"}
+        name = "" if node.anonymous else node.name
+        return (type(node).__name__, name, *((key, self._resolve(value)) for key, value in values.items()))
 
-    def _resolved(self, value: Any) -> Any:
+    def _resolve(self, value: Any) -> Any:
         if isinstance(value, Ref):
             target = self.nodes[value.step]
-            return (self._written_out(target), value.output) if target.anonymous else value
+            return (self._inline(target), value.output) if target.anonymous else value
         if isinstance(value, tuple):
-            return tuple(self._resolved(item) for item in value)
+            return tuple(self._resolve(item) for item in value)
         return value

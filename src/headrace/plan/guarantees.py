@@ -1,4 +1,4 @@
-"""What a pipeline can promise end to end: as much as its weakest link."""
+"""Delivery guarantees of a pipeline, end to end: that of the weakest source or sink."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _ORDER: tuple[Guarantee, ...] = get_args(Guarantee)
 
 @dataclass(frozen=True)
 class Promise:
-    """What rows that end in one sink are promised, and why it isn't more."""
+    """The guarantee of the rows of one sink, and the reason why it isn't stronger."""
 
     sink: str
     guarantee: Guarantee
     because: str
     better: str = ""
-    """What would give more; empty where nothing could."""
+    """How to get a stronger one; empty if that is impossible."""
 
 
 def promises(graph: Graph) -> list[Promise]:
-    """One promise for each sink."""
+    """Return the guarantee of each sink."""
     return [_promise(graph, sink) for sink in graph.sinks]
 
 
 def require(graph: Graph, wanted: Guarantee | None) -> None:
-    """Refuse a plan that can't keep what is wanted.
+    """Reject a plan that provides less than the required guarantee.
 
     Raises:
-        PlanError: for every sink that can't.
+        PlanError: with every sink that does.
     """
     if wanted is None:
         return
@@ -52,8 +52,8 @@ def require(graph: Graph, wanted: Guarantee | None) -> None:
             [
                 Problem(
                     graph.where(graph[promise.sink]),
-                    f"{wanted} was asked for, and {promise.because}",
-                    f"{promise.better}; or ask for {promise.guarantee}",
+                    f"{wanted} is required, but {promise.because}",
+                    f"{promise.better}; or require {promise.guarantee}",
                 )
                 for promise in weak
             ]
@@ -64,11 +64,9 @@ def _promise(graph: Graph, sink: Sink) -> Promise:
     sources = [node for node in graph.upstream(sink) if isinstance(node, Source | FrameSource)]
     for source in sources:
         if isinstance(source, Source) and not source.connector.replayable:
-            because = (
-                f"the source `{source.name}` ({source.connector.kind}) can't be read again after a crash"
-            )
+            because = f"the source `{source.name}` ({source.connector.kind}) can't be replayed after a crash"
             return Promise(
-                sink.name, "at_most_once", because, "bring its rows into Kafka or files, and read those"
+                sink.name, "at_most_once", because, "write its rows to Kafka or files, and read those"
             )
         if isinstance(source, FrameSource):
             because = f"`{source.name}` is a DataFrame whose sources are unknown"
@@ -83,7 +81,7 @@ def _promise(graph: Graph, sink: Sink) -> Promise:
 
 @cache
 def _exact() -> str:
-    """The sinks of Headrace's own that deliver exactly once and outlive the process."""
-    found = [kind for kind in registry.built_in() if registry.connector(kind).delivers == "exactly_once"]
-    *most, last = sorted(kind for kind in found if kind != "memory")
+    """Return the built-in durable sinks that deliver exactly once, for a hint."""
+    kinds = [kind for kind in registry.built_in() if registry.connector(kind).delivers == "exactly_once"]
+    *most, last = sorted(kind for kind in kinds if kind != "memory")
     return f"{', '.join(most)} or {last}"

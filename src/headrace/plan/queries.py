@@ -56,101 +56,100 @@ class _Draft:
 
 
 def queries_of(graph: Graph) -> list[Query]:
-    """The queries of a plan, each after those whose logs it reads."""
-    cutter = _Cutter(graph)
+    """Return the queries of a plan, each after those whose exchanges it reads."""
+    planner = _Planner(graph)
     for node in graph:
-        if node.stateful and cutter.wanted(node):
-            cutter.stateful(node)
+        if node.stateful and node.name in planner.needed:
+            planner.add_stateful(node)
     for sink in graph.sinks:
-        cutter.sink(sink)
-    cutter.read_once()
-    cutter.assign_dead_letters()
-    cutter.assign_logs()
-    return [_finished(graph, draft) for draft in cutter.in_order()]
+        planner.add_sink(sink)
+    planner.share_single_readers()
+    planner.assign_dead_letters()
+    planner.assign_exchanges()
+    return [_query(graph, draft) for draft in planner.in_order()]
 
 
-def made_of_dead_letters(graph: Graph, ref: Ref) -> bool:
-    """Whether rows are records that didn't decode, or faults of rules, whatever stateless steps they went through since.
+def is_dead_letters(graph: Graph, ref: Ref) -> bool:
+    """Return True if rows are dead letters or faults of rules, directly or through stateless steps.
 
-    These come beside the rows of an epoch, not out of them.
+    These are delivered beside the rows of an epoch; they are not computed from them.
     """
-    return all(root.output in (DEAD_LETTERS, FAULTS) for root in _Cutter(graph).roots(ref))
+    return all(root.output in (DEAD_LETTERS, FAULTS) for root in _Planner(graph).roots(ref))
 
 
-class _Cutter:
+class _Planner:
+    """Drafts the queries of a plan."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.drafts: dict[str, _Draft] = {}
         self.needed = {node.name for sink in graph.sinks for node in graph.upstream(sink)}
+        """The steps that a sink depends on; no others run."""
         self.dead_letter_sinks: dict[str, list[str]] = {}
 
-    def wanted(self, node: Node) -> bool:
-        """Whether a sink depends on the step; what nobody reads isn't run."""
-        return node.name in self.needed
-
-    def stateful(self, node: Node) -> None:
+    def add_stateful(self, node: Node) -> None:
         roots = [root for ref in node.inputs for root in self.roots(ref)]
         self.drafts[node.name] = _Draft(node.name, Ref(node.name), roots=_unique(roots))
 
-    def sink(self, sink: Sink) -> None:
+    def add_sink(self, sink: Sink) -> None:
         roots = _unique(self.roots(sink.input))
         if len(roots) == 1 and roots[0].output == DEAD_LETTERS:
             self.dead_letter_sinks.setdefault(roots[0].step, []).append(sink.name)
         else:
-            self._home(sink, roots).sinks.append(sink.name)
+            self._draft_for(sink, roots).sinks.append(sink.name)
 
     def roots(self, ref: Ref) -> list[Ref]:
-        """The outputs at which the stateless steps before `ref` begin."""
+        """Return the outputs at which the stateless steps before `ref` begin."""
         node = self.graph[ref.step]
         if node.stateful or isinstance(node, Source | FrameSource):
             return [ref]
         return [root for before in node.inputs for root in self.roots(before)]
 
-    def _home(self, sink: Sink, roots: list[Ref]) -> _Draft:
-        """The query that feeds the sink: its stateful step's, its source's, or one of its own."""
+    def _draft_for(self, sink: Sink, roots: list[Ref]) -> _Draft:
+        """Return the query that feeds the sink: that of its stateful step or source, or one of its own."""
         steps = {root.step for root in roots}
         if len(steps) == 1 and not any(root.output == DEAD_LETTERS for root in roots):
             step = steps.pop()
-            return self.drafts[step] if self.graph[step].stateful else self._of_source(step)
+            return self.drafts[step] if self.graph[step].stateful else self._draft_of_source(step)
         return self.drafts.setdefault(sink.name, _Draft(sink.name, sink.input, roots=roots))
 
-    def _of_source(self, name: str) -> _Draft:
+    def _draft_of_source(self, name: str) -> _Draft:
         return self.drafts.setdefault(name, _Draft(name, Ref(name), roots=[Ref(name)]))
 
-    def read_once(self) -> None:
-        """A source that takes one reader is read by one query only, into a log the others read."""
+    def share_single_readers(self) -> None:
+        """Read a source that supports one reader in one query, which writes an exchange for the others."""
         for source in self.graph.of(Source):
             root = Ref(source.name)
             readers = [draft for draft in self.drafts.values() if root in draft.roots]
             if not source.connector.concurrent_readers and len(readers) > 1:
-                self._of_source(source.name)
+                self._draft_of_source(source.name)
 
     def assign_dead_letters(self) -> None:
-        """The first query that reads a source is its primary reader, delivers its dead letters, and gets the sinks of them."""
+        """Make the first query that reads a source its primary reader, which delivers its dead letters."""
         for source in self.graph.of(Source):
             dead_letters, main = Ref(source.name, DEAD_LETTERS), Ref(source.name)
             diverts = DEAD_LETTERS in source.outputs and source.on_error == "divert"
             readers = [d for d in self.drafts.values() if main in d.roots and dead_letters not in d.roots]
-            asked = source.name in self.dead_letter_sinks or any(
+            routed = source.name in self.dead_letter_sinks or any(
                 dead_letters in d.roots for d in self.drafts.values()
             )
-            if readers or (diverts and asked):
+            if readers or (diverts and routed):
                 owner = self.drafts.get(source.name) or (
-                    readers[0] if readers else self._of_source(source.name)
+                    readers[0] if readers else self._draft_of_source(source.name)
                 )
                 owner.primary_reader_of.append(source.name)
                 owner.dead_letters_of += [source.name] if diverts else []
                 owner.sinks += self.dead_letter_sinks.get(source.name, [])
 
-    def assign_logs(self) -> None:
+    def assign_exchanges(self) -> None:
         for draft in self.drafts.values():
             for root in draft.roots:
-                giver = self.giver(draft, root)
-                if giver is not None and root not in giver.writes:
-                    giver.writes.append(root)
+                writer = self.writer(draft, root)
+                if writer is not None and root not in writer.writes:
+                    writer.writes.append(root)
 
-    def giver(self, reader: _Draft, root: Ref) -> _Draft | None:
-        """The query whose log the reader takes this output from, or None if it reads the source itself."""
+    def writer(self, reader: _Draft, root: Ref) -> _Draft | None:
+        """Return the query whose exchange the reader reads for this output; None if it reads the source itself."""
         node = self.graph[root.step]
         if root.output == DEAD_LETTERS:
             owner = next(draft for draft in self.drafts.values() if root.step in draft.dead_letters_of)
@@ -162,20 +161,20 @@ class _Cutter:
         return source_query if alone and source_query is not reader else None
 
     def in_order(self) -> list[tuple[_Draft, list[Ref]]]:
-        """The drafts, each after those it reads from, with the outputs it reads through logs."""
+        """Return the drafts, each after those it reads from, with the outputs it reads from exchanges."""
         ordered: list[tuple[_Draft, list[Ref]]] = []
         todo = dict(self.drafts)
         while todo:
             for name, draft in list(todo.items()):
-                givers = {root: self.giver(draft, root) for root in draft.roots}
-                if not any(giver is not None and giver.name in todo for giver in givers.values()):
-                    ordered.append((draft, [root for root, giver in givers.items() if giver is not None]))
+                writers = {root: self.writer(draft, root) for root in draft.roots}
+                if not any(writer is not None and writer.name in todo for writer in writers.values()):
+                    ordered.append((draft, [root for root, writer in writers.items() if writer is not None]))
                     del todo[name]
         return ordered
 
 
-def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
-    draft, logs = item
+def _query(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
+    draft, reads = item
     output = draft.output
     if not graph[output.step].stateful and not draft.writes:
         output = _common(graph, draft) or output
@@ -183,8 +182,8 @@ def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
         draft.name,
         output,
         tuple(draft.sinks),
-        tuple(root.step for root in draft.roots if root not in logs),
-        tuple(logs),
+        tuple(root.step for root in draft.roots if root not in reads),
+        tuple(reads),
         tuple(draft.writes),
         tuple(draft.dead_letters_of),
         tuple(draft.primary_reader_of),
@@ -194,13 +193,13 @@ def _finished(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
 def _common(graph: Graph, draft: _Draft) -> Ref | None:
     """Return the output that all sinks of rows share, if no other sink needs the rows before it."""
     inputs = {sink.input for name in draft.sinks if isinstance(sink := graph[name], Sink)}
-    of_rows = [ref for ref in inputs if not made_of_dead_letters(graph, ref)]
+    of_rows = [ref for ref in inputs if not is_dead_letters(graph, ref)]
     alone = len(draft.sinks) == 1 and not draft.dead_letters_of
     return of_rows[0] if len(of_rows) == 1 and (alone or _row_by_row(graph, of_rows[0])) else None
 
 
 def _row_by_row(graph: Graph, ref: Ref) -> bool:
-    """Whether all steps since the source look at one row at a time, so that a stream of them is as good as batches."""
+    """Return True if all steps since the source process single rows, so that they can be part of the stream."""
     node = graph[ref.step]
     return isinstance(node, Source) or (
         isinstance(node, Where | Select | WithColumns | Drop) and _row_by_row(graph, node.input)

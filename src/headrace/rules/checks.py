@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.durations import text as length
 from headrace.errors import did_you_mean
 from headrace.lowering.patterns import Declared
-from headrace.plan.pattern_rules import grows, pattern_problems
+from headrace.steps.patterns.checks import check_state_bound
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_rules import MatchRules
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from headrace.lowering.windows import Time
     from headrace.plan.graph import Graph
     from headrace.yaml.rules import Rule
+
+
+RulePattern = tuple["Rule", Match]
+"""A rule, and the step that it would be alone."""
 
 
 class RuleChecks:
@@ -34,7 +38,7 @@ class RuleChecks:
     def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
         """Return the error of a rule, or None; Spark's analysis of its expressions comes later."""
         node = match_of(self.node, rule)
-        yield from pattern_problems(self.graph, node)
+        yield from ((finding.what, finding.hint) for finding in node.check_pattern(self.graph))
         yield from self._measures(rule)
         yield from self._bounds(node)
 
@@ -46,7 +50,7 @@ class RuleChecks:
                 yield f"`{name}` is no measure of the step `{self.node.name}`", hint
 
     def _bounds(self, node: Match) -> Iterator[tuple[str, str]]:
-        if found := grows(node):
+        if found := check_state_bound(node.pattern, node.within):
             yield found
         longest, within = self.node.longest, node.within.whole or node.within.between
         if longest is not None and (within is None or within > longest):

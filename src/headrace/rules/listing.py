@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.checkpoints.layout import checkpoint_of
 from headrace.errors import HeadraceError, OptionError, Problem, did_you_mean
-from headrace.explain.pattern_phrases import condition_phrases, pattern_phrase
 from headrace.lowering.lowering import hidden_key
-from headrace.plan.facts import by_clock
 from headrace.plan.queries import queries_of
-from headrace.rules.checks import RuleChecks, match_of
+from headrace.rules.checks import RuleChecks, RulePattern, match_of
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
 from headrace.rules.revision import BEFORE, Revision
 from headrace.rules.tables import table_of
-from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.describe import describe_conditions, describe_pattern
 from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
@@ -100,9 +98,7 @@ def tables_listed(graph: Graph, directory: Path) -> list[TableListing]:
     return found
 
 
-def rules_as_steps(
-    graph: Graph, node: MatchRules, rule: str = ""
-) -> tuple[list[tuple[Rule, Match]], list[Problem]]:
+def rules_as_steps(graph: Graph, node: MatchRules, rule: str = "") -> tuple[list[RulePattern], list[Problem]]:
     """Return the rules of a table as steps, and the errors of the invalid ones.
 
     Raises:
@@ -193,8 +189,8 @@ def _describe(rule: Rule | None) -> dict[str, Any]:
     """Describe a rule of the table."""
     if rule is None:
         return {}
-    conditions = tuple(condition_phrases(rule.pattern))
-    return {"place": rule.where, "says": pattern_phrase(rule.pattern), "conditions": conditions}
+    conditions = tuple(describe_conditions(rule.pattern))
+    return {"place": rule.where, "says": describe_pattern(rule.pattern), "conditions": conditions}
 
 
 def _faults(faults: tuple[RuleFault, ...], name: str) -> tuple[Problem, ...]:
@@ -211,7 +207,7 @@ def _read(node: MatchRules) -> tuple[str, Rules]:
 
 def _checks(graph: Graph, node: MatchRules) -> RuleChecks:
     keys = [name if key == name else hidden_key(name) for name, key in node.keys]
-    return RuleChecks(graph, node, keys, time="clock" if by_clock(graph, node.input) else "event")
+    return RuleChecks(graph, node, keys, time="clock" if graph.facts(node.input).by_clock else "event")
 
 
 def _location(name: str, where: str | Problem) -> str:

@@ -17,14 +17,20 @@ from headrace.checkpoints.layout import (
     read_checkpoint_id,
     watermark_in_force,
 )
-from headrace.checkpoints.signatures import STATELESS, Record, changed, keep, kept, record_of
+from headrace.checkpoints.signatures import (
+    STATELESS,
+    Signature,
+    read_signature,
+    signature_of,
+    signature_problem,
+    write_signature,
+)
 from headrace.checkpoints.sources import refuse_moved
 from headrace.connectors.base import WriteContext, WriteMode, Writer
 from headrace.errors import PlanError
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lowering import Inputs, Lowering
-from headrace.plan.facts import by_clock, change_of, delay_of, hold_of, is_timed, lives_by_clock
-from headrace.plan.queries import DEAD_LETTERS, Query, made_of_dead_letters, queries_of
+from headrace.plan.queries import DEAD_LETTERS, Query, is_dead_letters, queries_of
 from headrace.rules.book import RuleBook
 from headrace.runtime.delivery import Delivery, SinkBinding
 from headrace.runtime.exchanges.exchange import Exchange, exchange_path
@@ -33,8 +39,6 @@ from headrace.runtime.progress.row_accounting import AccountingLog
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.patterns.match_rules import FAULTS
-from headrace.steps.rows.sql import Sql
-from headrace.steps.stateful.aggregate import Aggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,7 +62,7 @@ class PlannedQuery:
     inputs: StreamInputs
     uses_clock: bool = False
     """True if it has processing-time timers, for which Spark always has another batch to run."""
-    signature: Record = field(default_factory=lambda: dict(STATELESS))
+    signature: Signature = field(default_factory=lambda: dict(STATELESS))
     spark_query: Any = None
     """The Spark query, once it is started."""
 
@@ -98,14 +102,14 @@ class QueryPlanner:
         planned = [self._plan(query) for query in queries_of(self.graph)]
         refuse_changed(self.graph, planned, self.directory)
         for each in planned:
-            keep(each.checkpoint, each.signature)
+            write_signature(each.checkpoint, each.signature)
         return planned
 
     def _plan(self, query: Query) -> PlannedQuery:
         inputs = self.build_inputs(query)
         checkpoint = checkpoint_of(self.directory, query)
         step = self.graph[query.output.step]
-        uses_clock = lives_by_clock(self.graph, step)
+        uses_clock = any(step.fires_by_clock(self.graph.facts(ref)) for ref in step.inputs)
         inputs.run_on_start = uses_clock or has_pending_firing(checkpoint)
         exchanges = {ref: self._read_exchange(ref, inputs) for ref in query.reads}
         lowering = Lowering(self.spark, self.graph, inputs, frames=exchanges)
@@ -139,11 +143,11 @@ class QueryPlanner:
 
     def _output_mode(self, query: Query) -> OutputMode:
         step = self.graph[query.output.step]
-        if not isinstance(step, Aggregate) and not (isinstance(step, Sql) and step.groups):
+        if not step.updates:
             return "append"
         # Sinks of dead letters always append; they must not decide how the rows of the aggregate are emitted.
-        sinks = [sink for sink in self._sinks(query) if not made_of_dead_letters(self.graph, sink.input)]
-        modes = {_mode(self.graph, sink) for sink in sinks}
+        sinks = [sink for sink in self._sinks(query) if not is_dead_letters(self.graph, sink.input)]
+        modes = {sink.write_mode(self.graph) for sink in sinks}
         return modes.pop() if len(modes) == 1 else "update"
 
     def _sinks(self, query: Query) -> list[Sink]:
@@ -155,8 +159,8 @@ class QueryPlanner:
                 sink.name,
                 sink.input,
                 self.build_writer(sink),
-                self._run(planned, sink.name, _mode(self.graph, sink)),
-                of_dead_letters=made_of_dead_letters(self.graph, sink.input),
+                self._run(planned, sink.name, sink.write_mode(self.graph)),
+                of_dead_letters=is_dead_letters(self.graph, sink.input),
             )
             for sink in self._sinks(query)
         ]
@@ -171,7 +175,7 @@ class QueryPlanner:
         def prepare(frame: DataFrame, epoch: int) -> DataFrame:
             return exchange.add_marker(frame, watermark_in_force(planned.checkpoint, epoch))
 
-        of_dead_letters = made_of_dead_letters(self.graph, ref)
+        of_dead_letters = is_dead_letters(self.graph, ref)
         return SinkBinding(
             run.sink, ref, exchange.writer(), run, prepare, of_dead_letters=of_dead_letters, every_epoch=True
         )
@@ -182,9 +186,9 @@ class QueryPlanner:
         )
 
     def _exchange(self, ref: Ref) -> Exchange:
-        timed = is_timed(self.graph, ref)
-        delay = delay_of(self.graph, ref) if timed else None
-        return Exchange(self.directory, ref, delay=delay, hold=hold_of(self.graph, ref))
+        facts = self.graph.facts(ref)
+        delay = facts.delay if facts.timed else None
+        return Exchange(self.directory, ref, delay=delay, hold=facts.hold or 0)
 
     def _run(self, planned: PlannedQuery, sink: str, mode: WriteMode) -> WriteContext:
         directory = str(self.directory / "sinks" / sink)
@@ -210,13 +214,13 @@ def exchange_readers(directory: Path, planned: list[PlannedQuery]) -> dict[Path,
     return readers
 
 
-def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Record:
+def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Signature:
     """Return the state signature of a query's step."""
     if not step.stateful:
         return dict(STATELESS)
     fields = [column for ref in step.inputs for column in lowering.frame(ref).schema]
     types = {column.name: column.dataType.simpleString() for column in fields}
-    return record_of(step, types, by_clock=any(by_clock(graph, ref) for ref in step.inputs))
+    return signature_of(step, types, by_clock=any(graph.facts(ref).by_clock for ref in step.inputs))
 
 
 def refuse_changed(graph: Graph, planned: list[PlannedQuery], directory: Path) -> None:
@@ -226,17 +230,12 @@ def refuse_changed(graph: Graph, planned: list[PlannedQuery], directory: Path) -
         PlanError: with each step that differs.
     """
     problems = [
-        changed(
+        signature_problem(
             graph.where(graph[each.query.output.step]),
-            kept(checkpoint_of(directory, each.query)),
+            read_signature(checkpoint_of(directory, each.query)),
             each.signature,
         )
         for each in planned
     ]
     if differing := [problem for problem in problems if problem is not None]:
         raise PlanError(differing)
-
-
-def _mode(graph: Graph, sink: Sink) -> WriteMode:
-    default: WriteMode = "update" if change_of(graph, sink.input) == "updates" else "append"
-    return sink.mode or default

@@ -22,6 +22,7 @@ class SqlFacts:
 
     tables: tuple[str, ...]
     groups: bool
+    joins: bool = False
     split: SplitStatement | None = None
 
 
@@ -29,7 +30,7 @@ def read(query: str, *, where: str) -> SqlFacts:
     """Return the facts of a query.
 
     >>> read("select country, count(*) n from tx group by country", where="report")
-    SqlFacts(tables=('tx',), groups=True, split=None)
+    SqlFacts(tables=('tx',), groups=True, joins=False, split=None)
 
     Raises:
         OptionError: the text is not a single query; with line and column.
@@ -54,12 +55,26 @@ def read(query: str, *, where: str) -> SqlFacts:
     return SqlFacts(facts.tables, groups=False, split=split)
 
 
+def has_outer_join(query: str) -> bool:
+    """Return True if a query holds a left, right, full, semi or anti join of streams.
+
+    >>> has_outer_join("select * from a left join b on a.id = b.id"), has_outer_join("select * from a")
+    (True, False)
+    """
+    from sqlglot import expressions as exp
+
+    joins = _tree(query, "").find_all(exp.Join)
+    return any(join.side or join.kind in ("SEMI", "ANTI") for join in joins if join.find(exp.Table))
+
+
 def _read(query: str, where: str) -> SqlFacts:
     from sqlglot import expressions as exp
 
     state = (exp.Group, exp.AggFunc, exp.Join, exp.Distinct, exp.Window)
     tables = dict.fromkeys(_tables(query, where))
-    return SqlFacts(tuple(tables), _tree(query, where).find(*state) is not None)
+    tree = _tree(query, where)
+    joins = any(join.find(exp.Table) for join in tree.find_all(exp.Join))
+    return SqlFacts(tuple(tables), tree.find(*state) is not None, joins)
 
 
 def _tables(query: str, where: str) -> list[str]:

@@ -1,10 +1,15 @@
-"""The base of all nodes of a plan, and references to their outputs."""
+"""Nodes: the base of all steps of a plan, references to their outputs, and the plan as a step sees it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
+
+from headrace.steps.expressions import Opaque
+from headrace.steps.facts import Facts, union_facts
+from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 
 MAIN = ""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -22,17 +27,56 @@ class Ref:
         return f"{self.step}.{self.output}" if self.output else self.step
 
 
+class Plan(Protocol):
+    """The plan around a step: facts about outputs, and the steps before and after it."""
+
+    @property
+    def consumers(self) -> Mapping[Ref, tuple[Node, ...]]:
+        """The steps that read each output."""
+        ...
+
+    def facts(self, ref: Ref) -> Facts:
+        """Return the facts about an output."""
+        ...
+
+    def upstream(self, node: Node) -> list[Node]:
+        """Return the steps that a step depends on, itself included, in plan order."""
+        ...
+
+    def sinks_of(self, node: Node) -> list[Any]:
+        """Return the sinks that depend on a step."""
+        ...
+
+
 @dataclass(frozen=True)
 class Node:
-    """The base of all nodes."""
+    """A step of a plan: the options the user has set, and everything that follows from them without Spark.
+
+    Lengths of time are microseconds. A subclass overrides the methods in which its kind differs from a stateless
+    expression.
+    """
 
     name: str
 
     verb: ClassVar[str] = ""
+    finds_patterns: ClassVar[bool] = False
+    """True for the kinds that search rows for patterns."""
+    duplicate_hint: ClassVar[str] = "rename one of them"
+    """The hint of the plan error for two output columns of the same name."""
 
     @property
     def stateful(self) -> bool:
-        """Whether the step remembers something from one batch to the next."""
+        """True if the step keeps state between micro-batches."""
+        return False
+
+    @property
+    def needs_time(self) -> bool:
+        """True if the rows of its input must have a time."""
+        return False
+
+    @property
+    def updates(self) -> bool:
+        """True if it emits a row again when it changes, so that its query runs in update or complete mode."""
         return False
 
     @property
@@ -45,5 +89,59 @@ class Node:
 
     @property
     def anonymous(self) -> bool:
-        """Whether the name was made up: the user did not give one."""
+        """True if the name was generated, because the user has set none."""
         return ":" in self.name
+
+    def fires_by_clock(self, facts: Facts) -> bool:
+        """Return True if rows with these facts make it fire by processing time, without new rows."""
+        return False
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        """Return the facts about an output, derived from those about the inputs."""
+        return inputs[0] if len(inputs) == 1 else union_facts(inputs)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        """Yield the problems that prevent the step from running."""
+        yield from ()
+
+    def warnings(self, plan: Plan) -> Iterator[Finding]:
+        """Yield advisory messages about a valid step."""
+        yield from ()
+
+    def tier(self, plan: Plan) -> Tier:
+        """Return the execution tier."""
+        if any(isinstance(item, Opaque) for item in _field_values(self)):
+            return Tier("native", "a Column of yours: native unless it holds a Python function")
+        return Tier("native", "a Spark expression")
+
+    def state_bound(self, plan: Plan) -> StateBound | None:
+        """Return the bound of its state; None for a step without state."""
+        return None
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        """Yield what excludes the step from real-time mode, and what differs there."""
+        yield from ()
+
+    def description(self) -> list[str]:
+        """Describe the step in short phrases, the most important first; empty ones are left out."""
+        return []
+
+    def state_fields(self) -> Mapping[str, Any]:
+        """Return the fields that the meaning of its stored state depends on."""
+        return {}
+
+    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
+        """Return those input columns whose types the stored state depends on."""
+        return columns
+
+
+def out_of_order(plan: Plan, node: Node) -> int:
+    """Return how far behind the newest row a row may arrive at a step, in microseconds."""
+    return sum(getattr(step, "out_of_order", 0) for step in plan.upstream(node))
+
+
+def _field_values(node: Node) -> Iterator[object]:
+    for value in vars(node).values():
+        yield value
+        if isinstance(value, tuple):
+            yield from (part for item in value if isinstance(item, tuple) for part in item)

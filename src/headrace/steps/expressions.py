@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,7 @@ from headrace.errors import OptionError
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """An expression given as a pyspark `Column`: it runs, but can't be printed or compared."""
+    """An expression given as a pyspark `Column`: it can be run, but not printed or compared."""
 
     column: Any
 
@@ -21,7 +23,7 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class PythonFold:
-    """An aggregate in Python: the arguments of its rows are kept, and folded when a pane fires."""
+    """An aggregate in Python: the state holds the arguments of its rows, which are folded when a pane fires."""
 
     aggregate: PythonAggregate
 
@@ -31,6 +33,119 @@ class PythonFold:
 
 Expression = str | Opaque | PythonFold
 Named = tuple[tuple[str, Expression], ...]
+
+
+def expression_of(value: Any, where: str = "") -> Expression:
+    """Return an expression as a node holds it: text unchanged, a pyspark `Column` wrapped.
+
+    Raises:
+        OptionError: it is neither.
+    """
+    if isinstance(value, str):
+        return value
+    if type(value).__module__.startswith("pyspark."):
+        return Opaque(value)
+    hint = 'such as "amount > 50"'
+    raise OptionError(f"expected Spark SQL text or a pyspark Column, got {value!r}", where=where, hint=hint)
+
+
+def to_named_expressions(columns: Mapping[str, Any]) -> Named:
+    """Return keyword arguments as (name, expression) pairs."""
+    return tuple((name, expression_of(item)) for name, item in columns.items())
+
+
+def key_expressions(columns: Sequence[str], named: Mapping[str, Any]) -> Named:
+    """Return the keys of `key_by("card", day="to_date(ts)")` as (name, expression) pairs.
+
+    Raises:
+        OptionError: there is no key.
+    """
+    keys = (*((column, column) for column in columns), *to_named_expressions(named))
+    if not keys:
+        hint = "remove key_by to aggregate all rows"
+        raise OptionError("expected at least one key", where="key_by", hint=hint)
+    return keys
+
+
+def aggregate_expressions(step: str, aggregates: Mapping[str, Any]) -> Named:
+    """Return the aggregates of a step as (name, aggregate) pairs.
+
+    Raises:
+        OptionError: there is none, or one is not usable.
+    """
+    if not aggregates:
+        raise OptionError("expected at least one aggregate", where=f"`{step}`", hint='such as n="count(*)"')
+    return tuple((name, _aggregate(f"`{step}`: `{name}`", item)) for name, item in aggregates.items())
+
+
+def _aggregate(where: str, value: Any) -> Expression:
+    if isinstance(value, PythonAggregate):
+        if not hasattr(value, "of"):
+            hint = "begin its __init__ with super().__init__(column, ...)"
+            raise OptionError(f"{type(value).__name__} has no columns", where=where, hint=hint)
+        return PythonFold(value)
+    if isinstance(value, type) and issubclass(value, PythonAggregate):
+        hint = f'create an instance: {value.__name__}("amount")'
+        raise OptionError(f"expected an aggregate, got the class {value.__name__}", where=where, hint=hint)
+    return expression_of(value, where)
+
+
+def names_of(columns: Named) -> tuple[str, ...]:
+    """Return the names of named expressions."""
+    return tuple(name for name, _ in columns)
+
+
+def describe_columns(columns: Named) -> str:
+    """Describe named expressions: `n = count(*), card`.
+
+    >>> describe_columns((("n", "count(*)"), ("card", "card")))
+    'n = count(*), card'
+    """
+    return ", ".join(str(item) if name in ("", item) else f"{name} = {item}" for name, item in columns)
+
+
+def describe_keys(keys: Named) -> str:
+    """Describe the keys of a step; `over all rows` if there are none."""
+    return f"by {describe_columns(keys)}" if keys else "over all rows"
+
+
+def stable_text(expression: Expression) -> str:
+    r"""Return a text of an expression that is the same in every process, for state signatures.
+
+    >>> stable_text("sum(\n  amount)")
+    'sum( amount)'
+    """
+    if isinstance(expression, PythonFold):  # the state holds its arguments; the fold itself may change
+        return f"python({', '.join(map(str, expression.aggregate.of))})"
+    if isinstance(expression, Opaque):
+        # Spark numbers the arguments of lambdas and the calls of Python functions anew in every process.
+        return re.sub(r"#\d+L?|(?<=\b[xyz])_\d+", "", one_line(str(expression.column)))
+    return one_line(expression)
+
+
+def stable_texts(columns: Named) -> list[str]:
+    """Return the stable texts of named expressions, without the names."""
+    return [stable_text(item) for _, item in columns]
+
+
+def stable_names(columns: Named) -> dict[str, str]:
+    """Return the stable texts of named expressions, by name."""
+    return {name: stable_text(item) for name, item in columns}
+
+
+def find_columns(columns: Sequence[str], expressions: Iterable[str]) -> list[str]:
+    """Return the columns that occur in expressions. Errs on the side of too many: strings and functions count too.
+
+    >>> find_columns(["card", "amount"], ["sum(amount)"])
+    ['amount']
+    """
+    text = " ".join(expressions).lower()
+    return [name for name in columns if re.search(rf"(?<!\w){re.escape(name.lower())}(?!\w)", text)]
+
+
+def one_line(text: str) -> str:
+    """Return a text with all white space collapsed."""
+    return " ".join(text.split())
 
 
 def sql_text(expression: Any) -> str:

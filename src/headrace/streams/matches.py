@@ -1,4 +1,4 @@
-"""`Matches`: the rows of a pattern's matches, with what timed out and what came too late as outputs of their own."""
+"""`Matches` and `RuleMatches`: the matches of patterns, with timeouts and late rows as side outputs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ class Matches(TimedStream):
     """Matches of a pattern: the key columns, and the measures of `select` or one array of rows for each step.
 
     A match's own event time is that of its last row.
+
+    >>> from headrace import Pipeline, connect, patterns
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> rises = patterns.step("low", "amount < 10").followed_by("high", "amount > low.amount")
+    >>> tx.event_time("ts").key_by("card").match("rises", rises, within="1 minute").timeouts
+    <rises.timeouts of p>
     """
 
     stage_after = TimedStream
 
     @property
     def timeouts(self) -> TimedStream:
-        """Partial matches whose time was up: the key columns and one array of rows for each step."""
+        """Partial matches that timed out: the key columns and one array of rows per step of the pattern."""
         return TimedStream(self._pipeline, Ref(self._ref.step, "timeouts"))
 
     @property
     def late(self) -> Stream:
-        """Rows that were behind the watermark when they came, with `late_by`, `watermark` and `reason`."""
+        """Rows that arrived behind the watermark, with `late_by`, `watermark` and `reason`."""
         return Stream(self._pipeline, Ref(self._ref.step, "late"))
 
 
@@ -31,12 +37,17 @@ class RuleMatches(Matches):
     """Matches of a table of rules: the key columns, `rule`, `version`, `start`, `end`, and the measures that all rules share.
 
     Without measures, and in `.timeouts`, there is `matched`: the rows of each step of the rule, by the step's name.
+
+    >>> from headrace import Pipeline, connect
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> tx.event_time("ts").key_by("card").match_rules("alerts", rules="rules.yaml").faults
+    <alerts.faults of p>
     """
 
     @property
     def faults(self) -> Stream:
-        """Rules that were read while the job ran and can't be used: `rule, version, reason, hint, place, read_at`.
+        """Rules that were read while the job ran and cannot be used: `rule, version, reason, hint, place, read_at`.
 
-        `version` is the one that stays in force; null where there is none.
+        `version` is the version that stays active; null if there is none.
         """
         return Stream(self._pipeline, Ref(self._ref.step, FAULTS))

@@ -1,4 +1,4 @@
-"""`Panes`, the results of windows, and `Deduplicated`: timed streams whose step has late rows as an output."""
+"""`Panes`, the results of windows, and `Deduplicated`: timed streams whose step has a `late` output."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ class Panes(TimedStream):
     """Results of windows: the key columns, `window`, the aggregates and `pane`.
 
     A pane's own event time is just before its window's end, so panes can be windowed again.
+
+    >>> from headrace import Pipeline, connect, windows
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> tx.event_time("ts").window(windows.tumbling("1 hour")).aggregate("totals", n="count(*)").late
+    <totals.late of p>
     """
 
     stage_after = TimedStream
 
     @property
     def late(self) -> Stream:
-        """Rows that came too late for all their windows, with `late_by`, `window`, `watermark` and `reason`."""
+        """Rows that arrived too late for all their windows, with `late_by`, `window`, `watermark` and `reason`."""
         return Stream(self._pipeline, Ref(self._ref.step, "late"))
 
 
 class Deduplicated(TimedStream):
-    """Rows without repeats."""
+    """Rows without duplicates."""
 
     stage_after = TimedStream
 
     @property
     def late(self) -> Stream:
-        """Rows so late that what was known of their like is forgotten."""
+        """Rows that arrive after the deduplication state for their key has expired."""
         return Stream(self._pipeline, Ref(self._ref.step, "late"))

@@ -1,4 +1,4 @@
-"""`Pipeline`: where a plan begins. It holds the nodes; everything else is a handle to one of their outputs."""
+"""`Pipeline`: holds the nodes of a plan; every other class of this package is a handle to one of their outputs."""
 
 from __future__ import annotations
 
@@ -182,10 +182,10 @@ class Pipeline:
         from headrace.streams.queried import Queried
 
         names = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
-        return Queried(self, self.add(sql_node(name, query, names, timed=self.timed_tables())))
+        return Queried(self, self.add(sql_node(name, query, names, timed=self.tables_with_time())))
 
-    def timed_tables(self) -> dict[str, Ref]:
-        """What `MATCH_RECOGNIZE` means by a stream's name, where that stream was given time in one way: its timed rows."""
+    def tables_with_time(self) -> dict[str, Ref]:
+        """Return the streams with a single declaration of time, by name: `MATCH_RECOGNIZE` reads their timed rows."""
         times: dict[str, list[Ref]] = {}
         for node in self._nodes.values():
             if isinstance(node, EventTime | ClockTime) and node.anonymous:
@@ -215,19 +215,20 @@ class Pipeline:
         return self.graph
 
     def explain(self, *, width: int = 100) -> str:
-        """What the pipeline will do, as text: the steps drawn, the Spark queries, tiers, state and guarantees.
+        """Describe the pipeline as text: a drawing of the steps, the Spark queries, tiers, state and guarantees.
 
         The same as `headrace explain` shows; nothing is started.
 
         >>> from headrace import Pipeline, connect
         >>> copy = Pipeline("copy")
-        >>> copy.read("tx", connect.files(path="in/"), format="text").write("out", connect.files(path="out/"))
+        >>> lines = copy.read("tx", connect.files(path="in/"), format="text")
+        >>> _ = lines.write("out", connect.files(path="out/"))
         >>> print(copy.explain().split("Queries")[0].rstrip())
         copy   exactly once · 1 query
           ◉ read   ○ step   ● keeps state   ■ write
         <BLANKLINE>
           ◉  tx   read          files path=in/ · text · value string
-          │                     dead letters are counted and kept in files
+          │                     unrouted dead letters are counted and stored in files
           ■  out  write         files path=out/
 
         Raises:
@@ -274,9 +275,9 @@ class Pipeline:
             raise clean_traceback(error) from None
 
     def add(self, node: Node, *, place: str = "", parts: Mapping[str, str] | None = None) -> Ref:
-        """Put a node into the plan; a second one of the same name is a problem of the plan.
+        """Add a node to the plan; a second one of the same name is a plan error.
 
-        `parts` are the places of its parts, where a document says them one by one.
+        `parts` are the places of the keys of its document.
         """
         place = place or _calling_place()
         if not node.anonymous and not NAME.fullmatch(node.name):
@@ -291,16 +292,16 @@ class Pipeline:
             taken = self._places.get(node.name, "")
             self._problems.append(
                 Problem(
-                    place, f"there is a step `{node.name}` already", f"rename one; the first is at {taken}"
+                    place, f"the name `{node.name}` is already used", f"rename one; the first is at {taken}"
                 )
             )
-        self._nodes.setdefault(node.name, node)  # the first stays, so that one mistake isn't told many times
+        self._nodes.setdefault(node.name, node)  # the first stays, so that one mistake is reported once
         self._places.setdefault(node.name, place)
         self._places |= {f"{node.name}/{part}": where for part, where in (parts or {}).items()}
         return Ref(node.name, node.outputs[0] if node.outputs else "")
 
-    def unnamed(self, after: Ref, verb: str) -> str:
-        """A made-up name for a step whose user gave none: `tx:where`, then `tx:where:2`."""
+    def generate_name(self, after: Ref, verb: str) -> str:
+        """Generate a name for a step without one: `tx:where`, then `tx:where:2`."""
         base, number = f"{after.step.split(':')[0]}:{verb}", 1
         while (name := base if number == 1 else f"{base}:{number}") in self._nodes:
             number += 1

@@ -1,4 +1,4 @@
-"""`Queried`: what a step written in SQL gives."""
+"""`Queried`: the rows of a SQL step."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from headrace.streams.stream import Stream
 
 
 class _NoLateRowsError(OptionError, AttributeError):
-    """An option that isn't there, to a reader; an attribute that isn't there, to Python."""
+    """An `AttributeError` for Python, with a hint for the user."""
 
 
 class Queried(Stream):
-    """Rows of a SQL query. They have no time of their own: `event_time` gives them one."""
+    """The rows of a SQL query. They have no time until `event_time` declares one."""
 
     stage_after = Stream
 
     @property
     def late(self) -> Stream:
-        """Rows that came too late for the query's `MATCH_RECOGNIZE`, with `late_by`, `watermark` and `reason`.
+        """Rows that arrived too late for the query's `MATCH_RECOGNIZE`, with `late_by`, `watermark` and `reason`.
 
         Raises:
-            OptionError: the query has none, so Spark alone knows what was late.
+            OptionError: the query has no MATCH_RECOGNIZE; Spark drops its late rows.
         """
         if "late" not in self._pipeline.graph[self._ref.step].outputs:
             raise _NoLateRowsError(
-                "there are late rows only of a query with MATCH_RECOGNIZE",
+                "only a query with MATCH_RECOGNIZE has late rows",
                 where=f"`{self._ref.step}`",
-                hint="window(...).aggregate(...) has them too",
+                hint="or use window(...).aggregate(...)",
             )
         return Stream(self._pipeline, Ref(self._ref.step, "late"))

@@ -1,4 +1,4 @@
-"""`Rows`: what every stage can do, one row at a time. None of these verbs keeps state."""
+"""`Rows`: the stateless verbs that all stages share; and `SinkHandle`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.schemas.fields import Schema
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import require_connector
-from headrace.steps.expressions import Expression, Named, Opaque
+from headrace.steps.expressions import expression_of, to_named_expressions
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.lookup import LookupHow, lookup_node
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """A handle to one output of one step. Handles are cheap; the plan is in the pipeline."""
+    """A handle to one output of one step. Every verb returns a new handle; the pipeline holds the plan."""
 
     stage_after: ClassVar[type[Rows] | None] = None
-    """What a verb of `Rows` gives, where that isn't the same stage again."""
+    """The stage that a verb of `Rows` returns; default: the same stage."""
 
     def __init__(self, pipeline: Pipeline, ref: Ref) -> None:
         self._pipeline = pipeline
@@ -43,7 +43,7 @@ class Rows:
         >>> tx.where("amount > 50", name="big")
         <big of p>
         """
-        return self._then(Where(name or self._unnamed("where"), self._ref, expression(condition)))
+        return self._then(Where(name or self._new_name("where"), self._ref, expression_of(condition)))
 
     def select(self, *columns: str | Column, step_name: str | None = None, **named: str | Column) -> Self:
         """Keep these columns. An item is Spark SQL text, named by `as` or by keyword.
@@ -52,17 +52,17 @@ class Rows:
         """
         if not columns and not named:
             raise OptionError("expected at least one column", where=f"select after `{self._ref}`")
-        items = (*(("", expression(item)) for item in columns), *named_expressions(named))
-        return self._then(Select(step_name or self._unnamed("select"), self._ref, items))
+        items = (*(("", expression_of(item)) for item in columns), *to_named_expressions(named))
+        return self._then(Select(step_name or self._new_name("select"), self._ref, items))
 
     def with_columns(self, *, step_name: str | None = None, **columns: str | Column) -> Self:
         """Add columns, or replace those of the same name. `step_name` names the step."""
-        name = step_name or self._unnamed("with_columns")
-        return self._then(WithColumns(name, self._ref, named_expressions(columns)))
+        name = step_name or self._new_name("with_columns")
+        return self._then(WithColumns(name, self._ref, to_named_expressions(columns)))
 
     def drop(self, *columns: str, name: str | None = None) -> Self:
         """Remove columns."""
-        return self._then(Drop(name or self._unnamed("drop"), self._ref, columns))
+        return self._then(Drop(name or self._new_name("drop"), self._ref, columns))
 
     def lookup(
         self,
@@ -75,27 +75,33 @@ class Rows:
         schema: str | type | Schema | None = None,
         how: LookupHow = "left",
     ) -> Self:
-        """Add the columns of the table's row that has the same `on` columns.
+        """Add the columns of the table row with the same `on` columns.
 
-        With `how="left"` a row that finds nothing passes with nulls; with `"inner"` it is dropped. The table is read when
-        the run starts and sent to every task, so it should fit in memory.
+        With `how="left"` a row without a match passes with nulls; with `"inner"` it is dropped. The table is read when the
+        run starts and broadcast to every task, so it must fit in memory.
         """
         return self._then(lookup_node(name, self._ref, table, on=on, format=format, schema=schema, how=how))
 
-    def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> None:
+    def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> SinkHandle:
         """Write the rows to a sink.
 
         Args:
             name: the sink's name, in errors, metrics and the delivery ledger.
             connector: from `connect`.
-            mode: for running aggregates `"update"` (each changed key once per batch, the default) or `"complete"` (all
-                keys every time); `"append"` for all else.
+            mode: for running aggregates `"update"` (each changed key once per micro-batch, the default) or `"complete"`
+                (all keys every time); `"append"` for all other streams.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.write("copy", connect.memory())
+        <sink copy of p>
         """
         require_connector(connector, f"`{name}`", "write")
         self._pipeline.add(Sink(name, self._ref, connector, mode))
+        return SinkHandle(self._pipeline, name)
 
     def to_dataframe(self, **options: Any) -> DataFrame:
-        """The stream as a Spark DataFrame, to go on with in PySpark."""
+        """Return the stream as a Spark DataFrame."""
         from headrace.lowering.frames import frame_of
 
         return frame_of(self._pipeline.graph, self._ref, **options)
@@ -104,24 +110,25 @@ class Rows:
         stage = self.stage_after or type(self)
         return cast("Self", stage(self._pipeline, self._pipeline.add(node)))
 
-    def _unnamed(self, verb: str) -> str:
-        return self._pipeline.unnamed(self._ref, verb)
+    def _new_name(self, verb: str) -> str:
+        return self._pipeline.generate_name(self._ref, verb)
 
     def __repr__(self) -> str:
         return f"<{self._ref} of {self._pipeline.name}>"
 
 
-def expression(given: str | Column) -> Expression:
-    """Spark SQL text as it is; a pyspark Column wrapped."""
-    if isinstance(given, str):
-        return given
-    if type(given).__module__.startswith("pyspark."):
-        return Opaque(given)
-    raise OptionError(
-        f"expected Spark SQL text or a pyspark Column, got {given!r}", hint='such as "amount > 50"'
-    )
+class SinkHandle:
+    """A handle to a sink.
 
+    >>> from headrace import Pipeline, connect
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> tx.write("copy", connect.memory()).name
+    'copy'
+    """
 
-def named_expressions(given: dict[str, Any]) -> Named:
-    """Keyword arguments as (name, expression) pairs."""
-    return tuple((name, expression(cast("str", item))) for name, item in given.items())
+    def __init__(self, pipeline: Pipeline, name: str) -> None:
+        self.pipeline = pipeline
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<sink {self.name} of {self.pipeline.name}>"

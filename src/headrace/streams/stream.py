@@ -1,4 +1,4 @@
-"""`Stream`: rows without a notion of time yet; `SourceStream`: one that was just read."""
+"""`Stream`: rows without time; `SourceStream`: the rows of a source; `Routes`: the outputs of `route`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
 from headrace.steps.base import Ref
+from headrace.steps.expressions import expression_of, key_expressions, to_named_expressions
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
-from headrace.streams.keyed import KeyedStream, Updates, keys_of
-from headrace.streams.rows import Rows, expression, named_expressions
+from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.rows import Rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -24,7 +25,13 @@ S = TypeVar("S", bound=Rows)
 
 
 class Stream(Rows):
-    """Rows as they come. `event_time` (or a clock) makes it a `TimedStream`, which can be windowed."""
+    """Rows without time. `event_time` (or a clock) makes it a `TimedStream`, which can be windowed.
+
+    >>> from headrace import Pipeline, connect
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> tx.where("amount > 50").key_by("card")
+    <KeyedStream of tx:where>
+    """
 
     def event_time(
         self,
@@ -37,15 +44,15 @@ class Stream(Rows):
         max_ahead: Duration | None = None,
         name: str | None = None,
     ) -> TimedStream:
-        """Say which column is event time.
+        """Declare the column of event time.
 
-        The watermark is the highest event time seen less `out_of_order`; it acts from the next micro-batch on. A row
-        further behind is late: it is diverted, never dropped in silence.
+        The watermark is the highest event time seen minus `out_of_order`; it takes effect in the next micro-batch. A row
+        behind it is late: it is diverted to a side output, never dropped silently.
 
         Args:
             column: a timestamp column.
-            out_of_order: how far behind the newest row a row may come.
-            idle: after so long without a row the watermark goes on with the clock.
+            out_of_order: how far behind the newest row a row may arrive.
+            idle: after this long without a row, the watermark advances with the clock.
             watermark_when: only rows that satisfy this move the watermark.
             max_ahead: a row further ahead of the clock than this does not move the watermark; stateful steps send it to
                 `.late` with reason `ahead_of_clock`.
@@ -54,28 +61,28 @@ class Stream(Rows):
         from headrace.streams.timed import TimedStream
 
         node = EventTime(
-            name or self._unnamed("event_time"),
+            name or self._new_name("event_time"),
             self._ref,
             column,
             microseconds(out_of_order, where="event_time: out_of_order"),
             None if idle is None else microseconds(idle, where="event_time: idle"),
-            None if watermark_when is None else expression(watermark_when),
+            None if watermark_when is None else expression_of(watermark_when),
             None if max_ahead is None else microseconds(max_ahead, where="event_time: max_ahead"),
         )
         return TimedStream(self._pipeline, self._pipeline.add(node))
 
     def ingestion_time(self) -> TimedStream:
-        """Time is the clock of the batch that read the row; it becomes the column `ingestion_time`."""
+        """Use the clock of the micro-batch that read the row as its time, in the column `ingestion_time`."""
         from headrace.streams.timed import TimedStream
 
-        node = ClockTime(self._unnamed("ingestion_time"), self._ref, "ingestion")
+        node = ClockTime(self._new_name("ingestion_time"), self._ref, "ingestion")
         return TimedStream(self._pipeline, self._pipeline.add(node))
 
     def processing_time(self) -> TimedStream:
-        """Time is the clock at the step that uses it; it becomes the column `processing_time`."""
+        """Use the clock at the step that needs the time, in the column `processing_time`."""
         from headrace.streams.timed import TimedStream
 
-        node = ClockTime(self._unnamed("processing_time"), self._ref, "processing")
+        node = ClockTime(self._new_name("processing_time"), self._ref, "processing")
         return TimedStream(self._pipeline, self._pipeline.add(node))
 
     def union(self, *others: Rows, name: str | None = None) -> Self:
@@ -83,10 +90,10 @@ class Stream(Rows):
         refs = (self._ref, *(other._ref for other in others))
         if any(other._pipeline is not self._pipeline for other in others):
             raise OptionError("a union takes streams of one pipeline", where=f"union after `{self._ref}`")
-        return self._then(Union(name or self._unnamed("union"), refs))
+        return self._then(Union(name or self._new_name("union"), refs))
 
     def route(self, name: str, /, **branches: str | Column) -> Routes[Self]:
-        """Split into named outputs: a row goes to the first whose condition holds, or nowhere.
+        """Split into named outputs: a row goes to the first output whose condition holds, or to none.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="country string")
@@ -98,7 +105,7 @@ class Stream(Rows):
             raise OptionError(
                 "expected at least one named condition", where=f"`{name}`", hint="route(name, big='a > 5')"
             )
-        self._pipeline.add(Route(name, self._ref, named_expressions(branches)))
+        self._pipeline.add(Route(name, self._ref, to_named_expressions(branches)))
         stage = self.stage_after or type(self)
         return Routes({out: cast("Self", stage(self._pipeline, Ref(name, out))) for out in branches})
 
@@ -110,36 +117,42 @@ class Stream(Rows):
         on: str | list[str] | tuple[str, ...],
         within: Duration | None = None,
     ) -> Self:
-        """Drop rows that repeat the columns `on` of a row already kept.
+        """Drop rows that repeat the columns `on` of an earlier row.
 
-        With `within`, only repeats less than that apart in event time are dropped, and state is forgotten after it;
-        without, every value ever seen is kept in state.
+        With `within`, only repeats less than that apart in event time are dropped, and state expires after it. Without
+        it, every value stays in state.
         """
         columns = (on,) if isinstance(on, str) else tuple(on)
         length = None if within is None else microseconds(within, where="distinct: within")
-        return self._then(Distinct(name or self._unnamed("distinct"), self._ref, columns, length))
+        return self._then(Distinct(name or self._new_name("distinct"), self._ref, columns, length))
 
     def sql(self, name: str, query: str, /) -> Queried:
-        """Go on in Spark SQL; this stream is the table `this`, the pipeline's named streams have their names."""
+        """Continue in Spark SQL: this stream is the table `this`; named streams are tables of their names."""
         from headrace.steps.rows.sql import sql_node
         from headrace.streams.queried import Queried
 
         known = {node.name: Ref(node.name) for node in self._pipeline.graph if not node.anonymous}
-        timed = self._pipeline.timed_tables()
+        timed = self._pipeline.tables_with_time()
         node = sql_node(name, query, {**known, "this": self._ref}, timed=timed)
         return Queried(self._pipeline, self._pipeline.add(node))
 
     def key_by(self, *columns: str, **named: str | Column) -> KeyedStream:
         """Group by columns or expressions. A null key is a key."""
-        return KeyedStream(self._pipeline, self._ref, keys_of(columns, named))
+        return KeyedStream(self._pipeline, self._ref, key_expressions(columns, named))
 
     def aggregate(self, name: str, /, **aggregates: str | Column) -> Updates:
-        """A running aggregate over all rows: one row, brought up to date with every batch."""
+        """Aggregate all rows: one row, updated in every micro-batch."""
         return KeyedStream(self._pipeline, self._ref, ()).aggregate(name, **aggregates)
 
 
 class SourceStream(Stream):
-    """A stream that was just read; `dead_letters` are its records that didn't decode."""
+    """The rows of a source; `dead_letters` are the records that could not be decoded.
+
+    >>> from headrace import Pipeline, connect
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> tx.dead_letters
+    <tx.dead_letters of p>
+    """
 
     stage_after = Stream
 

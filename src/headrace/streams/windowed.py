@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from headrace.aggregates import Aggregate
-from headrace.durations import Duration
 from headrace.steps.base import Ref
-from headrace.steps.expressions import Named
+from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.stateful.window import WindowAggregate
-from headrace.streams.keyed import aggregates_of
-from headrace.triggers import Emission, LateRows, Mode, Trigger, emission
+from headrace.triggers import Emission, EmitKeywords, emission
 from headrace.windows import Window
 
 if TYPE_CHECKING:
@@ -21,7 +19,14 @@ if TYPE_CHECKING:
 
 
 class WindowedStream:
-    """Rows in windows, waiting to be aggregated."""
+    """Rows in windows, waiting to be aggregated.
+
+    >>> from headrace import Pipeline, connect, triggers, windows
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> hourly = tx.event_time("ts").window(windows.tumbling("1 hour"))
+    >>> hourly.emit(early=triggers.every("1 minute"), lateness="1 day").aggregate("totals", n="count(*)")
+    <totals of p>
+    """
 
     def __init__(
         self,
@@ -40,43 +45,26 @@ class WindowedStream:
         self._emission = emits or Emission()
         self._ttl = ttl
 
-    def emit(
-        self,
-        *,
-        early: Trigger | None = None,
-        late: Trigger | None = None,
-        trigger: Trigger | None = None,
-        lateness: Duration = "0 seconds",
-        mode: Mode = "accumulating",
-        allow_loss: bool = False,
-        late_rows: LateRows = "divert",
-    ) -> WindowedStream:
-        """Say when results come and how they refine each other.
+    def emit(self, **options: Unpack[EmitKeywords]) -> WindowedStream:
+        """Set when results are emitted and how they refine each other.
 
-        Without it, a window gives one result, when the watermark passes its end.
+        The default is one result per window, when the watermark passes its end.
 
         Args:
-            early: fires before the watermark passes the end, repeatedly.
-            late: fires after it, repeatedly; `after_count(1)` where there is lateness.
+            early: a trigger that fires repeatedly before the watermark passes the end.
+            late: a trigger that fires repeatedly after it; default with `lateness`: `after_count(1)`.
             trigger: the long form, instead of `early` and `late`.
-            lateness: how long after its end a window takes rows.
+            lateness: how long after its end a window accepts rows.
             mode: `"discarding"`, `"accumulating"` or `"retracting"`.
-            allow_loss: take a trigger that may leave rows unemitted.
-            late_rows: `"divert"` to `.late`, or `"count"`: let Spark's native operator drop and count them.
+            allow_loss: accept a trigger that may leave rows unemitted.
+            late_rows: `"divert"` to `.late`, or `"count"`: Spark's native operator drops and counts them.
         """
-        emits = emission(
-            early=early,
-            late=late,
-            trigger=trigger,
-            lateness=lateness,
-            mode=mode,
-            allow_loss=allow_loss,
-            late_rows=late_rows,
+        return WindowedStream(
+            self._pipeline, self._ref, self._keys, self._window, emission(**options), ttl=self._ttl
         )
-        return WindowedStream(self._pipeline, self._ref, self._keys, self._window, emits, ttl=self._ttl)
 
     def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
-        """Any Spark aggregates of each window, and your own in Python (`headrace.Aggregate`).
+        """Aggregate the rows of each window with Spark aggregates, or your own in Python (`headrace.Aggregate`).
 
         >>> from headrace import Pipeline, connect, windows
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
@@ -86,6 +74,6 @@ class WindowedStream:
         """
         from headrace.streams.panes import Panes
 
-        found = aggregates_of(name, aggregates)
-        node = WindowAggregate(name, self._ref, self._keys, self._window, self._emission, found, self._ttl)
+        values = aggregate_expressions(name, aggregates)
+        node = WindowAggregate(name, self._ref, self._keys, self._window, self._emission, values, self._ttl)
         return Panes(self._pipeline, self._pipeline.add(node))

@@ -13,8 +13,8 @@ from typing import Any
 Emit = Mapping[str, Any]
 
 LATENESS = "20 seconds"
-NO_LATENESS = "windows take rows in order, so they have no lateness and no late firings"
-NO_TRIGGER = "a trailing window gives one result per row and takes no trigger"
+NO_LATENESS = "windows process rows in order, so they have no lateness and no late firings"
+NO_TRIGGER = "a trailing window gives one result per row and accepts no trigger"
 MAY_LOSE = "this trigger may leave rows unemitted"
 
 

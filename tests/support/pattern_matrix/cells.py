@@ -16,7 +16,7 @@ from tests.support.patterns_model import Element, Group, Step
 
 WITHIN = 14
 """Seconds that a match may take."""
-OPTIONAL = "`x` must not come after `a`, which is optional"
+OPTIONAL = "`x` must not follow `a`, which is optional"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What of a stateful step its state depends on: each change of it is told, and nothing else is."""
+"""State signatures: each change that the stored state depends on is reported, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from headrace import Pipeline, connect, triggers, windows
-from headrace.checkpoints.signatures import changed, keep, kept, record_of
+from headrace import Pipeline, connect, patterns, triggers, windows
+from headrace.checkpoints.signatures import (
+    STATELESS,
+    read_signature,
+    signature_of,
+    signature_problem,
+    write_signature,
+)
 from headrace.steps.base import Node
 
 COLUMNS = {"card": "string", "shop": "string", "amount": "int", "ts": "timestamp", "__ts": "timestamp"}
@@ -35,29 +41,31 @@ def windowed(
     return pipeline.check()["totals"]
 
 
-def told(was: Node, now: Node, columns: dict[str, str] | None = None, **options: Any) -> str:
-    problem = changed("`totals`", record_of(was, COLUMNS), record_of(now, columns or COLUMNS, **options))
+def changes(was: Node, now: Node, columns: dict[str, str] | None = None, **options: Any) -> str:
+    problem = signature_problem(
+        "`totals`", signature_of(was, COLUMNS), signature_of(now, columns or COLUMNS, **options)
+    )
     return problem.what.partition("declaration: ")[2] if problem else ""
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "change"),
     [
         (
             {"window": windows.tumbling("10 minutes")},
-            "window was `tumbling(5 minutes)`, is `tumbling(10 minutes)`",
+            "window was `tumbling(size=5 minutes)`, is `tumbling(size=10 minutes)`",
         ),
         (
             {"window": windows.session("5 minutes")},
-            "window was `tumbling(5 minutes)`, is `session(5 minutes)`",
+            "window was `tumbling(size=5 minutes)`, is `session(gap=5 minutes)`",
         ),
         (
             {"window": windows.tumbling("5 minutes", offset="1 minute")},
-            "window was `tumbling(5 minutes)`, is `tumbling(size(5 minutes), offset(1 minute))`",
+            "window was `tumbling(size=5 minutes)`, is `tumbling(size=5 minutes, offset=1 minute)`",
         ),
         (
             {"emit": {"early": triggers.every("30 seconds")}},
-            "trigger was `after_watermark()`, is `after_watermark(early(every(30 seconds)))`",
+            "trigger was `after_watermark()`, is `after_watermark(early=every(period=30 seconds))`",
         ),
         ({"emit": {"mode": "retracting"}}, "mode was `accumulating`, is `retracting`"),
         ({"emit": {"late_rows": "count"}}, "late_rows were `divert`, are `count`"),
@@ -69,55 +77,55 @@ def told(was: Node, now: Node, columns: dict[str, str] | None = None, **options:
         ),
     ],
 )
-def test_each_change_of_the_declaration_is_told(now: dict[str, Any], said: str) -> None:
-    assert told(windowed(), windowed(**now)).startswith(said)
+def test_each_change_of_the_declaration_is_reported(now: dict[str, Any], change: str) -> None:
+    assert changes(windowed(), windowed(**now)).startswith(change)
 
 
-def test_a_ttl_is_told() -> None:
+def test_a_ttl_is_reported() -> None:
     whole = windows.global_window()
-    said = told(windowed(window=whole), windowed(window=whole, ttl="7 days"))
-    assert said.startswith("ttl was `nothing`, is `7 days`")
+    change = changes(windowed(window=whole), windowed(window=whole, ttl="7 days"))
+    assert change.startswith("ttl was `nothing`, is `7 days`")
 
 
-def test_lateness_and_the_trigger_it_brings_are_told() -> None:
-    said = told(windowed(), windowed(emit={"lateness": "1 minute"}))
-    assert "lateness was `0 seconds`, is `1 minute`" in said
+def test_lateness_and_the_trigger_it_brings_are_reported() -> None:
+    change = changes(windowed(), windowed(emit={"lateness": "1 minute"}))
+    assert "lateness was `0 seconds`, is `1 minute`" in change
 
 
-def test_another_type_of_a_column_it_looks_at_is_told() -> None:
-    said = told(windowed(), windowed(), COLUMNS | {"amount": "bigint"})
-    assert said == "columns were `card string, amount int`, are `card string, amount bigint`"
+def test_another_type_of_a_column_it_looks_at_is_reported() -> None:
+    change = changes(windowed(), windowed(), COLUMNS | {"amount": "bigint"})
+    assert change == "columns were `card string, amount int`, are `card string, amount bigint`"
 
 
-def test_event_time_and_the_clock_are_told_apart() -> None:
-    assert told(windowed(), windowed(), by_clock=True) == "time was `event`, is `clock`"
+def test_event_time_and_the_clock_are_distinguished() -> None:
+    assert changes(windowed(), windowed(), by_clock=True) == "time was `event`, is `clock`"
 
 
 def test_another_name_or_layout_of_the_same_aggregate_is_not_a_change() -> None:
-    assert told(windowed(), windowed(sum="sum(amount)")) == ""
-    assert told(windowed(total="sum( amount)"), windowed(total="sum(\n amount)")) == ""
+    assert changes(windowed(), windowed(sum="sum(amount)")) == ""
+    assert changes(windowed(total="sum( amount)"), windowed(total="sum(\n amount)")) == ""
 
 
-def test_columns_it_does_not_look_at_are_not_its_business() -> None:
-    assert told(windowed(), windowed(), {"note": "string", **COLUMNS, "shop": "bigint"}) == ""
+def test_columns_that_it_does_not_use_do_not_matter() -> None:
+    assert changes(windowed(), windowed(), {"note": "string", **COLUMNS, "shop": "bigint"}) == ""
 
 
 def test_where_rows_wait_in_the_state_every_column_counts() -> None:
     for window in (windows.count(3), windows.trailing("1 minute"), windows.delta(of="amount", by=1)):
         step = windowed(window=window)
-        assert "note string" in told(step, step, {**COLUMNS, "note": "string"})
+        assert "note string" in changes(step, step, {**COLUMNS, "note": "string"})
 
 
 def test_in_arrival_order_no_row_waits() -> None:
     step = windowed(window=windows.count(3, order="arrival"))
-    assert told(step, step, {**COLUMNS, "note": "string"}) == ""
+    assert changes(step, step, {**COLUMNS, "note": "string"}) == ""
 
 
 def test_a_condition_of_the_window_is_part_of_it() -> None:
     was = windowed(window=windows.punctuation("amount = 0", order="arrival"))
     now = windowed(window=windows.punctuation("shop = ''", order="arrival"))
-    assert "window was `punctuation(" in told(was, now)
-    assert "columns were `card string, amount int`, are `card string, shop string, amount int`" in told(
+    assert "window was `punctuation(" in changes(was, now)
+    assert "columns were `card string, amount int`, are `card string, shop string, amount int`" in changes(
         was, now
     )
 
@@ -130,22 +138,37 @@ def test_distinct_and_running_aggregates() -> None:
     tx.distinct("unique", on="card", within="1 hour").write("a", connect.memory())
     tx.key_by(big="amount > 10").aggregate("running", total="sum(amount)").write("b", connect.memory())
     graph = pipeline.check()
-    assert record_of(graph["unique"], COLUMNS) == {
+    assert signature_of(graph["unique"], COLUMNS) == {
+        "version": 2,
         "step": "distinct",
-        "on": "card",
-        "within": "1 hour",
-        "columns": "card string",
+        "fields": {"on": ["card"], "within": 3_600_000_000, "time": "event"},
+        "columns": {"card": "string"},
     }
-    assert record_of(graph["running"], COLUMNS) == {
+    assert signature_of(graph["running"], COLUMNS) == {
+        "version": 2,
         "step": "aggregate",
-        "keys": "big = amount > 10",
-        "aggregates": "sum(amount)",
-        "columns": "amount int",
+        "fields": {"keys": {"big": "amount > 10"}, "aggregates": ["sum(amount)"]},
+        "columns": {"amount": "int"},
     }
 
 
-def test_another_kind_of_step_is_told_as_that_alone() -> None:
-    problem = changed("`x`", {"step": "window", "window": "tumbling(1 minute)"}, {"step": "stateless"})
+def test_patterns_are_compared_element_by_element() -> None:
+    def matched(within: str) -> Node:
+        pipeline = Pipeline("pipe")
+        tx = pipeline.read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+        pattern = patterns.step("small", "amount < 1").followed_by("large", "amount > 9")
+        tx.event_time("ts").key_by("card").match("totals", pattern, within=within)
+        return pipeline.check()["totals"]
+
+    assert changes(matched("1 hour"), matched("2 hours")) == (
+        "within was `within(whole=1 hour)`, is `within(whole=2 hours)`"
+    )
+    assert changes(matched("1 hour"), matched("1 hour")) == ""
+
+
+def test_another_kind_of_step_is_reported_as_that_alone() -> None:
+    window = {"version": 2, "step": "window", "fields": {"lateness": 0}, "columns": {}}
+    problem = signature_problem("`x`", window, STATELESS)
     assert problem is not None
     assert problem.what == (
         "its checkpoint holds the state of another declaration: step was `window`, is `stateless`"
@@ -153,9 +176,18 @@ def test_another_kind_of_step_is_told_as_that_alone() -> None:
     assert "--fresh" in problem.hint
 
 
-def test_a_record_counts_once_an_epoch_was_begun(tmp_path: Path) -> None:
-    keep(tmp_path, {"step": "window"})
-    assert kept(tmp_path) is None
+def test_a_signature_without_a_version_is_rejected() -> None:
+    problem = signature_problem("`x`", {"step": "stateless"}, STATELESS)
+    assert problem is not None
+    assert str(problem) == (
+        "`x`: its checkpoint was written by version 0.1 of Headrace, whose state this version can't read\n"
+        "  hint: start over with --fresh"
+    )
+
+
+def test_a_signature_counts_once_an_epoch_has_begun(tmp_path: Path) -> None:
+    write_signature(tmp_path, STATELESS)
+    assert read_signature(tmp_path) is None
     (tmp_path / "spark" / "offsets").mkdir(parents=True)
     (tmp_path / "spark" / "offsets" / "0").write_text("v1\n{}\n-\n")
-    assert kept(tmp_path) == {"step": "window"}
+    assert read_signature(tmp_path) == STATELESS

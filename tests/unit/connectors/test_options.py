@@ -14,7 +14,7 @@ from headrace import connect, formats
 from headrace.connectors.base import Connector
 from headrace.connectors.registry import connector, kinds
 from headrace.errors import OptionError
-from headrace.explain.describe import connector_phrase
+from headrace.steps.endpoints.describe import describe_connector
 
 
 @dataclasses.dataclass
@@ -293,7 +293,7 @@ def test_an_address_is_told_without_its_password() -> None:
     with pytest.raises(OptionError, match=r"url: expected postgresql://"):
         connect.postgres(url="postgres//db/shop", table="t")
     other = connect.postgres(url="host=db password=secret dbname=shop", table="t")
-    assert connector_phrase(other) == "postgres url=host=db password=*** dbname=shop table=t"
+    assert describe_connector(other) == "postgres url=host=db password=*** dbname=shop table=t"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from headrace import Pipeline, triggers, windows
 from headrace.connectors.base import Connector, Guarantee, Role
 from headrace.explain.explanation import as_json, explain
 from headrace.explain.mermaid import mermaid
-from headrace.explain.phrases import emission_phrases, trigger_phrase, window_phrase
 from headrace.explain.rails import rails
 from headrace.explain.text import drawing, text_of
+from headrace.steps.stateful.describe import describe_emission, describe_trigger, describe_window
 from headrace.triggers import emission
 
 
@@ -122,8 +122,8 @@ Delivery   at least once from end to end
 Real time   what blocks it
   tx            log is read in micro-batches; real-time mode reads Kafka only
                 its dead letters are written at the end of a micro-batch (on_error="skip" or "fail" has none)
-                its rows go several ways (alerts, abroad); real-time mode takes a chain without branches
-  event_time    idle needs heartbeats, which there only a Kafka topic could bring
+                its rows go to several sinks (alerts, abroad); real-time mode runs a chain without branches
+  event_time    idle needs heartbeats, which only a Kafka topic could deliver there
   totals_table  log is written with foreachBatch; real-time mode writes to Kafka only
   late_rows     log is written with foreachBatch; real-time mode writes to Kafka only
   bad           log is written with foreachBatch; real-time mode writes to Kafka only
@@ -218,7 +218,7 @@ def test_the_data_name_tier_reason_state_and_queries_of_each_step() -> None:
         ),
         (windows.sliding("1 hour", every="10 minutes"), "sliding 1 hour every 10 minutes", "kept 1 hour"),
         (windows.session("30 seconds"), "session, gap 30 seconds", "open sessions, kept 30 seconds"),
-        (windows.global_window(), "global window", "one window, never forgotten"),
+        (windows.global_window(), "global window", "one window, never expired"),
         (windows.count(100, every=10), "count 100 every 10", "the open window"),
         (
             windows.delta("v", by=0.5, order="arrival"),
@@ -242,7 +242,7 @@ def test_each_window_has_words_and_a_bound_of_its_state(
     timed = pipeline.read("a", Wire(), format="json", schema="v int, ts timestamp").event_time("ts")
     timed.window(window).aggregate("w", n="count(*)").write("out", Screen())
     step = explain(pipeline.check()).steps["w"]
-    assert window_phrase(window) == said
+    assert describe_window(window) == said
     assert step.tier.name == "kernel"
     assert step.state is not None
     assert state in step.state.kept
@@ -275,15 +275,15 @@ def test_triggers_and_emissions_have_words() -> None:
         triggers.repeatedly(triggers.all_of(triggers.every("1 minute"), triggers.after_count(10))),
         triggers.in_sequence(triggers.after_count(1), triggers.after_watermark()),
     )
-    said = trigger_phrase(trigger)
+    said = describe_trigger(trigger)
     assert said == (
         "(repeatedly all of (every 1 minute, after 10 rows), until (after each row, then at the watermark))"
     )
     lossy = emission(trigger=triggers.after_count(5), mode="discarding", allow_loss=True)
-    assert emission_phrases(lossy, windows.global_window()) == [
+    assert describe_emission(lossy, windows.global_window()) == [
         "fires after 5 rows",
         "discarding",
         "may leave rows unemitted",
     ]
-    assert emission_phrases(emission(), windows.count(3)) == ["fires when it closes"]
-    assert emission_phrases(emission(), windows.global_window()) == ["fires when the input ends"]
+    assert describe_emission(emission(), windows.count(3)) == ["fires when it closes"]
+    assert describe_emission(emission(), windows.global_window()) == ["fires when the input ends"]

@@ -124,10 +124,10 @@ def test_without_a_key_all_rows_have_one() -> None:
 
 def test_what_is_said_twice_of_repeats_is_refused() -> None:
     rises = patterns.step("rise", "v > 1").one_or_more()
-    with pytest.raises(OptionError, match=r"until of `rise`: it is said already: v = 0\n  hint: join"):
+    with pytest.raises(OptionError, match=r"until of `rise`: `until` is already set: v = 0\n  hint: join"):
         rises.until("v = 0").until("v = 9")
     with pytest.raises(
-        OptionError, match=r"combinations of `rise`: `rise` is consecutive already\n  hint: leave out one"
+        OptionError, match=r"combinations of `rise`: `rise` is consecutive already\n  hint: remove one"
     ):
         rises.consecutive().combinations()
     assert rises.consecutive().consecutive() == rises.consecutive()

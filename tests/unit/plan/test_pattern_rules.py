@@ -9,24 +9,24 @@ from headrace.errors import PlanError
 from headrace.plan.warnings import warnings_of
 
 WRONG = {
-    "[{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]": "the pattern ends with `b`, which must not follow, and nothing says for how long\n  hint: add within",
-    "[{a: v = 'a'}, {b: {not_next: v = 'b', times: 2}}, {c: {next: v = 'c'}}]": "`b` must not come, so nothing can be said of how often\n  hint: leave the quantifier out",
-    "[{a: v = 'a'}, {b: {not_next: [{c: v = 'c'}]}}, {d: {next: v = 'd'}}]": "`b` must not come, and is more than one step",
-    "[{a: v = 'a'}, {b: {not_next: true}}, {d: {next: v = 'd'}}]": "`b` must not come, and has no condition",
-    "[{a: {where: v = 'a', greedy: true}}]": "`a` is greedy and takes one row\n  hint: greedy is for a step with times",
+    "[{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]": "the pattern ends with `b`, which must not follow, and has no `within`\n  hint: add within",
+    "[{a: v = 'a'}, {b: {not_next: v = 'b', times: 2}}, {c: {next: v = 'c'}}]": "`b` must not occur, so it has no quantifier\n  hint: remove the quantifier",
+    "[{a: v = 'a'}, {b: {not_next: [{c: v = 'c'}]}}, {d: {next: v = 'd'}}]": "`b` must not occur, and is more than one step",
+    "[{a: v = 'a'}, {b: {not_next: true}}, {d: {next: v = 'd'}}]": "`b` must not occur, and has no condition",
+    "[{a: {where: v = 'a', greedy: true}}]": "`a` is greedy and matches one row\n  hint: greedy is for a step with times",
     "[{a: {where: v = 'a', one_or_more: true, combinations: true, greedy: true}}]": "`a` is greedy, and any of its rows may be left out",
-    "[{a: {where: v = 'a', consecutive: true}}]": "`a` is consecutive and takes one row",
-    "[{a: {where: v = 'a', times: 2, until: v = 'u'}}]": "`a` has until, and no repeats that it could end",
-    "[{a: {where: v = 'a', gap: 1 second}}]": "`a` has a gap, and takes one row",
-    "[{a: {where: v = 'a', optional: true}}, {b: {not_next: v = 'b'}}, {c: {next: v = 'c'}}]": "`b` must not come after `a`, which is optional",
+    "[{a: {where: v = 'a', consecutive: true}}]": "`a` is consecutive and matches one row",
+    "[{a: {where: v = 'a', times: 2, until: v = 'u'}}]": "`a` has until, but no repetition that it could end",
+    "[{a: {where: v = 'a', gap: 1 second}}]": "`a` has a gap, and matches one row",
+    "[{a: {where: v = 'a', optional: true}}, {b: {not_next: v = 'b'}}, {c: {next: v = 'c'}}]": "`b` must not follow `a`, which is optional",
     "[{a: {where: v = 'a', one_or_more: true, greedy: true}}, {b: {next: v = 'b', optional: true}}]": "`b` is optional and follows `a`, which is greedy",
     "[{g: {where: [{a: {where: v = 'a', optional: true}}], one_or_more: true}}]": "`g` repeats something that may be nothing, so it would never end",
-    "[{g: {where: [{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]}}, {c: {next: v = 'c'}}]": "`b` ends a group with a row that must not come",
+    "[{g: {where: [{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]}}, {c: {next: v = 'c'}}]": "`b` ends a group and must not occur",
     "[{a: v = 'a'}, {a: {next: v = 'b'}}]": "two steps are called `a`",
-    "[{K: v = 'a'}]": "the step `K` is named like a column, so conditions can't tell them apart",
+    "[{K: v = 'a'}]": "the step `K` has the name of a column, so conditions would be ambiguous",
     "[{__a: v = 'a'}]": "a step can't be called `__a`",
-    "[{small: v = 'a'}, {b: {next: v > smal.v}}]": "the condition of `b` speaks of `smal`, which is no step and no column\n  hint: did you mean `small`?",
-    "[{small: {where: v = 'a', one_or_more: true, until: v > smal.v}}]": "until of `small` speaks of `smal`",
+    "[{small: v = 'a'}, {b: {next: v > smal.v}}]": "the condition of `b` refers to `smal`, which is no step and no column\n  hint: did you mean `small`?",
+    "[{small: {where: v = 'a', one_or_more: true, until: v > smal.v}}]": "until of `small` refers to `smal`",
 }
 
 
@@ -51,15 +51,15 @@ def test_all_that_is_wrong_is_told_at_once_and_where() -> None:
         ).check()
     said = [problem.what for problem in told.value.problems]
     assert len(said) == 5
-    assert "skip goes to `c`, and no such step takes rows" in said
-    assert "`k` is both a key and a measure" in said
-    assert "the measure `k` speaks of `c`, which is no step and no column" in said
+    assert "skip goes to `c`, which is no step that matches rows" in said
+    assert "two columns are called `k`" in said
+    assert "the measure `k` refers to `c`, which is no step and no column" in said
     assert all(problem.where.startswith("p.yaml:4:") for problem in told.value.problems)
 
 
 def test_between_can_not_be_longer_than_the_whole() -> None:
     with pytest.raises(
-        PlanError, match="between two rows may be 2 minutes, and the whole match takes less than 1 minute"
+        PlanError, match=r"`between` \(2 minutes\) is longer than the whole match may take \(1 minute\)"
     ):
         Pipeline.from_yaml_text(
             document("[{a: v = 'a'}]", ", within: {whole: 1 minute, between: 2 minutes}")
@@ -83,12 +83,12 @@ def test_rows_without_time_can_not_be_matched() -> None:
         (
             "[{a: v = 'a'}, {b: {followed_by: v = 'b'}}]",
             "",
-            "a match that waits for `b` is remembered for ever",
+            "a partial match that waits for `b` never expires",
         ),
         (
             "[{a: v = 'a'}, {b: {followed_by_any: v = 'b'}}]",
             "",
-            "every row may go into another match with `b`",
+            "every row may begin another match with `b`",
         ),
         ("[{a: v = 'a'}, {b: {followed_by: v = 'b'}}]", ", within: 1 minute", ""),
         ("[{a: v = 'a'}, {b: {next: v = 'b'}}]", "", ""),
@@ -104,11 +104,11 @@ def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: st
     [
         (
             "[{a: v < b.v}, {b: {next: v = 'b'}}]",
-            "the condition of `a` speaks of `b`, which comes after it: it is always null there",
+            "the condition of `a` refers to `b`, which comes after it: it is always null there",
         ),
         (
             "[{a: v = 'a'}, {b: {not_next: v = 'b'}}, {c: {next: v > b.v}}]",
-            "the condition of `c` speaks of `b`, which must not come: it is always null",
+            "the condition of `c` refers to `b`, which must not occur: it is always null",
         ),
         ("[{a: {where: v > a.v or a.v is null, times: 2}}, {b: {next: v > a.v}}]", ""),
         ("[{g: {where: [{a: v > b.v or b.v is null}, {b: {next: v = 'b'}}], times: 2}}]", ""),

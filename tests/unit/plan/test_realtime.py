@@ -48,8 +48,8 @@ def test_a_chain_from_kafka_to_kafka_could_run_there_and_is_told_what_differs() 
         "Real time   nothing blocks it; what would be different",
         "  tx          where a batch ends rows wait until the next has begun, some tenths of a second",
         "  event_time  the watermark moves once per real-time batch, so long batches delay on-time panes",
-        "  threes      triggers are asked after each row, not after each batch",
-        "              a replay after a failure may bring rows in another order of arrival",
+        "  threes      triggers are evaluated after each row, not after each batch",
+        "              a replay after a failure may deliver rows in another order of arrival",
         "  out         at least once: exactly once is refused unless the reader removes duplicates",
         "  late        at least once: exactly once is refused unless the reader removes duplicates",
     ]
@@ -71,12 +71,12 @@ def test_running_aggregates_and_distinct_could_run_there() -> None:
         (
             lambda tx: tx.event_time("ts", idle="5 seconds").write("out", Topic()),
             "tx:event_time",
-            "idle needs heartbeats, which there only a Kafka topic could bring",
+            "idle needs heartbeats, which only a Kafka topic could deliver there",
         ),
         (
             lambda tx: tx.processing_time().write("out", Topic()),
             "tx:processing_time",
-            "a clock's watermark needs heartbeats, which there only a Kafka topic could bring",
+            "a clock's watermark needs heartbeats, which only a Kafka topic could deliver there",
         ),
         (
             lambda tx: (
@@ -97,7 +97,7 @@ def test_running_aggregates_and_distinct_could_run_there() -> None:
                 .write("out", Topic())
             ),
             "w",
-            "late rows that no sink takes are kept in files; write .late to a Kafka topic",
+            "late rows without a sink are stored in files; write .late to a Kafka topic",
         ),
         (
             lambda tx: tx.key_by("k").aggregate("n", n="count(*)").where("n > 1").write("out", Topic()),
@@ -107,12 +107,12 @@ def test_running_aggregates_and_distinct_could_run_there() -> None:
         (
             lambda tx: tx.key_by("k").aggregate("n", n="count(*)").write("out", Topic(), mode="complete"),
             "out",
-            "real-time mode has update mode only, and this sink wants complete",
+            "real-time mode has update mode only, and this sink requires complete",
         ),
         (
             lambda tx: [tx.where("k = 'a'").write("a", Topic()), tx.where("k = 'b'").write("b", Topic())],
             "tx",
-            "its rows go several ways (a, b); real-time mode takes a chain without branches",
+            "its rows go to several sinks (a, b); real-time mode runs a chain without branches",
         ),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_log_between_two_queries_blocks_both() -> None:
     tens.window(windows.tumbling("1 hour")).aggregate("hours", n="sum(n)").write("out", Topic())
     found = blocked(pipeline)
     assert "another query reads its rows through an exchange" in " ".join(found["tens"])
-    assert "it reads the exchange of tens, which is files" in found["hours"]
+    assert "it reads the exchange of tens, which is stored in files" in found["hours"]
 
 
 def test_a_clock_in_a_trigger_is_told() -> None:

@@ -7,7 +7,6 @@ import pytest
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError, PlanError
 from headrace.plan.queries import queries_of
-from headrace.plan.state_bounds import bound_of
 from headrace.plan.warnings import warnings_of
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
@@ -53,7 +52,7 @@ def test_a_stream_is_matched_under_the_name_this() -> None:
 def test_only_a_row_pattern_has_late_rows() -> None:
     pipeline = Pipeline("p")
     pipeline.read("ticks", connect.memory(), schema=SCHEMA)
-    with pytest.raises(OptionError, match="only of a query with MATCH_RECOGNIZE"):
+    with pytest.raises(OptionError, match="only a query with MATCH_RECOGNIZE has late rows"):
         _ = pipeline.sql("high", "select * from ticks where price > 3").late
 
 
@@ -64,8 +63,8 @@ def test_only_a_row_pattern_has_late_rows() -> None:
          "ORDER BY price at line 2, column 32: rows are matched in the order of their event time, `ts`", "write ORDER BY ts"),
         (FALLS.replace("order by ts", "order by ts desc"), "a stream goes on in time", "write ORDER BY ts"),
         (FALLS.replace("order by ts", "order by ts, abs(price)"), "ORDER BY abs(price) at line 2, column 36: expected a column", "with_columns"),
-        (FALLS.replace("order by ts", "order by ts, prise"), "ORDER BY `prise`, and there is no such column", "`price`"),
-        (FALLS.replace("by symbol", "by symbl"), "PARTITION BY `symbl`, and there is no such column", "`symbol`"),
+        (FALLS.replace("order by ts", "order by ts, prise"), "unknown ORDER BY column `prise`", "`price`"),
+        (FALLS.replace("by symbol", "by symbl"), "unknown PARTITION BY column `symbl`", "`symbol`"),
         (FALLS.replace("as low", "as symbol"), "the measure `symbol` has the name of a column", "rename"),
         (FALLS.replace("prev(down.price)", "prev(dwn.price)"),
          "at line 3, column 55: there is no pattern variable `DWN`", "did you mean `DOWN`?"),
@@ -101,7 +100,7 @@ def test_by_the_clock_no_column_orders_rows_of_equal_time() -> None:
     rows.sql("m", query).write("out", connect.memory())
     with pytest.raises(
         PlanError,
-        match=r"ORDER BY id at line 1, column 63: by the clock's time rows are matched as they come",
+        match=r"ORDER BY id at line 1, column 63: with the clock as time, rows are matched in arrival order",
     ):
         pipeline.check()
 
@@ -131,7 +130,7 @@ def test_the_column_that_time_is_made_of_orders_rows_too() -> None:
 )
 def test_what_a_step_remembers_without_a_bound_is_said(clause: str, grows: str) -> None:
     plan = stocks(f"select * from ticks match_recognize (partition by symbol {clause})").check()
-    bound = bound_of(plan, plan["falls"])
+    bound = plan["falls"].state_bound(plan)
     assert bound is not None
     assert bound.grows == grows
 
@@ -166,16 +165,16 @@ def test_around_the_clause_nothing_needs_state(query: str, said: str) -> None:
     assert "continue in the next one" in str(caught.value)
 
 
-def test_a_match_without_an_end_is_cautioned_against() -> None:
+def test_a_match_without_an_end_produces_a_warning() -> None:
     said = [str(warning) for warning in warnings_of(stocks(FALLS).check())]
-    assert any("a match may go on for ever" in text and "WITHIN INTERVAL" in text for text in said)
+    assert any("a match may never end" in text and "WITHIN INTERVAL" in text for text in said)
     bounded = FALLS.replace("(down{3,})", "(down{3,}) within interval '1' hour")
     assert warnings_of(stocks(bounded).check()) == []
 
 
 def test_explain_says_what_is_kept() -> None:
     shown = stocks(FALLS).explain(width=160)
-    assert "the rows of each symbol of the match that is open" in shown
+    assert "the rows of each symbol of the open match" in shown
     assert "Spark has no MATCH_RECOGNIZE" in shown
 
 

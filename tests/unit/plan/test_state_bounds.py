@@ -43,23 +43,23 @@ def windowed(
         (windowed(windows.trailing("1 hour")), "the rows of each k of the last 61 minutes"),
         (
             windowed(windows.global_window(), n="sort_array(collect_list(v))"),
-            "one window of each k, never forgotten; collect_list keeps values of every row in it; "
+            "one window of each k, never expired; collect_list keeps values of every row in it; "
             "no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
         ),
         (
             windowed(windows.count(3)),
-            "the open window of each k, until the row that closes it comes, and rows up to 1 minute behind; "
+            "the open window of each k, until the row that closes it arrives, and rows up to 1 minute behind; "
             "no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
         ),
         (lambda tx: tx.aggregate("all", n="count(*)"), "one row"),
         (
             lambda tx: tx.key_by("k").aggregate("totals", n="sum(v)"),
-            "one row for each k, never forgotten; no bound: grows with the number of k "
+            "one row for each k, never expired; no bound: grows with the number of k "
             "(use a window, or window(windows.global_window(), ttl=...) to expire idle ones)",
         ),
         (
             lambda tx: tx.distinct("unique", on="k"),
-            "one entry for each k, never forgotten; no bound: grows with the number of k (within= forgets)",
+            "one entry for each k, never expired; no bound: grows with the number of k (set within=)",
         ),
         (
             lambda tx: tx.event_time("ts").distinct("unique", on="k", within="10 minutes"),
@@ -67,7 +67,7 @@ def windowed(
         ),
         (
             lambda tx: tx.sql("report", "select k, count(*) n from this group by k"),
-            "whatever Spark's operators keep",
+            "the state of Spark's operators",
         ),
     ],
 )
@@ -78,11 +78,11 @@ def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], ex
 @pytest.mark.parametrize(
     ("window", "expected"),
     [
-        (windows.global_window(), "one window of each k, forgotten 7 days after its last row"),
+        (windows.global_window(), "one window of each k, expired 7 days after its last row"),
         (
             windows.count(3),
-            "the open window of each k, until the row that closes it comes, and rows up to 1 minute behind, "
-            "forgotten 7 days after its last row",
+            "the open window of each k, until the row that closes it arrives, and rows up to 1 minute behind, "
+            "expired 7 days after its last row",
         ),
     ],
 )

@@ -63,7 +63,13 @@ def counted(window: windows.Window, **emit: object) -> Callable[[Pipeline], None
 def two_modes(pipeline: Pipeline) -> None:
     running = read(pipeline).key_by("card").aggregate("running", n="count(*)")
     running.write("a", OUT, mode="update")
-    running.write("b", OUT, mode="complete")
+    running.write("b", connect.memory(), mode="complete")
+
+
+def shared_directory(pipeline: Pipeline) -> None:
+    tx = read(pipeline)
+    tx.write("a", OUT)
+    tx.where("amount > 50").write("b", OUT)
 
 
 BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
@@ -80,12 +86,12 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "bytes without a format": (
         lambda p: p.read("tx", connect.files(path="in"), schema=SCHEMA),
-        "files gives bytes, and no format is said",
+        "files delivers bytes; set `format`",
         'add format="json"',
     ),
     "json without a schema": (
         lambda p: p.read("tx", connect.files(path="in"), format="json"),
-        "no schema is said",
+        "schema is missing",
         'add schema="id string',
     ),
     "on_error misspelt": (
@@ -95,7 +101,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "event time in a column that isn't there": (
         lambda p: read(p).event_time("tss"),
-        "event time is `tss`, and there is no such column",
+        "unknown event time column `tss`",
         "did you mean `ts`?",
     ),
     "event time that is no timestamp": (
@@ -105,19 +111,23 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "an unknown key": (
         lambda p: read(p).key_by("crad").aggregate("n", n="count(*)"),
-        "key `crad`, and there is no such column",
+        "unknown key column `crad`",
         "did you mean `card`?",
     ),
-    "an unknown column to drop": (lambda p: read(p).drop("cards"), "drop `cards`", "did you mean `card`?"),
+    "an unknown column to drop": (
+        lambda p: read(p).drop("cards"),
+        "unknown drop column `cards`",
+        "did you mean `card`?",
+    ),
     "distinct on an unknown column": (
         lambda p: read(p).distinct(on="id"),
-        "distinct on `id`",
+        "unknown distinct column `id`",
         "Known: amount, card, ts",
     ),
     "a name that is key and aggregate": (
         lambda p: read(p).key_by("card").aggregate("n", card="count(*)"),
-        "`card` is both a key and an aggregate",
-        "name each once",
+        "two columns are called `card`",
+        "keys and aggregates need different names",
     ),
     "a key with the name of a result": (
         lambda p: (
@@ -127,8 +137,8 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
             .window(windows.tumbling("1 hour"))
             .aggregate("n", n="count(*)")
         ),
-        "its results have a column `window` of their own",
-        'give yours another name; a key so: key_by(of_window="window")',
+        "two columns are called `window`",
+        'such as key_by(of_window="window")',
     ),
     "distinct within a time, without time": (
         lambda p: read(p).distinct(on="card", within="1 minute"),
@@ -142,22 +152,22 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         "some of these streams have event time and some don't",
         "give all of them event time",
     ),
-    "a trigger that ends": (lossy, "this trigger may leave rows unemitted", "say allow_loss=True"),
+    "a trigger that ends": (lossy, "this trigger may leave rows unemitted", "set allow_loss=True"),
     "lateness on count windows": (
         lambda p: timed(p).window(windows.count(3)).emit(lateness="1 minute").aggregate("w", n="count(*)"),
-        "count windows take rows in order, so they have no lateness",
-        "widen out_of_order",
+        "count windows process rows in order, so they have no lateness",
+        "increase out_of_order",
     ),
     "a ttl of windows that end": (
         lambda p: timed(p).window(windows.session("1 minute"), ttl="1 day").aggregate("w", n="count(*)"),
         "session windows end by themselves, so they have no ttl",
-        "leave ttl out",
+        "remove ttl",
     ),
-    "native count windows": (counted(windows.count(3)), "which have no count window", "leave late_rows out"),
+    "native count windows": (counted(windows.count(3)), "which have no count window", "remove late_rows"),
     "native early firings": (
         counted(windows.tumbling("1 minute"), early=triggers.after_count(1)),
         "which fire once, when the watermark passes",
-        "leave late_rows out",
+        "remove late_rows",
     ),
     "a stateful step on rows that come again": (
         refined,
@@ -172,7 +182,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     "update mode for rows that never change": (
         lambda p: read(p).write("out", OUT, mode="update"),
         'mode="update" is for running aggregates',
-        "leave mode out",
+        "remove mode",
     ),
     "a running aggregate into a table without a key": (
         lambda p: (
@@ -191,13 +201,33 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "partitions by a column that isn't there": (
         lambda p: read(p).write("out", connect.files(path="out", format="json", partition_by="crad")),
-        "partition_by names `crad`",
+        "unknown partition_by column `crad`",
         "did you mean `card`?",
     ),
-    "two modes on one aggregate": (two_modes, "its sinks want different modes", "give all of them update"),
+    "two columns of one name in a select": (
+        lambda p: read(p).select("card", "amount as Card"),
+        "two columns are called `Card`",
+        "rename one of them with `as`",
+    ),
+    "a column that stream and table both have": (
+        lambda p: read(p).lookup("l", connect.memory(), on="card", schema="card string, amount double"),
+        "two columns are called `amount`",
+        "the stream and the table both have it",
+    ),
+    "two sinks of one directory": (
+        shared_directory,
+        "`b`: `a` writes to the same target, the directory ",
+        "write a union of the two streams",
+    ),
+    "an outer join of streams without time": (
+        lambda p: (read(p), p.sql("j", "select a.card from tx a left join tx b on a.card = b.card")),
+        "an outer join of streams needs event time, and `tx` has none",
+        "event_time(..., name=...)",
+    ),
+    "two modes on one aggregate": (two_modes, "its sinks have different modes", "set all of them to update"),
     "two steps of one name": (
         twice,
-        "there is a step `out` already",
+        "the name `out` is already used",
         "rename one; the first is at test_validation.py:",
     ),
     "a name with a space": (

@@ -27,14 +27,14 @@ def test_a_step_that_nothing_reads_will_not_run(tx: SourceStream) -> None:
     tx.write("out", connect.console())
     tx.where("v > 1", name="big")
     assert warnings(tx) == [
-        "`big`: nothing reads it, so it will not run\n  hint: end it with write(...), or remove it"
+        "`big`: no sink reads it, so it will not run\n  hint: end it with write(...), or remove it"
     ]
 
 
 def test_a_sql_step_that_groups_may_drop_rows(tx: SourceStream) -> None:
     tx.sql("sums", "select k, sum(v) s from this group by k").write("out", connect.console())
     (warning,) = warnings(tx)
-    assert warning.startswith("`sums`: Spark drops rows that come too late for this query's state")
+    assert warning.startswith("`sums`: Spark drops rows that arrive too late for this query's state")
 
 
 @pytest.mark.parametrize(("mode", "count"), [("accumulating", 1), ("discarding", 1), ("retracting", 0)])
@@ -47,7 +47,7 @@ def test_swallowed_sessions_stay_in_a_keyed_sink_unless_they_are_retracted(
     panes.late.write("late", connect.sqlite(path="x.db", table="late", key=["k"]))
     found = warnings(tx)
     assert len(found) == count
-    assert all("a session that is swallowed by a longer one stays in `table`" in warning for warning in found)
+    assert all("a session that is merged into a longer one stays in `table`" in warning for warning in found)
 
 
 @pytest.mark.parametrize(("mode", "count"), [("accumulating", 1), ("retracting", 0)])
@@ -70,8 +70,8 @@ def test_a_late_part_inside_a_trigger_never_fires_where_rows_are_taken_in_order(
     trigger = triggers.repeatedly(triggers.after_watermark(late=triggers.after_count(1)))
     hundreds.emit(trigger=trigger).aggregate("s", n="count(*)").write("out", connect.console())
     assert warnings(tx) == [
-        "`s`: count windows take rows in order, so the late part of the trigger never fires\n"
-        "  hint: leave it out; late rows are in .late"
+        "`s`: count windows process rows in order, so the late part of the trigger never fires\n"
+        "  hint: remove it; late rows are in .late"
     ]
 
 

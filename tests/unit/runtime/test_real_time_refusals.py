@@ -53,14 +53,14 @@ def test_dead_letters_and_late_rows_need_a_kafka_sink() -> None:
     totals.write("out", kafka("out"))
     text = refusals(pipeline)
     assert "its dead letters are written at the end of a micro-batch" in text
-    assert "late rows that no sink takes are kept in files; write .late to a Kafka topic" in text
+    assert "late rows without a sink are stored in files; write .late to a Kafka topic" in text
 
 
 def test_late_rows_of_distinct_need_a_kafka_sink() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     once = rows.event_time("ts").distinct("once", on=["k"], within="1 minute")
     once.write("out", kafka("out"))
-    assert "`once`: can't run in real-time mode: late rows that no sink takes are kept in files" in refusals(
+    assert "`once`: can't run in real-time mode: late rows without a sink are stored in files" in refusals(
         pipeline
     )
 

@@ -165,4 +165,4 @@ def test_a_name_given_twice_is_one_problem_and_not_many(tx: SourceStream) -> Non
     tx.key_by("card").aggregate("totals", n="count(*)").write("out", connect.console())
     with pytest.raises(PlanError) as caught:
         tx._pipeline.check()
-    assert [problem.what for problem in caught.value.problems] == ["there is a step `tx` already"]
+    assert [problem.what for problem in caught.value.problems] == ["the name `tx` is already used"]

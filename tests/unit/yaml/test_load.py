@@ -227,7 +227,10 @@ def test_problems_of_the_plan_carry_the_lines_of_the_document() -> None:
     )
     with pytest.raises(PlanError) as raised:
         pipeline.check()
-    assert [problem.where for problem in raised.value.problems] == ["p.yaml:3:25: `n`"]
+    assert [problem.where for problem in raised.value.problems] == [
+        "p.yaml:3:25: `n`",
+        "p.yaml:6:17: event_time after `tx`",  # `id` is no timestamp
+    ]
 
 
 def test_variables_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

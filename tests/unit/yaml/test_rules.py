@@ -122,25 +122,25 @@ def test_a_step_with_rules_goes_to_a_document_and_back(options: dict[str, object
 
 def test_explain_shows_the_table_of_rules() -> None:
     text = str(explain(pipeline(longest="1 hour", measures="n double").check()))
-    assert "the rules of rules.yaml, as they are when a batch begins" in text
+    assert "the rules of rules.yaml, read at the start of each batch" in text
     assert "each within 1 hour at most" in text
-    assert "kept as long as their rule says, 1 hour at most" in text
+    assert "kept for the `within` of their rule, 1 hour at most" in text
     assert "all rules run in one operator" in text
-    assert "timeouts are counted and kept in files" in text
+    assert "unrouted timeouts are counted and stored in files" in text
     counted = str(explain(pipeline(timeouts="count").check()))
     assert "timeouts are only counted" in counted
-    assert "late rows are counted and kept in files" in counted
+    assert "unrouted late rows are counted and stored in files" in counted
     assert "rules are read where a micro-batch begins, and a real-time batch has no end" in text
 
 
 WRONG_STEPS = {
     "{}": "`rules` of match_rules is missing",
-    "{rules: rules.txt}": "rules.txt is no file of rules\n  hint: its name ends with .yaml",
-    "{rules: {memory: {}}}": "memory holds no table of rules\n  hint: use a file, postgres, mysql or sqlite",
+    "{rules: rules.txt}": "rules.txt is no file of rules\n  hint: its name must end with .yaml",
+    "{rules: {memory: {}}}": "memory can't hold a table of rules\n  hint: use a file, postgres, mysql or sqlite",
     "{rules: r.yaml, order: sideways}": "expected one of event_time, arrival, got `sideways`",
     "{rules: r.yaml, longest: soon}": "soon",
-    "{rules: r.yaml, measures: 'rule string'}": "two columns of a match are called `rule`",
-    "{rules: r.yaml, measures: 'k string'}": "two columns of a match are called `k`",
+    "{rules: r.yaml, measures: 'rule string'}": "two columns are called `rule`",
+    "{rules: r.yaml, measures: 'k string'}": "two columns are called `k`",
 }
 
 
@@ -162,9 +162,7 @@ def test_a_step_that_waits_for_matches_must_know_how_late_they_can_be() -> None:
     tx = made.read("s", connect.memory(), schema="k string, n double, ts timestamp").event_time("ts")
     alerts = tx.key_by("k").match_rules("alerts", rules="rules.yaml")
     alerts.distinct("once", on="rule", within="1 hour").write("o", connect.memory())
-    with pytest.raises(
-        PlanError, match="it waits for matches of `alerts`, and nothing says how late these can be"
-    ):
+    with pytest.raises(PlanError, match="it waits for matches of `alerts`, whose delay has no bound"):
         made.check()
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.cli.terminal.errors import show_warnings
 from headrace.errors import LoadError, OptionError, did_you_mean
 from headrace.explain.pattern_diagram import Diagram, diagram_of
 from headrace.explain.row_pattern_diagram import row_diagram_of
-from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
 
@@ -25,9 +24,7 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
         OptionError: unknown step or rule.
         SourceError: a rule table cannot be read.
     """
-    nodes = [
-        node for node in graph if isinstance(node, MatchRules if rule else Match | MatchRules | RowPattern)
-    ]
+    nodes = [node for node in graph if node.finds_patterns and (isinstance(node, MatchRules) or not rule)]
     if not nodes and rule:
         raise OptionError("no step takes its patterns from a table", where="--rule", hint="leave it out")
     if not nodes:
@@ -54,11 +51,11 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
     return found
 
 
-def _of_step(graph: Graph, node: Match | MatchRules | RowPattern, rule: str, several: bool) -> list[Diagram]:
-    if isinstance(node, Match):
-        return [diagram_of(node)]
+def _of_step(graph: Graph, node: Any, rule: str, several: bool) -> list[Diagram]:
     if isinstance(node, RowPattern):
         return [row_diagram_of(node)]
+    if not isinstance(node, MatchRules):
+        return [diagram_of(node)]
     from headrace.rules.listing import rules_as_steps
 
     found, wrong = rules_as_steps(graph, node, rule)

@@ -12,9 +12,6 @@ from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import HIDDEN, OUTPUT
 from headrace.lowering.lowering import Lowering, hidden_key
 from headrace.steps.endpoints.sink import Sink
-from headrace.steps.patterns.match import Match
-from headrace.steps.patterns.match_rules import MatchRules
-from headrace.steps.stateful.window import WindowAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,7 +67,7 @@ def _record_expressions(raw: DataFrame, step: Any, sink: Sink) -> list[str]:
     """Return the expressions of a record from the struct of its output."""
     column = f"{HIDDEN}{sink.input.output or 'main'}"
     held = next(field["type"] for field in raw.schema.jsonValue()["fields"] if field["name"] == column)
-    keys = step.keys if isinstance(step, WindowAggregate | Match | MatchRules) else ()
+    keys = getattr(step, "keys", ())
     renamed = {hidden_key(name): name for name, _ in keys}
     by_name = {
         renamed.get(name, name): field for name, field in records.fields_of(held, within=column).items()

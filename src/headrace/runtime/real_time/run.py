@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.directory import PipelineDirectory
 from headrace.checkpoints.layout import checkpoint_of
-from headrace.checkpoints.signatures import changed, keep, kept
+from headrace.checkpoints.signatures import read_signature, signature_problem, write_signature
 from headrace.checkpoints.sources import refuse_moved
 from headrace.connectors.base import Guarantee, WriteContext
 from headrace.connectors.kafka import Kafka
@@ -27,7 +27,6 @@ from headrace.lowering.watermarks import Heartbeats
 from headrace.plan.graph import Graph
 from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import real_time_of
-from headrace.plan.tiers import tier_of
 from headrace.runtime.handle import RunHandle
 from headrace.runtime.progress.log import ProgressLog
 from headrace.runtime.progress.status import Status
@@ -111,7 +110,7 @@ def refuse(graph: Graph, guarantee: Guarantee | None = None) -> None:
     problems = [
         Problem(graph.where(node), f"can't run in real-time mode: {reason}", "run it without --real-time")
         for node in graph
-        for reason in real_time_of(graph, node, queries, python=tier_of(graph, node).python).blocked
+        for reason in real_time_of(graph, node, queries, python=node.tier(graph).python).blocked
     ]
     if guarantee == "exactly_once":
         what = "exactly_once is required, but real-time mode writes to Kafka at least once"
@@ -179,9 +178,9 @@ class RealTimeRun(RunHandle):
         frame = build_records(lowering, step, sinks)
         checkpoint = checkpoint_of(self.directory.path, query)
         signature = sign_state(self.graph, step, lowering)
-        if problem := changed(self.graph.where(step), kept(checkpoint), signature):
+        if problem := signature_problem(self.graph.where(step), read_signature(checkpoint), signature):
             raise PlanError([problem])
-        keep(checkpoint, signature)
+        write_signature(checkpoint, signature)
         writer = frame.writeStream.format("kafka").outputMode("update").options(**producer_options(sinks))
         writer = writer.queryName(f"{self.graph.name}.{query.name}")
         writer = writer.option("checkpointLocation", str(checkpoint / "spark"))

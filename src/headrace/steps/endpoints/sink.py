@@ -1,22 +1,28 @@
-"""A sink: a stream that is written to a connector."""
+"""Sinks: a stream written to a connector."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from pydantic import Field
 
 from headrace.connectors.base import Connector, Role, WriteMode
 from headrace.connectors.roles import check_role
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.endpoints.describe import describe_connector
 from headrace.steps.grammar.options import ConnectorModel
 from headrace.steps.grammar.values import Reference
+from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier, unknown_columns
+
+_COLUMN_OPTIONS = ("key", "partition_by", "headers", "value", "topic_column", "partition_column")
+"""Options of connectors that name columns of the rows."""
 
 
 @dataclass(frozen=True)
 class Sink(Node):
-    """Writes a stream to a connector. `mode` is None where the user did not say."""
+    """Writes a stream to a connector; `mode` is None for the default."""
 
     input: Ref
     connector: Connector
@@ -29,6 +35,54 @@ class Sink(Node):
     @property
     def outputs(self) -> tuple[str, ...]:
         return ()
+
+    def write_mode(self, plan: Plan) -> WriteMode:
+        """Return the mode, or the default: update for a running aggregate, append for all else."""
+        return self.mode or ("update" if plan.facts(self.input).change == "updates" else "append")
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        if "sink" not in self.connector.roles:
+            yield Finding(f"{self.connector.kind} can't be written to", "it is a source only", ("mode",))
+        yield from self._check_mode(plan)
+        columns = plan.facts(self.input).columns
+        for option in _COLUMN_OPTIONS:
+            value = getattr(self.connector, option, None) or ()
+            names = (value,) if isinstance(value, str) else tuple(value)
+            yield from unknown_columns(names, columns, option, (option,))
+
+    def _check_mode(self, plan: Plan) -> Iterator[Finding]:
+        change = plan.facts(self.input).change
+        if self.mode is not None and self.mode not in get_args(WriteMode):
+            yield Finding(f"expected mode to be append, update or complete, got {self.mode!r}", "", ("mode",))
+        if change == "updates" and self.mode == "append":
+            what = "a running aggregate changes its rows, so it can't be appended"
+            yield Finding(what, 'use mode="update" or "complete"', ("mode",))
+        if change == "none" and self.mode in ("update", "complete"):
+            what = f'mode="{self.mode}" is for running aggregates; these rows never change'
+            yield Finding(what, 'remove mode, or use "append"', ("mode",))
+        if problem := self.connector.mode_problem(self.write_mode(plan)):
+            yield Finding(problem, "", ("mode",))
+
+    def tier(self, plan: Plan) -> Tier:
+        return Tier("native", f"{self.connector.kind}'s writer, once for each epoch")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        if self.connector.kind != "kafka":
+            yield Blocks(
+                f"{self.connector.kind} is written with foreachBatch; real-time mode writes to Kafka only"
+            )
+        last = next((step for step in reversed(plan.upstream(self)) if step.stateful), None)
+        if last is not None and self.input.step != last.name:
+            yield Blocks(
+                f"a step stands between `{last.name}`, which has state, and its sink "
+                f"(write `{last.name}` itself, and do the rest where it is read)"
+            )
+        if self.mode == "complete":
+            yield Blocks("real-time mode has update mode only, and this sink requires complete")
+        yield Differs("at least once: exactly once is refused unless the reader removes duplicates")
+
+    def description(self) -> list[str]:
+        return [describe_connector(self.connector), f"mode {self.mode}" if self.mode else ""]
 
 
 class SinkModel(ConnectorModel):

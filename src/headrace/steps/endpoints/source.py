@@ -1,9 +1,10 @@
-"""Sources: a connector whose records are decoded, or a DataFrame from outside."""
+"""Sources: a connector whose records are decoded, or a DataFrame made elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field
 
@@ -13,10 +14,16 @@ from headrace.errors import OptionError
 from headrace.formats import Format
 from headrace.formats import of as format_of
 from headrace.schemas.fields import Schema
-from headrace.steps.base import MAIN, Node
+from headrace.steps.base import MAIN, Node, Plan
+from headrace.steps.endpoints.describe import describe_connector
+from headrace.steps.facts import Facts
 from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaValue
+from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier
 
 OnError = Literal["fail", "skip", "divert"]
+
+DEAD_LETTERS = "dead_letters"
+DEAD_LETTER_COLUMNS = ("raw", "reason", "field", "source", "partition", "position", "read_at")
 
 
 @dataclass(frozen=True)
@@ -28,18 +35,74 @@ class Source(Node):
     schema: Schema | None = None
     on_error: OnError = "divert"
     verb: ClassVar[str] = "read"
+    duplicate_hint: ClassVar[str] = (
+        "rename the column of the schema; the connector adds the metadata columns that are set"
+    )
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (MAIN, "dead_letters") if self.connector.carries == "bytes" else (MAIN,)
+        return (MAIN, DEAD_LETTERS) if self.connector.carries == "bytes" else (MAIN,)
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if output == DEAD_LETTERS:
+            return Facts(columns=DEAD_LETTER_COLUMNS)
+        if self.schema is None:
+            return Facts()
+        return Facts(columns=(*self.schema.names, *self.connector.metadata_columns), schema=self.schema)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        connector = self.connector
+        if "source" not in connector.roles:
+            yield Finding(f"{connector.kind} can't be read from", "it is a sink only")
+        elif problem := connector.stream_problem():
+            yield Finding(*problem)
+        if connector.carries == "bytes" and self.format is None:
+            hint = 'add format="json", "csv", "text" or "raw"'
+            yield Finding(f"{connector.kind} delivers bytes; set `format`", hint)
+        elif self.schema is None and (self.format is None or self.format.default_schema is None):
+            hint = 'add schema="id string, at timestamp, ...", a dataclass or a pydantic model'
+            yield Finding("schema is missing", hint)
+        if self.on_error not in get_args(OnError):
+            yield Finding(f"expected on_error to be fail, skip or divert, got {self.on_error!r}")
+
+    def tier(self, plan: Plan) -> Tier:
+        if self.connector.driver_side:
+            return Tier("arrow", "its rows are read by the database's Python client")
+        if self.connector.carries == "rows" or self.format is None or self.format.of_rows:
+            return Tier("native", "its rows need no decoding")
+        return Tier("kernel", f"decodes {self.format.name} from bytes straight into rows")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        if self.connector.kind != "kafka":
+            yield Blocks(f"{self.connector.kind} is read in micro-batches; real-time mode reads Kafka only")
+        if self.on_error == "divert" and DEAD_LETTERS in self.outputs:
+            hint = 'on_error="skip" or "fail"'
+            yield Blocks(f"its dead letters are written at the end of a micro-batch ({hint} has none)")
+        yield Differs("where a batch ends rows wait until the next has begun, some tenths of a second")
+
+    def description(self) -> list[str]:
+        columns = self.schema.fields if self.schema is not None else ()
+        on_error = {"skip": "skips what doesn't decode", "fail": "fails on what doesn't decode"}
+        return [
+            describe_connector(self.connector),
+            self.format.name if self.format else "",
+            ", ".join(f"{field.name} {field.type}" for field in columns),
+            on_error.get(self.on_error, ""),
+        ]
 
 
 @dataclass(frozen=True, eq=False)
 class FrameSource(Node):
-    """A DataFrame that came from outside."""
+    """A DataFrame made elsewhere."""
 
     frame: Any
     verb: ClassVar[str] = "from_dataframe"
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        return Facts()
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield Blocks("only Spark can determine what a DataFrame from outside reads")
 
 
 def source_node(
@@ -50,13 +113,24 @@ def source_node(
     schema: str | type | Schema | None = None,
     on_error: OnError = "divert",
 ) -> Source:
-    """Return the node of a source; format and schema default to the connector's, then the schema to the format's."""
+    """Return a source; format and schema default to the connector's, then the schema to the format's."""
     require_connector(connector, f"`{name}`", "read")
     check_role(connector, "source", f"`{name}`")
-    decoded, columns = decoding_of(connector, format, schema, where=f"`{name}`")
-    if columns is None and decoded is not None:
-        columns = decoded.default_schema
-    return Source(name, connector.with_format(decoded), decoded, columns, on_error)
+    chosen, columns = decoding_of(connector, format, schema, where=f"`{name}`")
+    if columns is None and chosen is not None:
+        columns = chosen.default_schema
+    return Source(name, connector.with_format(chosen), chosen, columns, on_error)
+
+
+def require_connector(value: object, where: str, verb: str) -> None:
+    """Reject a value that is no connector.
+
+    Raises:
+        OptionError: it is something else, such as the kind of a connector as text.
+    """
+    if not isinstance(value, Connector):
+        hint = f'{verb} something from `connect`, such as connect.files(path="here/")'
+        raise OptionError(f"expected a connector, got {value!r}", where=where, hint=hint)
 
 
 def decoding_of(
@@ -76,17 +150,6 @@ def decoding_of(
     check_override(connector, "format", chosen, where)
     check_override(connector, "schema", columns, where)
     return chosen or getattr(connector, "format", None), columns or connector.schema_known
-
-
-def require_connector(given: object, where: str, verb: str) -> None:
-    """Refuse what is no connector.
-
-    Raises:
-        OptionError: it isn't one, such as the bare word for it.
-    """
-    if not isinstance(given, Connector):
-        hint = f'{verb} something from `connect`, such as connect.files(path="here/")'
-        raise OptionError(f"expected a connector, got {given!r}", where=where, hint=hint)
 
 
 class SourceModel(ConnectorModel):

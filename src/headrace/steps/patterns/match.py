@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from pydantic import Field
 
-from headrace.durations import Duration
-from headrace.errors import OptionError, did_you_mean
+from headrace.durations import Duration, text
+from headrace.errors import OptionError
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
-from headrace.steps.base import MAIN, Node, Ref
-from headrace.steps.expressions import Named
+from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.expressions import Named, describe_columns, describe_keys, names_of, stable_names
+from headrace.steps.facts import Facts, late_facts
 from headrace.steps.grammar.patterns import LATE_ROWS, ORDER, TIMEOUTS, PatternModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import KeyColumns
+from headrace.steps.patterns.checks import check_pattern, check_state_bound, null_references
+from headrace.steps.patterns.describe import describe_conditions, describe_pattern
+from headrace.steps.patterns.side_outputs import (
+    describe_buffered,
+    describe_counted,
+    require_choices,
+    side_outputs,
+)
+from headrace.steps.stateful.aggregate import check_keys
+from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.unrouted import note_arrival_order, note_unrouted
 from headrace.triggers import LateRows
+
+
+class MatchKeywords(TypedDict, total=False):
+    """The keyword arguments of `match`."""
+
+    within: Duration | Mapping[str, Duration] | Within | None
+    skip: str | Mapping[str, str] | Skip
+    order: Order
+    select: Mapping[str, str] | None
+    late_rows: LateRows
+    timeouts: LateRows
 
 
 @dataclass(frozen=True)
 class Match(Node):
-    """Finds a pattern in the rows of each key. `select` is None for one array of rows for each step."""
+    """Finds a pattern in the rows of each key. `select` is None for one array of rows per step of the pattern."""
 
     input: Ref
     keys: Named
@@ -34,79 +57,137 @@ class Match(Node):
     late_rows: LateRows = "divert"
     timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match"
+    finds_patterns: ClassVar[bool] = True
+    duplicate_hint: ClassVar[str] = "a match has the columns of its key; rename the measure"
 
     @property
     def stateful(self) -> bool:
         return True
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        return (MAIN, *self._diverted)
+    def needs_time(self) -> bool:
+        return True
 
     @property
-    def _diverted(self) -> tuple[str, ...]:
-        return diverted_outputs(timeouts=self.timeouts, late=self.late_rows)
+    def _side_outputs(self) -> tuple[str, ...]:
+        return side_outputs(timeouts=self.timeouts, late=self.late_rows)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, *self._side_outputs)
 
     @property
     def narrow(self) -> bool:
-        """Whether nobody sees whole rows, so that only the columns that are looked at are kept."""
-        return self.select is not None and not self._diverted
+        """True if no output has whole rows, so that only the columns in use are shuffled and stored."""
+        return self.select is not None and not self._side_outputs
+
+    def fires_by_clock(self, facts: Facts) -> bool:
+        return facts.by_clock
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if output == "late":
+            return late_facts(inputs[0])
+        values = self.pattern.names if output or self.select is None else names_of(self.select)
+        facts = Facts(columns=(*names_of(self.keys), *values), timed=True, time_column=inputs[0].time_column)
+        waits = self.skip.kind != "none" or self.pattern.elements[-1].negated
+        hold = (self.within.whole or self.within.between or 0) if waits and not output else 0
+        return replace(facts, hold=hold, order_from=inputs[0].order_from)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from check_keys(self.keys, plan.facts(self.input))
+        yield from self.check_pattern(plan)
+
+    def check_pattern(self, plan: Plan) -> Iterator[Finding]:
+        """Yield the problems of the pattern alone."""
+        yield from check_pattern(
+            self.pattern,
+            within=self.within,
+            skip=self.skip,
+            select=self.select or (),
+            keys=self.keys,
+            columns=plan.facts(self.input).columns,
+        )
+
+    def warnings(self, plan: Plan) -> Iterator[Finding]:
+        if unbounded := check_state_bound(self.pattern, self.within):
+            yield Finding(*unbounded)
+        yield from (Finding(*problem) for problem in null_references(self.pattern, self.select or ()))
+
+    def tier(self, plan: Plan) -> Tier:
+        return Tier("kernel", "Spark has no patterns")
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        each, waiting = describe_buffered(plan, self, self.keys, self.order)
+        if within := self.within.whole or self.within.between:
+            return StateBound(f"partial matches{each}, kept {text(within)}{waiting}")
+        kept = f"partial matches{each}, never expired{waiting}"
+        return StateBound(kept, "the rows that may begin one", "set within=")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_unrouted(plan, self)
+        yield from note_arrival_order()
+
+    def description(self) -> list[str]:
+        within = self.within
+        return [
+            describe_pattern(self.pattern),
+            describe_keys(self.keys),
+            f"within {text(within.whole)}" if within.whole else "",
+            f"rows less than {text(within.between)} apart" if within.between else "",
+            "in arrival order" if self.order == "arrival" else "",
+            "" if self.skip.kind == "past_last" else f"skip {self.skip}",
+            *describe_conditions(self.pattern),
+            describe_columns(self.select) if self.select else "",
+            *describe_counted(self.outputs),
+        ]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        """Measures are computed from the rows of a complete match: they count only if they select the stored columns."""
+        return {
+            "keys": stable_names(self.keys),
+            "pattern": self.pattern.elements,
+            "within": self.within,
+            "skip": self.skip,
+            "order": self.order,
+            "select": stable_names(self.select or ()) if self.narrow else None,
+        }
 
 
-def diverted_outputs(*, timeouts: LateRows, late: LateRows) -> tuple[str, ...]:
-    """Return the names of the side outputs that a pattern diverts rows to."""
-    return tuple(name for name, choice in (("timeouts", timeouts), ("late", late)) if choice == "divert")
-
-
-def match_node(
-    name: str,
-    ref: Ref,
-    keys: Named,
-    pattern: Pattern,
-    *,
-    within: Duration | Mapping[str, Duration] | Within | None = None,
-    skip: str | Mapping[str, str] | Skip = "past_last",
-    order: Order = "event_time",
-    select: Mapping[str, str] | None = None,
-    late_rows: LateRows = "divert",
-    timeouts: LateRows = "divert",
-) -> Match:
-    """A node for a pattern.
+def match_node(name: str, ref: Ref, keys: Named, pattern: Pattern, **options: Unpack[MatchKeywords]) -> Match:
+    """Return the node of a pattern.
 
     Raises:
-        OptionError: something is not what its option takes.
+        OptionError: an option has an invalid value.
     """
     where = f"`{name}`"
     if not isinstance(pattern, Pattern):
         hint = 'begin one with patterns.step("small", "amount < 1")'
         raise OptionError(f"expected a pattern, got {pattern!r}", where=where, hint=hint)
-    require_words(where, order, late_rows, timeouts)
-    if select is not None and not select:
-        raise OptionError("select is empty", where=where, hint="leave it out for the matched rows themselves")
-    for measure in (select or {}).values():
-        if not isinstance(measure, str):
-            hint = 'a Column knows nothing of steps; write text such as "large.ts"'
-            raise OptionError(f"expected a measure in Spark SQL, got {measure!r}", where=where, hint=hint)
-    measures = None if select is None else tuple(select.items())
-    whole = Pattern(pattern.elements)  # the stage it was left in says nothing about it
+    order, select = options.get("order", "event_time"), options.get("select")
+    late_rows, timeouts = options.get("late_rows", "divert"), options.get("timeouts", "divert")
+    require_choices(where, order=order, late_rows=late_rows, timeouts=timeouts)
     return Match(
-        name, ref, keys, whole, within_of(within), skip_of(skip), order, measures, late_rows, timeouts
+        name,
+        ref,
+        keys,
+        Pattern(pattern.elements),  # a stage of the builder adds nothing to it
+        within_of(options.get("within")),
+        skip_of(options.get("skip", "past_last")),
+        order,
+        None if select is None else _measures(where, select),
+        late_rows,
+        timeouts,
     )
 
 
-def require_words(where: str, order: str, late_rows: str, timeouts: str) -> None:
-    fates = get_args(LateRows)
-    for option, got, words in (
-        ("order", order, get_args(Order)),
-        ("late_rows", late_rows, fates),
-        ("timeouts", timeouts, fates),
-    ):
-        if got not in words:
-            raise OptionError(
-                f"expected {option} to be {' or '.join(words)}, got {got!r}",
-                where=where,
-                hint=did_you_mean(str(got), words),
-            )
+def _measures(where: str, select: Mapping[str, str]) -> Named:
+    if not select:
+        raise OptionError("select is empty", where=where, hint="remove it to get the matched rows themselves")
+    for measure in select.values():
+        if not isinstance(measure, str):
+            hint = 'a Column can\'t refer to steps; write text such as "large.ts"'
+            raise OptionError(f"expected a measure in Spark SQL, got {measure!r}", where=where, hint=hint)
+    return tuple(select.items())
 
 
 class MatchOptions(PatternModel):

@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar
+from pathlib import Path, PurePath
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from pydantic import Field
 
 from headrace.connectors.base import Connector
-from headrace.durations import Duration, microseconds
+from headrace.durations import Duration, microseconds, text
 from headrace.errors import OptionError
 from headrace.patterns.elements import Order
 from headrace.schemas.fields import Schema
-from headrace.steps.base import MAIN, Node, Ref
-from headrace.steps.expressions import Named
+from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.endpoints.describe import describe_connector
+from headrace.steps.expressions import Named, describe_keys, names_of, stable_names
+from headrace.steps.facts import Facts, late_facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.options import RulesTable, SchemaValue
 from headrace.steps.grammar.patterns import LATE_ROWS, ORDER, TIMEOUTS
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import KeyColumns, Length
-from headrace.steps.patterns.match import diverted_outputs, require_words
+from headrace.steps.patterns.side_outputs import (
+    describe_buffered,
+    describe_counted,
+    require_choices,
+    side_outputs,
+)
+from headrace.steps.stateful.aggregate import check_keys
+from headrace.steps.traits import Blocks, Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.unrouted import note_arrival_order, note_unrouted
 from headrace.triggers import LateRows
 
 FAULTS = "faults"
-"""The output of what is wrong with rules that were read while the job ran."""
+"""The side output of rules that cannot be used."""
+FAULT_COLUMNS = ("rule", "version", "reason", "hint", "place", "read_at")
+RULE_COLUMNS = ("rule", "version", "start", "end")
+RULE_FILES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
+"""The suffixes of files that can hold rules."""
+
+
+class MatchRulesKeywords(TypedDict, total=False):
+    """The keyword arguments of `match_rules`."""
+
+    measures: str | type | Schema | None
+    order: Order
+    longest: Duration | None
+    late_rows: LateRows
+    timeouts: LateRows
 
 
 @dataclass(frozen=True)
@@ -36,49 +61,117 @@ class MatchRules(Node):
     table: Connector | str
     """A table of a database, or the path of a file."""
     measures: Schema | None = None
-    """What matches of all rules give; None for the matched rows."""
+    """The columns that the matches of all rules have; None for the matched rows."""
     order: Order = "event_time"
     longest: int | None = None
     """The longest `within` that a rule may have."""
     late_rows: LateRows = "divert"
     timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match_rules"
+    finds_patterns: ClassVar[bool] = True
+    duplicate_hint: ClassVar[str] = (
+        f"rename the key or measure; a match has the columns {', '.join(RULE_COLUMNS)} as well"
+    )
 
     @property
     def stateful(self) -> bool:
         return True
 
     @property
+    def needs_time(self) -> bool:
+        return True
+
+    @property
     def outputs(self) -> tuple[str, ...]:
-        return (MAIN, *diverted_outputs(timeouts=self.timeouts, late=self.late_rows), FAULTS)
+        return (MAIN, *side_outputs(timeouts=self.timeouts, late=self.late_rows), FAULTS)
+
+    def fires_by_clock(self, facts: Facts) -> bool:
+        return facts.by_clock
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if output == "late":
+            return late_facts(inputs[0])
+        if output == FAULTS:
+            return Facts(columns=FAULT_COLUMNS)
+        values = ("matched",) if output or self.measures is None else self.measures.names
+        return Facts(
+            columns=(*names_of(self.keys), *RULE_COLUMNS, *values),
+            timed=True,
+            time_column=inputs[0].time_column,
+            order_from=inputs[0].order_from,
+            hold=0 if output else self.longest,
+        )
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from check_keys(self.keys, plan.facts(self.input))
+        if isinstance(self.table, Connector):
+            if not self.table.listable:
+                what = f"{self.table.kind} can't hold a table of rules"
+                yield Finding(what, "use a file, postgres, mysql or sqlite", ("rules",))
+        elif PurePath(self.table).suffix.lower() not in RULE_FILES:
+            hint = f"its name must end with {', '.join(RULE_FILES)}"
+            yield Finding(f"{self.table} is no file of rules", hint, ("rules",))
+
+    def tier(self, plan: Plan) -> Tier:
+        return Tier(
+            "kernel", "Spark has no patterns; all rules run in one operator and share their conditions"
+        )
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        each, waiting = describe_buffered(plan, self, self.keys, self.order)
+        most = f", {text(self.longest)} at most" if self.longest else ""
+        return StateBound(f"partial matches{each}, kept for the `within` of their rule{most}{waiting}")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield Blocks("rules are read where a micro-batch begins, and a real-time batch has no end")
+        yield from note_unrouted(plan, self)
+        yield from note_arrival_order()
+
+    def description(self) -> list[str]:
+        table = describe_connector(self.table) if isinstance(self.table, Connector) else self.table
+        return [
+            f"the rules of {table}, read at the start of each batch",
+            describe_keys(self.keys),
+            f"each within {text(self.longest)} at most" if self.longest else "",
+            "in arrival order" if self.order == "arrival" else "",
+            f"measures {self.measures.ddl}" if self.measures is not None else "",
+            *describe_counted(self.outputs),
+        ]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {"keys": stable_names(self.keys), "order": self.order}
 
 
 def rules_node(
-    name: str,
-    ref: Ref,
-    keys: Named,
-    rules: str | Path | Connector,
-    *,
-    measures: str | type | Schema | None = None,
-    order: Order = "event_time",
-    longest: Duration | None = None,
-    late_rows: LateRows = "divert",
-    timeouts: LateRows = "divert",
+    name: str, ref: Ref, keys: Named, rules: str | Path | Connector, **options: Unpack[MatchRulesKeywords]
 ) -> MatchRules:
-    """A node for a table of rules.
+    """Return the node of a table of rules.
 
     Raises:
-        OptionError: something is not what its option takes.
+        OptionError: an option has an invalid value.
     """
     where = f"`{name}`"
     if not isinstance(rules, str | Path | Connector) or not str(rules):
         hint = 'write rules="rules.yaml", or rules=connect.postgres(url=..., table="rules")'
         raise OptionError(f"expected a file or a table of rules, got {rules!r}", where=where, hint=hint)
-    require_words(where, order, late_rows, timeouts)
-    table = rules if isinstance(rules, Connector) else str(rules)
-    columns = None if measures is None else Schema.of(measures)
-    most = None if longest is None else microseconds(longest, where=f"{where}: longest")
-    return MatchRules(name, ref, keys, table, columns, order, most, late_rows, timeouts)
+    order, longest, measures = (
+        options.get("order", "event_time"),
+        options.get("longest"),
+        options.get("measures"),
+    )
+    late_rows, timeouts = options.get("late_rows", "divert"), options.get("timeouts", "divert")
+    require_choices(where, order=order, late_rows=late_rows, timeouts=timeouts)
+    return MatchRules(
+        name,
+        ref,
+        keys,
+        rules if isinstance(rules, Connector) else str(rules),
+        None if measures is None else Schema.of(measures),
+        order,
+        None if longest is None else microseconds(longest, where=f"{where}: longest"),
+        late_rows,
+        timeouts,
+    )
 
 
 class MatchRulesOptions(DocumentModel):

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from headrace.steps.base import Node, Ref
-from headrace.steps.expressions import Expression, Named
+from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expressions import Expression, Named, describe_columns, names_of
+from headrace.steps.facts import Facts, output_name, source_column, with_columns
 from headrace.steps.grammar.step import Slot, StepModel
 from headrace.steps.grammar.values import Condition, Expected, NamedExpressions, Names, SelectColumns
+from headrace.steps.traits import Finding, unknown_columns
+
+_SAME_ORDER = re.compile(
+    r"\s*(?:timestamp_(?:seconds|millis|micros)|timestamp)\(\s*(\w+)\s*\)\s*"
+    r"|\s*cast\(\s*(\w+)\s+as\s+timestamp\s*\)\s*",
+    re.IGNORECASE,
+)
+"""Conversions to a timestamp that keep the order of values."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +32,9 @@ class Where(Node):
     condition: Expression
     verb: ClassVar[str] = "where"
 
+    def description(self) -> list[str]:
+        return [str(self.condition)]
+
 
 @dataclass(frozen=True)
 class Select(Node):
@@ -29,6 +43,22 @@ class Select(Node):
     input: Ref
     columns: Named
     verb: ClassVar[str] = "select"
+    duplicate_hint: ClassVar[str] = "rename one of them with `as`"
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        names = [name or output_name(item) for name, item in self.columns]
+        known = tuple(name for name in names if name is not None)
+        time = inputs[0].time_column
+        kept = (name or output_name(item) for name, item in self.columns if source_column(item) == time)
+        return replace(
+            inputs[0],
+            columns=known if len(known) == len(names) else None,
+            schema=None,
+            time_column=next(kept, None) if time is not None else None,
+        )
+
+    def description(self) -> list[str]:
+        return [describe_columns(self.columns)]
 
 
 @dataclass(frozen=True)
@@ -39,6 +69,18 @@ class WithColumns(Node):
     columns: Named
     verb: ClassVar[str] = "with_columns"
 
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        ordered = (
+            (name, match.group(1) or match.group(2))
+            for name, item in self.columns
+            if isinstance(item, str) and (match := _SAME_ORDER.fullmatch(item))
+        )
+        added = with_columns(inputs[0], names_of(self.columns))
+        return replace(added, order_from=(*inputs[0].order_from, *ordered))
+
+    def description(self) -> list[str]:
+        return [describe_columns(self.columns)]
+
 
 @dataclass(frozen=True)
 class Drop(Node):
@@ -47,6 +89,20 @@ class Drop(Node):
     input: Ref
     columns: tuple[str, ...]
     verb: ClassVar[str] = "drop"
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if inputs[0].columns is None:
+            return inputs[0]
+        gone = {name.lower() for name in self.columns}
+        return replace(
+            inputs[0], columns=tuple(name for name in inputs[0].columns if name.lower() not in gone)
+        )
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from unknown_columns(self.columns, plan.facts(self.input).columns, "drop", ("drop",))
+
+    def description(self) -> list[str]:
+        return [", ".join(self.columns)]
 
 
 class WhereModel(StepModel):

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from headrace.steps.base import Node, Ref
+from headrace.durations import text
+from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.expressions import Expression
+from headrace.steps.facts import Facts, with_columns
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.problems import expect
 from headrace.steps.grammar.step import Inputs, Slot, StepModel
 from headrace.steps.grammar.values import Condition, Expected, Length, Text
+from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier, unknown_columns
+
+_CLOCKS = {"ingestion": "the batch that read the row", "processing": "the step that uses it"}
+_KEYS = ("event_time",)
 
 
 @dataclass(frozen=True)
 class EventTime(Node):
-    """Says which column is event time and how far the watermark stays behind it."""
+    """Declares the column of event time and how far the watermark stays behind it."""
 
     input: Ref
     column: str
@@ -28,6 +34,45 @@ class EventTime(Node):
     max_ahead: int | None = None
     """Rows further ahead of the clock than this are late (`ahead_of_clock`) and do not move the watermark."""
     verb: ClassVar[str] = "event_time"
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        return replace(
+            inputs[0], timed=True, by_clock=False, time_column=self.column, delay=self.out_of_order
+        )
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        facts = plan.facts(self.input)
+        yield from unknown_columns((self.column,), facts.columns, "event time", _KEYS)
+        if facts.schema is not None and self.column in facts.schema:
+            kind = str(facts.schema[self.column].type)
+            if not kind.startswith("timestamp"):
+                what = f"event time must be a timestamp; `{self.column}` is {kind}"
+                yield Finding(what, "convert it with with_columns(...)", _KEYS)
+        if facts.change != "none":
+            what = "event time can't be set on rows that are replaced later"
+            yield Finding(what, "set it before the aggregate", _KEYS)
+        if self.idle is not None and self.idle < 1_000_000:
+            what = f"expected idle of a second or more, got {text(self.idle)}"
+            yield Finding(what, "a batch takes about that long", _KEYS)
+
+    def tier(self, plan: Plan) -> Tier:
+        return Tier("native", "Spark's watermark")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        if self.idle is not None:
+            yield Blocks("idle needs heartbeats, which only a Kafka topic could deliver there")
+        yield Differs("the watermark moves once per real-time batch, so long batches delay on-time panes")
+
+    def description(self) -> list[str]:
+        order = f"up to {text(self.out_of_order)} out of order" if self.out_of_order else "in order"
+        when = self.watermark_when
+        return [
+            f"event time is {self.column}",
+            order,
+            f"idle after {text(self.idle)}" if self.idle is not None else "",
+            f"watermark moved by rows with {when}" if when is not None else "",
+            f"at most {text(self.max_ahead)} ahead of the clock" if self.max_ahead is not None else "",
+        ]
 
 
 @dataclass(frozen=True)
@@ -41,6 +86,16 @@ class ClockTime(Node):
     @property
     def column(self) -> str:
         return f"{self.clock}_time"
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        added = with_columns(inputs[0], [self.column])
+        return replace(added, timed=True, by_clock=True, time_column=self.column, delay=0)
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield Blocks("a clock's watermark needs heartbeats, which only a Kafka topic could deliver there")
+
+    def description(self) -> list[str]:
+        return [f"time is the clock of {_CLOCKS[self.clock]}"]
 
 
 class EventTimeOptions(DocumentModel):

@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from headrace.steps.base import Node, Ref
-from headrace.steps.expressions import Named
+from headrace.steps.expressions import Named, names_of
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Expected, NamedExpressions
 
 
 @dataclass(frozen=True)
 class Route(Node):
-    """Named outputs by condition: a row goes to the first whose condition holds."""
+    """Sends a row to the first output whose condition holds."""
 
     input: Ref
     branches: Named
@@ -23,7 +23,10 @@ class Route(Node):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.branches)
+        return names_of(self.branches)
+
+    def description(self) -> list[str]:
+        return [f"{name} if {condition}" for name, condition in self.branches]
 
 
 class RouteModel(StepModel):

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 from pydantic_core import PydanticCustomError
 
 from headrace.errors import OptionError, did_you_mean
 from headrace.sql import facts as sql_facts
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expressions import find_columns, one_line
+from headrace.steps.facts import Facts, union_facts
 from headrace.steps.grammar.problems import collect_errors, raise_at
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Expected, SqlText
 from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.traits import Differs, Finding, RealTimeNote, StateBound, Tier
 
 
 @dataclass(frozen=True)
 class Sql(Node):
-    """A Spark SQL query over streams, each under the name that the query gives it."""
+    """A Spark SQL query over streams, each under the name that the query uses for it."""
 
     query: str
     tables: tuple[tuple[str, Ref], ...]
     groups: bool = False
+    """True if the query groups, joins or deduplicates: then it has state."""
+    joins: bool = False
+    """True if it joins streams."""
     verb: ClassVar[str] = "sql"
 
     @property
@@ -32,8 +38,48 @@ class Sql(Node):
         return self.groups
 
     @property
+    def updates(self) -> bool:
+        return self.groups and not self.joins  # Spark joins streams in append mode only
+
+    @property
     def inputs(self) -> tuple[Ref, ...]:
         return tuple(ref for _, ref in self.tables)
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        return Facts(change="updates" if self.updates else union_facts(inputs).change)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        untimed = [name for name, ref in self.tables if not plan.facts(ref).timed]
+        if untimed and sql_facts.has_outer_join(self.query):
+            what = f"an outer join of streams needs event time, and `{untimed[0]}` has none"
+            yield Finding(
+                what, "name the step after event_time, and join that: event_time(..., name=...)", ("sql",)
+            )
+
+    def warnings(self, plan: Plan) -> Iterator[Finding]:
+        if self.groups:
+            what = "Spark drops rows that arrive too late for this query's state, and only counts them"
+            yield Finding(what, "window(...).aggregate(...) sends them to .late")
+
+    def tier(self, plan: Plan) -> Tier:
+        dropped = "; rows too late for its state are dropped by Spark" if self.groups else ""
+        return Tier("native", f"Spark SQL{dropped}")
+
+    def state_bound(self, plan: Plan) -> StateBound | None:
+        return StateBound("the state of Spark's operators") if self.groups else None
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        if self.groups:
+            yield Differs("Spark must be able to run the query in update mode")
+
+    def description(self) -> list[str]:
+        return [one_line(self.query)]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {"query": one_line(self.query)}
+
+    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
+        return find_columns(columns, [self.query])
 
 
 def sql_node(
@@ -44,20 +90,23 @@ def sql_node(
     timed: Mapping[str, Ref] | None = None,
     where: str = "",
 ) -> Sql | RowPattern:
-    """A node for a query, its tables looked up among the known streams."""
+    """Return the node of a query; its tables are looked up among the known streams.
+
+    Raises:
+        OptionError: the query cannot be parsed, or reads an unknown stream.
+    """
     facts = sql_facts.read(query, where=where or f"`{name}`")
     missing = [table for table in facts.tables if table not in known]
     if missing:
         raise OptionError(
-            f"the query reads `{missing[0]}`, which is no stream of this pipeline",
+            f"unknown stream `{missing[0]}` in the query",
             where=where or f"`{name}`",
             hint=did_you_mean(missing[0], known),
         )
-    if facts.split is not None:
-        found = facts.split
-        ref = (timed or {}).get(found.table, known[found.table])
-        return RowPattern(name, ref, found.table, query, found.rest, found.clause, found.input_query)
-    return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups)
+    if (split := facts.split) is not None:
+        ref = (timed or {}).get(split.table, known[split.table])
+        return RowPattern(name, ref, split.table, query, split.rest, split.clause, split.input_query)
+    return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups, facts.joins)
 
 
 class SqlModel(StepModel):

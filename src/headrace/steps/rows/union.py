@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from annotated_types import MinLen
 from pydantic import Field
 
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.grammar.step import Inputs, Slot, StepModel
 from headrace.steps.grammar.values import Expected, Reference
+from headrace.steps.traits import Finding
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,15 @@ class Union(Node):
     @property
     def inputs(self) -> tuple[Ref, ...]:
         return self.streams
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        if len({plan.facts(ref).timed for ref in self.streams}) > 1:
+            what = "some of these streams have event time and some don't"
+            yield Finding(what, "give all of them event time, or none")
+
+    def description(self) -> list[str]:
+        # A generated name is shown as the name of the step that it was derived from.
+        return [" + ".join(str(Ref(ref.step.split(":")[0], ref.output)) for ref in self.streams)]
 
 
 class UnionModel(StepModel):

@@ -2,30 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from headrace.steps.base import Node, Ref
-from headrace.steps.expressions import Named
+from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expressions import (
+    Named,
+    PythonFold,
+    describe_columns,
+    describe_keys,
+    find_columns,
+    names_of,
+    stable_names,
+    stable_texts,
+)
+from headrace.steps.facts import Facts, plain_column
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Aggregates, KeyColumns
+from headrace.steps.stateful.rows_in_state import with_rows_in_state
+from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
 
 
 @dataclass(frozen=True)
 class Aggregate(Node):
-    """A running aggregate: one row for each key, brought up to date with every batch."""
+    """A running aggregate: one row for each key, updated in every micro-batch."""
 
     input: Ref
     keys: Named
     aggregates: Named
     verb: ClassVar[str] = "aggregate"
+    duplicate_hint: ClassVar[str] = "keys and aggregates need different names"
 
     @property
     def stateful(self) -> bool:
         return True
+
+    @property
+    def updates(self) -> bool:
+        return True
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        return Facts(columns=(*names_of(self.keys), *names_of(self.aggregates)), change="updates")
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from check_keys(self.keys, plan.facts(self.input))
+        for name, item in self.aggregates:
+            if isinstance(item, PythonFold):
+                yield Finding(
+                    f"`{name}` is an aggregate in Python, whose state holds the values of all its rows, and a running "
+                    "aggregate never ends",
+                    "add a window, or use Spark SQL",
+                    ("aggregate",),
+                )
+        if len({sink.mode or "update" for sink in plan.sinks_of(self)}) > 1:
+            what = "its sinks have different modes"
+            yield Finding(what, "set all of them to update, or all of them to complete")
+
+    def tier(self, plan: Plan) -> Tier:
+        return Tier("native", "Spark's own aggregation")
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        if not self.keys:
+            return with_rows_in_state(StateBound("one row"), self.aggregates)
+        keys = ", ".join(names_of(self.keys))
+        bound = StateBound(
+            f"one row for each {keys}, never expired",
+            f"the number of {keys}",
+            "use a window, or window(windows.global_window(), ttl=...) to expire idle ones",
+        )
+        return with_rows_in_state(bound, self.aggregates)
+
+    def description(self) -> list[str]:
+        return ["running", describe_keys(self.keys), describe_columns(self.aggregates)]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {"keys": stable_names(self.keys), "aggregates": stable_texts(self.aggregates)}
+
+    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
+        return find_columns(columns, [*stable_texts(self.keys), *stable_texts(self.aggregates)])
+
+
+def check_keys(keys: Named, facts: Facts) -> Iterator[Finding]:
+    """Yield a finding for each key that names an unknown column."""
+    plain = (column for _, key in keys if (column := plain_column(key)))
+    yield from unknown_columns(plain, facts.columns, "key", ("key_by",))
 
 
 class AggregateModel(StepModel):

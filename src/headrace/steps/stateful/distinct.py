@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from pydantic import Field
 
-from headrace.steps.base import MAIN, Node, Ref
+from headrace.durations import text
+from headrace.steps.base import MAIN, Node, Plan, Ref, out_of_order
+from headrace.steps.facts import Facts, late_facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Length, Names
+from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier, unknown_columns
+from headrace.steps.unrouted import note_arrival_order, note_unrouted
 
 
 @dataclass(frozen=True)
 class Distinct(Node):
-    """Drops rows that repeat the columns `on` of a kept row less than `within` apart."""
+    """Drops rows that repeat the columns `on` of an earlier row less than `within` apart."""
 
     input: Ref
     on: tuple[str, ...]
@@ -27,8 +32,44 @@ class Distinct(Node):
         return True
 
     @property
+    def needs_time(self) -> bool:
+        return self.within is not None
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, "late") if self.within is not None else (MAIN,)
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        return late_facts(inputs[0]) if output == "late" else replace(inputs[0], hold=0)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        columns = plan.facts(self.input).columns
+        yield from unknown_columns(self.on, columns, "distinct", ("on", "distinct"))
+
+    def tier(self, plan: Plan) -> Tier:
+        late = "" if self.within is None else "; late rows go to .late"
+        return Tier("kernel", f"the first in arrival order is kept{late}")
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        on = ", ".join(self.on)
+        if self.within is None:
+            kept = f"one entry for each {on}, never expired"
+            return StateBound(kept, f"the number of {on}", "set within=")
+        return StateBound(f"one entry for each {on}, for {text(2 * self.within + out_of_order(plan, self))}")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_unrouted(plan, self)
+        yield from note_arrival_order()
+
+    def description(self) -> list[str]:
+        within = f"within {text(self.within)}" if self.within is not None else "for ever"
+        return [f"on {', '.join(self.on)}", within]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {"on": list(self.on), "within": self.within}
+
+    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
+        return self.on
 
 
 class DistinctOptions(DocumentModel):

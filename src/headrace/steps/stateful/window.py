@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from headrace.durations import text as duration_text
-from headrace.steps.base import MAIN, Node, Ref
-from headrace.steps.expressions import Named
+from headrace.durations import text
+from headrace.steps.base import MAIN, Node, Plan, Ref, out_of_order
+from headrace.steps.expressions import (
+    Named,
+    PythonFold,
+    describe_columns,
+    describe_keys,
+    find_columns,
+    names_of,
+    stable_names,
+    stable_texts,
+)
+from headrace.steps.facts import Change, Facts, late_facts
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.triggers import EmitValue
 from headrace.steps.grammar.values import Aggregates, KeyColumns, Length
 from headrace.steps.grammar.windows import WindowValue
-from headrace.triggers import Emission
-from headrace.windows import Window, state_ttl
+from headrace.steps.stateful.aggregate import check_keys
+from headrace.steps.stateful.describe import describe_emission, describe_window
+from headrace.steps.stateful.rows_in_state import with_rows_in_state
+from headrace.steps.stateful.window_checks import check_emission, check_ttl, late_trigger, moving_bounds
+from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.unrouted import note_arrival_order, note_unrouted
+from headrace.triggers import Emission, uses_clock
+from headrace.windows import Global, Landmark, Session, Sliding, Trailing, Tumbling, Window, state_ttl
 
 
 @dataclass(frozen=True)
@@ -31,14 +48,159 @@ class WindowAggregate(Node):
     ttl: int | None = None
     """How long after its last row the state of a key is kept; None: for ever."""
     verb: ClassVar[str] = "window"
+    duplicate_hint: ClassVar[str] = (
+        'rename the key or aggregate, such as key_by(of_window="window"); `window` and `pane` are columns of the results'
+    )
 
     @property
     def stateful(self) -> bool:
         return True
 
     @property
+    def needs_time(self) -> bool:
+        return True
+
+    @property
+    def native(self) -> bool:
+        """True if it runs on Spark's own operators, which drop late rows."""
+        return self.emission.late_rows == "count"
+
+    @property
     def outputs(self) -> tuple[str, ...]:
-        return (MAIN, "late") if self.emission.late_rows == "divert" else (MAIN,)
+        return (MAIN,) if self.native else (MAIN, "late")
+
+    def fires_by_clock(self, facts: Facts) -> bool:
+        return not self.native and (facts.by_clock or uses_clock(self.emission.trigger))
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if output == "late":
+            return late_facts(inputs[0])
+        change: Change = "none" if self.emission.fires_once else "refinements"
+        return Facts(columns=self._columns(inputs[0].columns), timed=True, change=change)
+
+    def _columns(self, inputs: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        keys, results = names_of(self.keys), ("window", *names_of(self.aggregates), "pane")
+        if not isinstance(self.window, Trailing):
+            return (*keys, *results)
+        if inputs is None:  # a result of a trailing window holds the columns of its row
+            return None
+        carried = (*(name for name in keys if name not in inputs), *inputs)
+        return (*(name for name in carried if name in keys or name not in results), *results)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from check_keys(self.keys, plan.facts(self.input))
+        yield from check_emission(self.window, self.emission)
+        yield from check_ttl(self.window, self.ttl)
+
+    def warnings(self, plan: Plan) -> Iterator[Finding]:
+        if (stale := moving_bounds(self.window, self.emission)) is not None:
+            for sink in plan.sinks_of(self):
+                by_window = "window" in (getattr(sink.connector, "key", None) or ())
+                if by_window and sink.input.output != "late":
+                    yield Finding(stale.format(sink.name), 'mode="retracting" removes it')
+        yield from late_trigger(self.window, self.emission)
+
+    def tier(self, plan: Plan) -> Tier:
+        folded = ", ".join(str(item) for _, item in self.aggregates if isinstance(item, PythonFold))
+        if folded:
+            operator = "Spark's own operator" if self.native else "the kernel"
+            why = f"windows in {operator}; {folded} folds in Python, through Arrow, when a pane fires"
+            return Tier("arrow", why, folded)
+        if self.native:
+            return Tier("native", 'Spark\'s own window: with late_rows="count" it drops late rows')
+        return Tier("kernel", "; ".join([*self._kernel_reasons(), *self._slice_notes(plan)]))
+
+    def _kernel_reasons(self) -> Iterator[str]:
+        in_spark = isinstance(self.window, Tumbling | Sliding | Session)
+        if not in_spark:
+            yield f"Spark has no such window ({describe_window(self.window)})"
+        if not self.emission.fires_once:
+            yield "Spark fires a window once"
+        if self.emission.mode == "retracting":
+            yield "Spark has no retractions"
+        could_be_native = in_spark and self.emission.fires_once
+        yield "late rows go to .late" + (' (native with late_rows="count")' if could_be_native else "")
+
+    def _slice_notes(self, plan: Plan) -> Iterator[str]:
+        """Yield a note if the kernel folds overlapping windows from shared slices: each fires once, in event time."""
+        window, emission = self.window, self.emission
+        if not isinstance(window, Sliding) or not emission.fires_once or window.size <= window.every:
+            return
+        if not plan.facts(self.input).by_clock:
+            slices = text(gcd(window.size, window.every))
+            yield f"windows share slices of {slices}, if no aggregate depends on the order of rows"
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        behind = out_of_order(plan, self) + self.emission.lateness
+        return with_rows_in_state(self._window_bound(behind), self.aggregates)
+
+    def _window_bound(self, behind: int) -> StateBound:
+        each = f" of each {', '.join(names_of(self.keys))}" if self.keys else ""
+        match self.window:
+            case Global():
+                return self._key_bound(f"one window{each}", "" if self.ttl is not None else ", never expired")
+            case Trailing(size):
+                return StateBound(f"the rows{each} of the last {text(size + behind)}")
+            case Session(gap):
+                return StateBound(f"open sessions{each}, kept {text(gap + behind)} from their last row")
+            case Tumbling(size) | Sliding(size):
+                return StateBound(f"open windows{each}, kept {text(size + behind)} from their start")
+        resets = isinstance(self.window, Landmark) and self.window.reset
+        until = ", and its number" if resets else ", until the row that closes it arrives"
+        waits = f", and rows up to {text(behind)} behind" if behind else ""
+        return self._key_bound(f"the open window{each}{until}{waits}", "")
+
+    def _key_bound(self, kept: str, suffix: str) -> StateBound:
+        if self.ttl is not None:
+            return StateBound(f"{kept}, expired {text(self.ttl)} after its last row")
+        if not self.keys:
+            return StateBound(kept + suffix)
+        keys = ", ".join(names_of(self.keys))
+        return StateBound(kept + suffix, f"the number of {keys}", "window(..., ttl=...) expires idle ones")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        if self.native:
+            yield Blocks(
+                "Spark's own windows give final results in append mode; real-time mode has update only "
+                '(the kernel could: remove late_rows="count")'
+            )
+            return
+        yield from note_unrouted(plan, self)
+        yield Differs("triggers are evaluated after each row, not after each batch")
+        if self.fires_by_clock(plan.facts(self.input)):
+            yield Differs("timers fire on the next row of their task, or at the batch's end")
+        if self.window.order_dependent:
+            yield from note_arrival_order()
+
+    def description(self) -> list[str]:
+        return [
+            describe_window(self.window),
+            describe_keys(self.keys),
+            *describe_emission(self.emission, self.window),
+            f"state of a key expires {text(self.ttl)} after its last row" if self.ttl is not None else "",
+            describe_columns(self.aggregates),
+        ]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        emission = self.emission
+        return {
+            "window": self.window,
+            "keys": stable_names(self.keys),
+            "aggregates": stable_texts(self.aggregates),
+            "trigger": emission.trigger,
+            "lateness": emission.lateness,
+            "mode": emission.mode,
+            "late_rows": emission.late_rows,
+            "ttl": self.ttl,
+        }
+
+    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
+        """All columns of rows that are buffered in the state, in their order; else those of the expressions."""
+        buffers = self.window.order_dependent and getattr(self.window, "order", "") != "arrival"
+        if buffers or isinstance(self.window, Trailing):
+            return columns
+        conditions = [str(getattr(self.window, name, None) or "") for name in ("when", "of")]
+        return find_columns(columns, [*stable_texts(self.keys), *stable_texts(self.aggregates), *conditions])
 
 
 class WindowAggregateModel(StepModel):
@@ -59,7 +221,7 @@ class WindowAggregateModel(StepModel):
     aggregates: Aggregates = Field(alias="aggregate")
 
     def check(self) -> None:
-        state_ttl(None if self.ttl is None else duration_text(self.ttl))
+        state_ttl(None if self.ttl is None else text(self.ttl))
 
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:

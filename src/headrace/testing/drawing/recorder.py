@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
 from headrace.errors import TranscriptError, did_you_mean
-from headrace.explain.describe import named
-from headrace.explain.phrases import emission_phrases, window_phrase
 from headrace.explain.timelines.recording import Arrival, Ends, Kind, Moment, Pane, Recording
 from headrace.steps.endpoints.source import Source
+from headrace.steps.expressions import describe_columns
+from headrace.steps.stateful.describe import describe_emission, describe_window
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.case import Case
@@ -168,10 +168,10 @@ def _ends(window: Window) -> Ends:
 
 def _declaration(node: WindowAggregate) -> str:
     phrases = [
-        window_phrase(node.window),
-        *([f"by {named(node.keys)}"] if node.keys else []),
-        *emission_phrases(node.emission, node.window),
-        named(node.aggregates),
+        describe_window(node.window),
+        *([f"by {describe_columns(node.keys)}"] if node.keys else []),
+        *describe_emission(node.emission, node.window),
+        describe_columns(node.aggregates),
     ]
     return f"{node.name}: {' · '.join(phrases)}"
 

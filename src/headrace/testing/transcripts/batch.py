@@ -16,11 +16,6 @@ from headrace.runtime.virtual_time import NUMBER, Feed, collect, number_rows
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
-from headrace.steps.patterns.match import Match
-from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.patterns.match_rules import MatchRules
-from headrace.steps.stateful.distinct import Distinct
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.compare import compare
 from headrace.testing.transcripts.driver import DriverStage
@@ -88,7 +83,8 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     >>> from headrace import Pipeline, connect
     >>> pipeline = Pipeline("sums")
     >>> tx = pipeline.read("tx", connect.memory(rows=[{"card": "a", "amount": 1}] * 3), schema="card string, amount int")
-    >>> tx.key_by("card").aggregate("totals", total="sum(amount)").write("kept", connect.memory())
+    >>> totals = tx.key_by("card").aggregate("totals", total="sum(amount)")
+    >>> _ = totals.write("out", connect.memory())
     >>> stream_equals_batch(pipeline.check())
     []
     """
@@ -127,11 +123,11 @@ def _without_late(lowering: Lowering, late: Mapping[str, Sequence[Output]]) -> L
     raw: dict[str, DataFrame] = {}
     for node in graph:
         rows = late.get(node.name, ())
-        if isinstance(node, WindowAggregate | Distinct | Match | MatchRules | RowPattern) and rows:
+        if "late" in node.outputs and rows:
             known = Lowering(lowering.spark, graph, inputs, raw=raw)
-            frame = _less(known.frame(node.input), rows)
+            frame = _less(known.frame(node.inputs[0]), rows)
             raw[node.name] = lower(
-                node, Lowering(lowering.spark, graph, inputs, raw=raw, frames={node.input: frame})
+                node, Lowering(lowering.spark, graph, inputs, raw=raw, frames={node.inputs[0]: frame})
             )
     return Lowering(lowering.spark, graph, inputs, raw=raw)
 

@@ -18,11 +18,11 @@ from headrace.lowering.match_recognize import Expressions
 from headrace.lowering.patterns import MatchDriver
 from headrace.lowering.windows import WindowDriver, declaration
 from headrace.patterns.elements import Element, Where
-from headrace.plan.facts import plain_column
 from headrace.plan.graph import Graph
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
 from headrace.steps.expressions import Named, Opaque, PythonFold
+from headrace.steps.facts import plain_column
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.event_time import EventTime

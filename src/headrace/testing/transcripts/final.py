@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from headrace.plan.facts import change_of
 from headrace.plan.graph import Graph
 from headrace.steps.base import Ref
 from headrace.steps.rows.event_time import ClockTime
@@ -43,7 +42,7 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         "the keys of a SQL query with groups are not known": any(
             isinstance(step, Sql) and step.groups for step in before
         ),
-        "rows that are replaced later have gone through another step": change_of(graph, ref) != "none"
+        "rows that are replaced later have gone through another step": graph.facts(ref).change != "none"
         and not isinstance(node, Aggregate | WindowAggregate),
         "a trailing window with lateness repeats rows": isinstance(node, WindowAggregate)
         and isinstance(node.window, Trailing)

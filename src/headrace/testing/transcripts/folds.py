@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headrace.lowering.python_aggregates import called, folded
-from headrace.plan.facts import plain_column
 from headrace.schemas.fields import Schema
 from headrace.steps.expressions import PythonFold
+from headrace.steps.facts import plain_column
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.outputs import Output
 

@@ -1,4 +1,4 @@
-"""Patterns in words, as `explain` shows them."""
+"""Describes patterns."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _VERBS = {
 }
 
 
-def pattern_phrase(pattern: Pattern) -> str:
-    """A pattern in words.
+def describe_pattern(pattern: Pattern) -> str:
+    """Describe a pattern.
 
     >>> from headrace import patterns
-    >>> pattern_phrase(patterns.step("low").followed_by("rise", "price > low.price").times(2, 4).greedy())
+    >>> describe_pattern(patterns.step("low").followed_by("rise", "price > low.price").times(2, 4).greedy())
     'low, followed by rise (2 to 4 times, greedy)'
     """
     return _sequence(pattern.elements)
 
 
-def condition_phrases(pattern: Pattern) -> list[str]:
-    """The conditions of a pattern's steps, each with the step's name; a step that takes any row has none.
+def describe_conditions(pattern: Pattern) -> list[str]:
+    """Describe the conditions of the steps of a pattern. A step that accepts any row has none.
 
     >>> from headrace import patterns
-    >>> condition_phrases(patterns.step("low").followed_by("rise", "price > low.price"))
+    >>> describe_conditions(patterns.step("low").followed_by("rise", "price > low.price"))
     ['rise: price > low.price']
     """
     steps = ((step.name, step.body) for step in steps_of(pattern.elements))
@@ -40,13 +40,13 @@ def condition_phrases(pattern: Pattern) -> list[str]:
     ]
 
 
-def quantifier_phrase(element: Element) -> str:
-    """How often an element comes, in words; empty for once."""
-    said = [_times(element), "optional" if element.optional else "", "greedy" if element.greedy else ""]
-    said.append("" if element.repeats == "relaxed" else element.repeats)
-    said.append(f"until {element.until}" if element.until is not None else "")
-    said.append(f"less than {text(element.gap)} apart" if element.gap is not None else "")
-    return ", ".join(filter(None, said))
+def describe_quantifier(element: Element) -> str:
+    """Describe how often an element occurs; empty for once."""
+    phrases = [_times(element), "optional" if element.optional else "", "greedy" if element.greedy else ""]
+    phrases.append("" if element.repeats == "relaxed" else element.repeats)
+    phrases.append(f"until {element.until}" if element.until is not None else "")
+    phrases.append(f"less than {text(element.gap)} apart" if element.gap is not None else "")
+    return ", ".join(filter(None, phrases))
 
 
 def _sequence(elements: tuple[Element, ...]) -> str:
@@ -54,8 +54,8 @@ def _sequence(elements: tuple[Element, ...]) -> str:
 
 
 def _element(element: Element) -> str:
-    verb, said = _VERBS.get(element.contiguity, ""), quantifier_phrase(element)
-    return " ".join(filter(None, [verb, _body(element), f"({said})" if said else ""]))
+    verb, quantifier = _VERBS.get(element.contiguity, ""), describe_quantifier(element)
+    return " ".join(filter(None, [verb, _body(element), f"({quantifier})" if quantifier else ""]))
 
 
 def _body(element: Element) -> str:

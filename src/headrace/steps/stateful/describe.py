@@ -1,4 +1,4 @@
-"""Windows, triggers and emissions in words."""
+"""Describes windows, triggers and emissions."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from headrace.windows import (
 )
 
 
-def window_phrase(window: Window) -> str:
-    """A window in words.
+def describe_window(window: Window) -> str:
+    """Describe a window.
 
     >>> from headrace import windows
-    >>> window_phrase(windows.sliding("1 hour", every="10 minutes"))
+    >>> describe_window(windows.sliding("1 hour", every="10 minutes"))
     'sliding 1 hour every 10 minutes'
     """
     order = " in arrival order" if getattr(window, "order", "") == "arrival" else ""
     return f"{_window(window)}{order}"
 
 
-def trigger_phrase(trigger: Trigger, *, on_time: str = "at the watermark") -> str:  # noqa: PLR0911 - one for each kind
-    """A trigger in words; `on_time` says what the watermark's firing is for the window at hand.
+def describe_trigger(trigger: Trigger, *, on_time: str = "at the watermark") -> str:  # noqa: PLR0911 - one for each kind
+    """Describe a trigger; `on_time` is the phrase for the firing at the watermark.
 
     >>> from headrace import triggers
-    >>> trigger_phrase(triggers.any_of(triggers.every("1 minute"), triggers.after_count(1000)))
+    >>> describe_trigger(triggers.any_of(triggers.every("1 minute"), triggers.after_count(1000)))
     'any of (every 1 minute, after 1000 rows)'
     """
     match trigger:
@@ -55,28 +55,28 @@ def trigger_phrase(trigger: Trigger, *, on_time: str = "at the watermark") -> st
         case AfterWatermark():
             return ", ".join(_watermark(trigger, on_time))
         case AnyOf(parts):
-            return f"any of ({', '.join(map(trigger_phrase, parts))})"
+            return f"any of ({', '.join(map(describe_trigger, parts))})"
         case AllOf(parts):
-            return f"all of ({', '.join(map(trigger_phrase, parts))})"
+            return f"all of ({', '.join(map(describe_trigger, parts))})"
         case InSequence(parts):
-            return f"({', then '.join(map(trigger_phrase, parts))})"
+            return f"({', then '.join(map(describe_trigger, parts))})"
         case Repeatedly(inner):
-            return f"repeatedly {trigger_phrase(inner)}"
+            return f"repeatedly {describe_trigger(inner)}"
         case OrFinally(inner, until):
-            return f"({trigger_phrase(inner)}, until {trigger_phrase(until)})"
+            return f"({describe_trigger(inner)}, until {describe_trigger(until)})"
         case _:
             return str(trigger)
 
 
-def emission_phrases(emission: Emission, window: Window) -> list[str]:
-    """When results come and how they refine each other, one phrase for each fact.
+def describe_emission(emission: Emission, window: Window) -> list[str]:
+    """Describe when a window emits results and how they refine each other, in one phrase for each fact.
 
     >>> from headrace import windows
     >>> from headrace.triggers import emission
-    >>> emission_phrases(emission(lateness="5 minutes"), windows.tumbling("1 hour"))
+    >>> describe_emission(emission(lateness="5 minutes"), windows.tumbling("1 hour"))
     ['fires at the watermark, late after each row', 'lateness 5 minutes', 'accumulating']
     """
-    phrases = [f"fires {trigger_phrase(emission.trigger, on_time=_on_time(window))}"]
+    phrases = [f"fires {describe_trigger(emission.trigger, on_time=_on_time(window))}"]
     if emission.lateness:
         phrases.append(f"lateness {text(emission.lateness)}")
     if not emission.fires_once or emission.mode != "accumulating":
@@ -95,8 +95,8 @@ def _on_time(window: Window) -> str:
 
 
 def _watermark(trigger: AfterWatermark, on_time: str) -> list[str]:
-    early = [f"early {trigger_phrase(trigger.early)}"] if trigger.early else []
-    late = [f"late {trigger_phrase(trigger.late)}"] if trigger.late else []
+    early = [f"early {describe_trigger(trigger.early)}"] if trigger.early else []
+    late = [f"late {describe_trigger(trigger.late)}"] if trigger.late else []
     return [*early, on_time, *late]
 
 

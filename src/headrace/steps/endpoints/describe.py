@@ -1,0 +1,34 @@
+"""Describes connectors, with secrets masked."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import SecretStr
+
+from headrace.connectors.base import Connector
+from headrace.errors import without_passwords
+from headrace.formats import Format
+from headrace.schemas.fields import Schema
+
+_SECRET = re.compile(r"password|passwd|secret|token|credential|api_?key", re.IGNORECASE)
+
+
+def describe_connector(connector: Connector) -> str:
+    """Describe a connector by its kind and the options that are set; secrets are masked."""
+    options = [
+        (name, value)
+        for name in type(connector).model_fields
+        if name in connector.model_fields_set
+        and (value := getattr(connector, name)) is not None
+        and not isinstance(value, Format | Schema)
+    ]
+    return " ".join([connector.kind, *(f"{name}={_mask(name, value)}" for name, value in options)])
+
+
+def _mask(name: str, value: object) -> str:
+    if isinstance(value, SecretStr) or _SECRET.search(name):
+        return "***"
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return without_passwords(str(value))

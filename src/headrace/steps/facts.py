@@ -1,0 +1,141 @@
+"""Facts about an output that follow from the plan alone: columns, time and how its rows change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from headrace.schemas.fields import Schema
+
+Change = Literal["none", "updates", "refinements"]
+
+LATE_COLUMNS = ("late_by", "window", "watermark", "reason")
+_NAME = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)")
+_ALIASED = re.compile(r"(.*)\sas\s+(?:`([^`]+)`|([A-Za-z_]\w*))\s*", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts about one output. Every step derives those of its outputs from those of its inputs."""
+
+    columns: tuple[str, ...] | None = None
+    """The names of its columns; None if only Spark can determine them."""
+    schema: Schema | None = None
+    """The declared types of columns that no step has computed since."""
+    timed: bool = False
+    """True if its rows have a time: event, ingestion or processing time."""
+    by_clock: bool = False
+    """True if that time is a clock's, so that the clock is the watermark."""
+    time_column: str | None = None
+    """The column that holds the time, under its present name."""
+    order_from: tuple[tuple[str, str], ...] = ()
+    """Columns computed from another one without a change of order, as in `timestamp_seconds(id)`, each with the other."""
+    delay: int = 0
+    """How far the watermark is behind the time of the newest row, in microseconds."""
+    hold: int | None = 0
+    """How long after its own time a row may be emitted, in microseconds; None without bound. Matches wait for `within`."""
+    change: Change = "none"
+    """`updates`: a running aggregate emits a key again; `refinements`: a window fires more than once."""
+
+    @property
+    def order_columns(self) -> tuple[str, ...]:
+        """The columns by which rows are ordered if they are ordered by time: the time's, and those it derives from."""
+        if self.time_column is None:
+            return ()
+        name = self.time_column.lower()
+        return (self.time_column, *(source for column, source in self.order_from if column.lower() == name))
+
+
+def late_facts(facts: Facts) -> Facts:
+    """Return the facts of the `late` output of a step with this input."""
+    return Facts(columns=None if facts.columns is None else late_columns(facts.columns))
+
+
+def late_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of `late`: the input's, then the late columns. An input column of such a name is renamed.
+
+    >>> late_columns(["card", "window"])
+    ('card', 'input_window', 'late_by', 'window', 'watermark', 'reason')
+    """
+    taken = {*columns, *LATE_COLUMNS}
+    result = []
+    for column in columns:
+        name = column
+        while column in LATE_COLUMNS and name in taken:
+            name = f"input_{name}"
+        taken.add(name)
+        result.append(name)
+    return (*result, *LATE_COLUMNS)
+
+
+def with_columns(facts: Facts, names: Iterable[str]) -> Facts:
+    """Return the facts of rows with columns added, or replaced where the name exists."""
+    names = tuple(names)
+    if facts.columns is None:
+        return replace(facts, schema=None)
+    known = {column.lower() for column in facts.columns}
+    added = tuple(name for name in names if name.lower() not in known)
+    return replace(facts, columns=(*facts.columns, *added), schema=None)
+
+
+def union_facts(inputs: Sequence[Facts]) -> Facts:
+    """Return the facts of rows that come from several inputs."""
+    parts = [facts.columns for facts in inputs]
+    columns = None if None in parts else tuple(dict.fromkeys(name for part in parts for name in part or ()))
+    times = {facts.time_column for facts in inputs}
+    changes, holds = {facts.change for facts in inputs}, {facts.hold for facts in inputs}
+    return Facts(
+        columns=columns,
+        timed=all(facts.timed for facts in inputs),
+        by_clock=any(facts.by_clock for facts in inputs),
+        time_column=times.pop() if len(times) == 1 else None,
+        order_from=tuple(pair for facts in inputs for pair in facts.order_from),
+        delay=max((facts.delay for facts in inputs), default=0),
+        hold=None if None in holds else max(holds, default=0),  # type: ignore[type-var]
+        change="updates" if "updates" in changes else "refinements" if "refinements" in changes else "none",
+    )
+
+
+def plain_column(expression: object) -> str | None:
+    """Return the column that an expression consists of, or None if it is more than a name.
+
+    >>> plain_column("card"), plain_column("lower(card)")
+    ('card', None)
+    """
+    match = _NAME.fullmatch(expression.strip()) if isinstance(expression, str) else None
+    return (match.group(1) or match.group(2)) if match else None
+
+
+def output_name(item: object) -> str | None:
+    """Return the name of the column that an item of a select produces, or None if only Spark can determine it.
+
+    >>> output_name("amount * 2 as double"), output_name("card"), output_name("upper(card)")
+    ('double', 'card', None)
+    """
+    aliased = _ALIASED.fullmatch(item) if isinstance(item, str) else None
+    return (aliased.group(2) or aliased.group(3)) if aliased else plain_column(item)
+
+
+def source_column(item: object) -> str | None:
+    """Return the column that an item of a select passes on unchanged, under its name or another.
+
+    >>> source_column("ts as at"), source_column("upper(card) as card")
+    ('ts', None)
+    """
+    aliased = _ALIASED.fullmatch(item) if isinstance(item, str) else None
+    return plain_column(aliased.group(1) if aliased else item)
+
+
+def duplicates(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once; Spark does not distinguish upper and lower case.
+
+    >>> duplicates(["card", "n", "Card"])
+    ['Card']
+    """
+    seen: dict[str, int] = {}
+    names = list(names)
+    for name in names:
+        seen[name.lower()] = seen.get(name.lower(), 0) + 1
+    return [name for name in {name.lower(): name for name in names}.values() if seen[name.lower()] > 1]

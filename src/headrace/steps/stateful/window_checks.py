@@ -1,0 +1,75 @@
+"""Checks of a window with its emission: combinations that cannot run, or that surprise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.steps.traits import Finding
+from headrace.triggers import AfterCount, AfterWatermark, Emission, parts_of
+from headrace.windows import Session, Sliding, Trailing, Tumbling, Window
+
+_TRAILING_TRIGGERS = (AfterWatermark(), AfterWatermark(late=AfterCount(1)))
+_KEYS = ("emit", "window")
+
+
+def check_emission(window: Window, emission: Emission) -> Iterator[Finding]:
+    """Yield the problems of a window with its trigger, lateness and late rows."""
+    kind = type(window).__name__.lower()
+    if emission.may_lose and not emission.allow_loss:
+        hint = "wrap it in repeatedly(...), use late=after_count(1), or set allow_loss=True"
+        yield Finding("this trigger may leave rows unemitted", hint, _KEYS)
+    if window.order_dependent and (emission.lateness or getattr(emission.trigger, "late", None) is not None):
+        yield Finding(
+            f"{kind} windows process rows in order, so they have no lateness and no late firings",
+            "late rows are in .late; increase out_of_order to wait longer",
+            _KEYS,
+        )
+    if emission.late_rows == "count":
+        yield from _check_native(window, emission)
+    if isinstance(window, Trailing) and emission.trigger not in _TRAILING_TRIGGERS:
+        yield Finding(
+            "a trailing window gives one result per row and accepts no trigger",
+            "remove trigger, early and late; with lateness a late row fires",
+            _KEYS,
+        )
+
+
+def _check_native(window: Window, emission: Emission) -> Iterator[Finding]:
+    operators = 'late_rows="count" runs on Spark\'s own operators'
+    if not isinstance(window, Tumbling | Sliding | Session):
+        kind = type(window).__name__.lower()
+        yield Finding(f"{operators}, which have no {kind} window", "remove late_rows", _KEYS)
+    if not emission.fires_once:
+        hint = "remove late_rows to have early and late firings"
+        yield Finding(f"{operators}, which fire once, when the watermark passes", hint, _KEYS)
+
+
+def check_ttl(window: Window, ttl: int | None) -> Iterator[Finding]:
+    """Yield a problem if a window that ends by itself has a TTL."""
+    if ttl is not None and isinstance(window, Tumbling | Sliding | Session | Trailing):
+        yield Finding(
+            f"{type(window).__name__.lower()} windows end by themselves, so they have no ttl",
+            "remove ttl; size, lateness and out_of_order determine how long state is kept",
+            ("ttl", "window"),
+        )
+
+
+def moving_bounds(window: Window, emission: Emission) -> str | None:
+    """Return why panes with outdated bounds stay in a sink with `window` in its key; None if the bounds never move."""
+    if emission.fires_once or emission.mode == "retracting":
+        return None
+    if isinstance(window, Session):
+        return "a session that is merged into a longer one stays in `{}`"
+    if window.order_dependent:
+        return "a window ends at its last row, so each early pane has a `window` of its own and stays in `{}`"
+    return None
+
+
+def late_trigger(window: Window, emission: Emission) -> Iterator[Finding]:
+    """Yield a warning if a window that takes rows in order has late firings inside its trigger."""
+    parts = parts_of(emission.trigger)
+    if window.order_dependent and any(isinstance(p, AfterWatermark) and p.late is not None for p in parts):
+        yield Finding(
+            f"{type(window).__name__.lower()} windows process rows in order, so the late part of the trigger never fires",
+            "remove it; late rows are in .late",
+        )
