@@ -1,26 +1,35 @@
-"""The structure of the package: its size, its layers, and how many modules name a step kind."""
+"""The structure of the source tree: its size, its layers, and which modules may use what."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "headrace"
+import headrace
+
+SOURCE = Path(headrace.__file__).parent
+GATEWAY = SOURCE / "spark" / "gateway.py"
+PRIVATE = re.compile(
+    r"\b(_jvm|_jsc|_jdf|_jc|_jsparkSession|_gateway|java_gateway)\b|\b(?:import|from) py4j\b"
+)
 TOO_LARGE = {"runtime", "testing/transcripts"}
 """Packages that are still to be divided."""
 
 
-def modules_naming(step: str, module: str) -> list[str]:
-    """Return the modules that import a node class, its own included."""
-    named = re.compile(
-        rf"(?:from headrace\.steps\.{re.escape(module)} import [^\n]*|class )\b{step}\b(?!Model)"
-    )
-    texts = {path: re.sub(r"\(\s+|,\s+", " ", path.read_text()) for path in PACKAGE.rglob("*.py")}
-    return sorted(str(path.relative_to(PACKAGE)) for path, text in texts.items() if named.search(text))
+def modules() -> Iterator[tuple[str, str]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield str(path.relative_to(SOURCE)), path.read_text()
+
+
+def test_only_the_gateway_uses_py4j() -> None:
+    gateway = str(GATEWAY.relative_to(SOURCE))
+    users = [name for name, text in modules() if name != gateway and PRIVATE.search(text)]
+    assert PRIVATE.search(GATEWAY.read_text())
+    assert users == []
 
 
 @pytest.mark.parametrize(
@@ -28,19 +37,22 @@ def modules_naming(step: str, module: str) -> list[str]:
     [("Distinct", "stateful.distinct", 6), ("Match", "patterns.match", 9)],
 )
 def test_few_modules_name_a_step_kind(step: str, module: str, most: int) -> None:
-    names = modules_naming(step, module)
-    assert len(names) <= most, names
+    named = re.compile(
+        rf"(?:from headrace\.steps\.{re.escape(module)} import [^\n]*|class )\b{step}\b(?!Model)"
+    )
+    users = [name for name, text in modules() if named.search(re.sub(r"\(\s+|,\s+", " ", text))]
+    assert len(users) <= most, users
 
 
 def test_no_package_has_more_than_15_modules() -> None:
     sizes = {
-        str(init.parent.relative_to(PACKAGE)): len(list(init.parent.glob("*.py"))) - 1
-        for init in PACKAGE.rglob("__init__.py")
+        str(init.parent.relative_to(SOURCE)): len(list(init.parent.glob("*.py"))) - 1
+        for init in SOURCE.rglob("__init__.py")
     }
     assert {name for name, size in sizes.items() if size > 15} <= TOO_LARGE
 
 
-def test_no_import_is_exempt_from_the_layers() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+def test_few_imports_are_exempt_from_the_layers() -> None:
+    settings = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())
     layers = next(c for c in settings["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
     assert len(layers.get("ignore_imports", [])) <= 3
