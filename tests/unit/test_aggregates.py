@@ -59,7 +59,7 @@ def running() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (Sum, 'Sum: expected the columns to aggregate\n  hint: such as Sum("amount")'),
         (lambda: Sum("v", returns="dubble"), "Sum: returns: "),
@@ -82,10 +82,10 @@ def running() -> None:
         ),
     ],
 )
-def test_what_is_refused(make: Callable[[], object], said: str) -> None:
-    with pytest.raises(HeadraceError) as told:
+def test_what_is_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(HeadraceError) as raised:
         make()
-    assert said in str(told.value)
+    assert message in str(raised.value)
 
 
 def test_explain_says_that_it_goes_through_arrow_and_what_it_keeps() -> None:

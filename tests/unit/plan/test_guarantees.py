@@ -15,9 +15,9 @@ def test_more_than_can_be_had_is_refused_with_the_place_and_what_would_do() -> N
     rows.write("shown", connect.console())
     rows.write("kept", connect.files(path="out/", format="json"))
     graph = pipeline.check()
-    with pytest.raises(PlanError) as told:
+    with pytest.raises(PlanError) as raised:
         require(graph, "exactly_once")
-    [problem] = told.value.problems
+    [problem] = raised.value.problems
     assert problem.where.startswith("test_guarantees.py:")
     assert "`shown`" in problem.where
     assert problem.what.endswith("(console) delivers at least once")
@@ -27,7 +27,7 @@ def test_more_than_can_be_had_is_refused_with_the_place_and_what_would_do() -> N
     assert [promise.better for promise in promises(graph)][1] == ""
 
 
-def test_what_a_server_forgets_is_said() -> None:
+def test_what_a_server_forgets_is_reported() -> None:
     pipeline = Pipeline("p")
     pipeline.read("lines", connect.socket(port=9), format="text").write(
         "out", connect.sqlite(path="x.db", table="t")

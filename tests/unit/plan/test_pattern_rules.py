@@ -1,4 +1,4 @@
-"""What is wrong with a pattern is told when the plan is checked, all of it, in Python and in documents alike."""
+"""The problems of a pattern are reported when the plan is checked, all of it, in Python and in documents alike."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def document(steps: str, more: str = "", key: str = "k") -> str:
 
 
 @pytest.mark.parametrize("steps", WRONG, ids=lambda steps: WRONG[steps].partition("\n")[0])
-def test_a_wrong_pattern_is_told(steps: str) -> None:
-    with pytest.raises(PlanError) as told:
+def test_a_wrong_pattern_is_reported(steps: str) -> None:
+    with pytest.raises(PlanError) as raised:
         Pipeline.from_yaml_text(document(steps)).check()
-    assert WRONG[steps] in str(told.value)
+    assert WRONG[steps] in str(raised.value)
 
 
-def test_all_that_is_wrong_is_told_at_once_and_where() -> None:
+def test_all_that_is_wrong_is_reported_at_once_with_its_place() -> None:
     steps = "[{a: {where: v = 'a', greedy: true}}, {b: {not_followed_by: v = 'b'}}]"
-    with pytest.raises(PlanError) as told:
+    with pytest.raises(PlanError) as raised:
         Pipeline.from_yaml_text(
             document(steps, ", skip: {to_first: c}, select: {k: c.v}"), file="p.yaml"
         ).check()
-    said = [problem.what for problem in told.value.problems]
-    assert len(said) == 5
-    assert "skip goes to `c`, which is no step that matches rows" in said
-    assert "two columns are called `k`" in said
-    assert "the measure `k` refers to `c`, which is no step and no column" in said
-    assert all(problem.where.startswith("p.yaml:4:") for problem in told.value.problems)
+    messages = [problem.what for problem in raised.value.problems]
+    assert len(messages) == 5
+    assert "skip goes to `c`, which is no step that matches rows" in messages
+    assert "two columns are called `k`" in messages
+    assert "the measure `k` refers to `c`, which is no step and no column" in messages
+    assert all(problem.where.startswith("p.yaml:4:") for problem in raised.value.problems)
 
 
 def test_between_can_not_be_longer_than_the_whole() -> None:
@@ -78,7 +78,7 @@ def test_rows_without_time_can_not_be_matched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "more", "told"),
+    ("steps", "more", "message"),
     [
         (
             "[{a: v = 'a'}, {b: {followed_by: v = 'b'}}]",
@@ -94,13 +94,13 @@ def test_rows_without_time_can_not_be_matched() -> None:
         ("[{a: v = 'a'}, {b: {next: v = 'b'}}]", "", ""),
     ],
 )
-def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: str) -> None:
-    said = [warning.what for warning in warnings_of(Pipeline.from_yaml_text(document(steps, more)).check())]
-    assert (told in said[0]) if told else said == []
+def test_state_that_may_grow_without_end_is_reported(steps: str, more: str, message: str) -> None:
+    messages = [warning.what for warning in warnings_of(Pipeline.from_yaml_text(document(steps, more)).check())]
+    assert (message in messages[0]) if message else messages == []
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "message"),
     [
         (
             "[{a: v < b.v}, {b: {next: v = 'b'}}]",
@@ -114,6 +114,6 @@ def test_state_that_may_grow_without_end_is_told(steps: str, more: str, told: st
         ("[{g: {where: [{a: v > b.v or b.v is null}, {b: {next: v = 'b'}}], times: 2}}]", ""),
     ],
 )
-def test_a_step_that_can_have_no_row_yet_is_told(steps: str, told: str) -> None:
+def test_a_step_that_can_have_no_row_yet_is_reported(steps: str, message: str) -> None:
     warnings = warnings_of(Pipeline.from_yaml_text(document(steps, ", within: 1 minute")).check())
-    assert [warning.what for warning in warnings] == ([told] if told else [])
+    assert [warning.what for warning in warnings] == ([message] if message else [])

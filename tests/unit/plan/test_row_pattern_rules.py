@@ -57,7 +57,7 @@ def test_only_a_row_pattern_has_late_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said", "hint"),
+    ("query", "message", "hint"),
     [
         (FALLS.replace("order by ts", "order by price"),
          "ORDER BY price at line 2, column 32: rows are matched in the order of their event time, `ts`", "write ORDER BY ts"),
@@ -70,9 +70,9 @@ def test_only_a_row_pattern_has_late_rows() -> None:
          "at line 3, column 55: there is no pattern variable `DWN`", "did you mean `DOWN`?"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, said: str, hint: str) -> None:
+def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, message: str, hint: str) -> None:
     text = problem(query)
-    assert said in text
+    assert message in text
     assert hint in text
 
 
@@ -128,7 +128,7 @@ def test_the_column_that_time_is_made_of_orders_rows_too() -> None:
         ("pattern (A+) within '1 hour'", ""),
     ],
 )
-def test_what_a_step_remembers_without_a_bound_is_said(clause: str, grows: str) -> None:
+def test_what_a_step_remembers_without_a_bound_is_reported(clause: str, grows: str) -> None:
     plan = stocks(f"select * from ticks match_recognize (partition by symbol {clause})").check()
     bound = plan["falls"].state_bound(plan)
     assert bound is not None
@@ -152,22 +152,22 @@ def test_panes_are_matched_in_their_own_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         (FALLS.replace("m.symbol, m.low", "count(*)"), "this one groups, joins or aggregates"),
         (FALLS + ", other", "this one groups, joins or aggregates"),
         (FALLS + " where m.low in (select x from other)", "this one reads another table"),
     ],
 )
-def test_around_the_clause_nothing_needs_state(query: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said) as caught:
+def test_around_the_clause_nothing_needs_state(query: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message) as caught:
         stocks(query)
     assert "continue in the next one" in str(caught.value)
 
 
 def test_a_match_without_an_end_produces_a_warning() -> None:
-    said = [str(warning) for warning in warnings_of(stocks(FALLS).check())]
-    assert any("a match may never end" in text and "WITHIN INTERVAL" in text for text in said)
+    message = [str(warning) for warning in warnings_of(stocks(FALLS).check())]
+    assert any("a match may never end" in text and "WITHIN INTERVAL" in text for text in message)
     bounded = FALLS.replace("(down{3,})", "(down{3,}) within interval '1' hour")
     assert warnings_of(stocks(bounded).check()) == []
 

@@ -11,7 +11,7 @@ from headrace import Pipeline, connect, windows
 from headrace.explain.explanation import explain
 
 
-def said(build: Callable[[Any], Any]) -> str:
+def bound_text(build: Callable[[Any], Any]) -> str:
     pipeline = Pipeline("p")
     tx = pipeline.read("tx", connect.memory(), schema="k string, v int, ts timestamp")
     build(tx).write("out", connect.memory())
@@ -72,7 +72,7 @@ def windowed(
     ],
 )
 def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], expected: str) -> None:
-    assert said(build) == expected
+    assert bound_text(build) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], ex
     ],
 )
 def test_a_ttl_is_a_bound(window: windows.Window, expected: str) -> None:
-    assert said(windowed(window, ttl="7 days")) == expected
+    assert bound_text(windowed(window, ttl="7 days")) == expected

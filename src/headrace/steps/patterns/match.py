@@ -57,16 +57,10 @@ class Match(Node):
     late_rows: LateRows = "divert"
     timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match"
+    stateful = True
+    needs_time = True
     finds_patterns: ClassVar[bool] = True
     duplicate_hint: ClassVar[str] = "a match has the columns of its key; rename the measure"
-
-    @property
-    def stateful(self) -> bool:
-        return True
-
-    @property
-    def needs_time(self) -> bool:
-        return True
 
     @property
     def _side_outputs(self) -> tuple[str, ...]:

@@ -34,15 +34,9 @@ class RowPattern(Node):
     input_query: InputQuery | None = None
     """The part of the query that selects from the stream before the clause."""
     verb: ClassVar[str] = "match_recognize"
+    stateful = True
+    needs_time = True
     finds_patterns: ClassVar[bool] = True
-
-    @property
-    def stateful(self) -> bool:
-        return True
-
-    @property
-    def needs_time(self) -> bool:
-        return True
 
     @property
     def outputs(self) -> tuple[str, ...]:

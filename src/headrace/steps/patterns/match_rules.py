@@ -68,18 +68,12 @@ class MatchRules(Node):
     late_rows: LateRows = "divert"
     timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match_rules"
+    stateful = True
+    needs_time = True
     finds_patterns: ClassVar[bool] = True
     duplicate_hint: ClassVar[str] = (
         f"rename the key or measure; a match has the columns {', '.join(RULE_COLUMNS)} as well"
     )
-
-    @property
-    def stateful(self) -> bool:
-        return True
-
-    @property
-    def needs_time(self) -> bool:
-        return True
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -34,15 +34,9 @@ class Aggregate(Node):
     keys: Named
     aggregates: Named
     verb: ClassVar[str] = "aggregate"
+    stateful = True
+    updates = True
     duplicate_hint: ClassVar[str] = "keys and aggregates need different names"
-
-    @property
-    def stateful(self) -> bool:
-        return True
-
-    @property
-    def updates(self) -> bool:
-        return True
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         return Facts(columns=(*names_of(self.keys), *names_of(self.aggregates)), change="updates")

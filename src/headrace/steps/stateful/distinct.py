@@ -26,10 +26,7 @@ class Distinct(Node):
     on: tuple[str, ...]
     within: int | None = None
     verb: ClassVar[str] = "distinct"
-
-    @property
-    def stateful(self) -> bool:
-        return True
+    stateful = True
 
     @property
     def needs_time(self) -> bool:

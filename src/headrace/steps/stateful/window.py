@@ -48,17 +48,11 @@ class WindowAggregate(Node):
     ttl: int | None = None
     """How long after its last row the state of a key is kept; None: for ever."""
     verb: ClassVar[str] = "window"
+    stateful = True
+    needs_time = True
     duplicate_hint: ClassVar[str] = (
         'rename the key or aggregate, such as key_by(of_window="window"); `window` and `pane` are columns of the results'
     )
-
-    @property
-    def stateful(self) -> bool:
-        return True
-
-    @property
-    def needs_time(self) -> bool:
-        return True
 
     @property
     def native(self) -> bool:
