@@ -95,7 +95,9 @@ def test_rows_without_time_can_not_be_matched() -> None:
     ],
 )
 def test_state_that_may_grow_without_end_is_reported(steps: str, more: str, message: str) -> None:
-    messages = [warning.what for warning in warnings_of(Pipeline.from_yaml_text(document(steps, more)).check())]
+    messages = [
+        warning.what for warning in warnings_of(Pipeline.from_yaml_text(document(steps, more)).check())
+    ]
     assert (message in messages[0]) if message else messages == []
 
 
