@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test bench soak delivery docs picture pictures matrix kernel servers clean
+.PHONY: help demo check lint unit test bench soak delivery docs picture pictures matrix kernel scala servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -40,7 +40,7 @@ lint: $(READY)
 unit: $(READY)
 	$(RUN)/pytest -q -n 2 tests/unit
 
-test: lint kernel servers ## all tests, with coverage; what CI runs
+test: lint kernel scala servers ## all tests, with coverage; what CI runs
 	$(RUN)/pytest tests -n 2 --dist loadfile --no-loadscope-reorder --durations=15 --cov=headrace --cov-report=term:skip-covered
 
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
@@ -69,6 +69,10 @@ matrix: kernel ## every window and every pattern in every mode and disorder thro
 
 kernel: $(READY) ## compile the Scala kernel, if it changed
 	@$(RUN)/python -m headrace.spark.kernel_jar
+
+scala: kernel ## format check and unit tests of the kernel's Scala
+	$(RUN)/python kernel/tools.py format --check
+	$(RUN)/python kernel/tools.py test
 
 servers:
 	@missing=(); \

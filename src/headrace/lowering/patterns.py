@@ -117,10 +117,11 @@ def matched(
     declared = Declared(node, keys, time=time)
     ready = declared.over(frame)
     operator = kernel(frame.sparkSession).operators.inorder.InOrderOperator
+    step = kernel(frame.sparkSession).patterns.MatchStep.apply(java_frame(ready), declared.text)
     if not frame.isStreaming:
-        return DataFrame(operator.matchesBatch(java_frame(ready), declared.text), frame.sparkSession)
+        return DataFrame(operator.batch(java_frame(ready), step), frame.sparkSession)
     told = counts or Counts(frame.sparkSession)
-    return DataFrame(operator.matches(java_frame(ready), declared.text, told._kernel), frame.sparkSession)
+    return DataFrame(operator.apply(java_frame(ready), step, told._kernel), frame.sparkSession)
 
 
 class MatchDriver:
@@ -129,9 +130,9 @@ class MatchDriver:
     def __init__(self, frame: DataFrame, keys: Sequence[str], node: Match) -> None:
         """Take the step's columns from `frame`, whose rows are not looked at."""
         declared = Declared(node, keys)
-        self._kernel = kernel(frame.sparkSession).operators.inorder.InOrderDriver(
-            java_frame(frame), declared.text
-        )
+        classes = kernel(frame.sparkSession)
+        step = classes.patterns.MatchStep.apply(java_frame(frame), declared.text)
+        self._kernel = classes.operators.inorder.InOrderDriver(step)
 
     def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What each batch of a script emits, from an empty state; see `WindowDriver.run`."""

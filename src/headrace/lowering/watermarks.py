@@ -47,7 +47,7 @@ class Heartbeats:
         self._run = run
         self._fixed = frozenset(fixed)
         self._delays: dict[str, int] = {}
-        self._time.CodegenWatermark.generated(java_session(spark))
+        self._time.CodegenWatermark.enable(java_session(spark))
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError, SetupError
 from headrace.spark.cache import cache_directory
-from headrace.spark.gateway import has_class, kernel
+from headrace.spark.gateway import JavaError, has_class, kernel
 from headrace.spark.kernel_jar import ensure_kernel_jar, read_properties
 from headrace.spark.launch import active_session, cores, start, submitted_settings
 
@@ -181,6 +181,17 @@ def _verify_kernel(session: SparkSession, jar: Path) -> None:
             where="session",
             hint="end this Python process and start again",
         )
+    _test_compatibility(session)
+
+
+def _test_compatibility(session: SparkSession) -> None:
+    """Run the kernel's self-tests of private classes of Spark and Kafka; it logs those that fall back."""
+    try:
+        kernel(session).compat.Compat.selfTest()
+    except JavaError as error:
+        raise SetupError(
+            str(error.java_exception.getMessage()), where="session", hint="install another version of pyspark"
+        ) from error
 
 
 def _to_stderr(line: str) -> None:

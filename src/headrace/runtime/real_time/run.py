@@ -33,7 +33,6 @@ from headrace.runtime.progress.status import Status
 from headrace.runtime.queries import sign_state
 from headrace.runtime.real_time.records import build_records, kafka_of, producer_options
 from headrace.runtime.threads import start_thread
-from headrace.spark.gateway import java_session, kernel
 from headrace.spark.jars import jars_for
 from headrace.spark.launch import REGIONS, active_session
 from headrace.spark.session import open_session
@@ -67,9 +66,6 @@ JAVA_READS = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
 MEMORY = "spark.driver.memory"
 COLLECTING = f"-XX:+UseG1GC -Xmn128m {REGIONS} -XX:MetaspaceSize=256m"
 """A small young generation is collected often and quickly; one that grows with the heap, rarely and for long."""
-SHORT_BATCHES = 30, 250
-"""Number of short batches at the start of a run, and the milliseconds that each reads: they warm up the code at the end
-of a batch before the first long one ends."""
 REPORT_DELAY = 1.0
 """Seconds after the end of a batch at which its report is read, which takes some time: by then no row waits."""
 SLOTS = "local[16]"
@@ -130,7 +126,6 @@ class RealTimeRun(RunHandle):
         self._inputs = {query.name: self._build_inputs(query) for query in self._queries}
         self._progress = ProgressLog(self._queries, self._acknowledge)
         self._running: list[Any] = []
-        _begin_short(spark)
         self._progress.listen(spark, on_failure=self._abort, delay=REPORT_DELAY)
         try:
             for sink in graph.sinks:
@@ -256,10 +251,6 @@ def _last_batch(query: Any) -> int:
     """Return the last batch of a query that has ended; -1 before the first."""
     report = query.lastProgress
     return -1 if report is None else int(report["batchId"])
-
-
-def _begin_short(spark: SparkSession) -> None:
-    kernel(spark).compat.ShortBatches.begin(java_session(spark), *SHORT_BATCHES)
 
 
 def _tune_for_latency(graph: Graph) -> Graph:

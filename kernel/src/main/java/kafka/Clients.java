@@ -1,9 +1,6 @@
-/*
- * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
- */
-// What the kernel uses of Kafka's client. The client comes with the pipelines that need it and is not there when the
-// kernel is compiled; the Scala compiler reads these declarations and makes no classes of them. They are those of 3.9:
-// where another version is found and lacks one, Spark's own reader is taken (Links.scala).
+// Declarations of the parts of kafka-clients 3.9 that the kernel uses. The client is not on the class path when the
+// kernel is compiled; the Scala compiler reads these files and generates no classes. The self-test of KafkaFetch
+// detects a client that lacks one of them; Spark's reader is then used.
 package org.apache.kafka.clients;
 
 import java.net.InetSocketAddress;

@@ -1,7 +1,4 @@
-/*
- * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
- */
-// As in Clients.java: declared for the compiler, no classes are made of it.
+// Declarations for the compiler only; see Clients.java.
 package org.apache.kafka.common.config;
 
 public class AbstractConfig {

@@ -1,7 +1,4 @@
-/*
- * Licensed under the Apache License, Version 2.0 (the "License"); see the file LICENSE.
- */
-// As in Clients.java, of Spark's Kafka source: declared for the compiler, no classes are made of it.
+// Declarations of Spark's Kafka source, for the compiler only; see Clients.java.
 package org.apache.spark.sql.kafka010;
 
 import java.util.Map;

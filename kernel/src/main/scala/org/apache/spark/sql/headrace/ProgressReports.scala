@@ -8,31 +8,30 @@ import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.streaming.{StreamingQueryListener, StreamingQueryProgress}
 
 /**
- * What Spark reports of a session's queries, to be fetched by Python: each report is one text.
- *
- * A listener in Python is called with every report, and asks back for each figure in it: some hundred calls across processes
- * just when the next batch is planned, for which rows in real time wait.
+ * Queues the progress reports of a session's queries for Python. A Python listener would be called back for
+ * each figure, about a hundred calls per batch while the next one is planned.
  */
 final class ProgressReports(session: SparkSession) extends StreamingQueryListener {
-  private val heard = new LinkedBlockingQueue[QueryReport]
+  private val reports = new LinkedBlockingQueue[QueryReport]
   session.streams.addListener(this)
 
   override def onQueryStarted(event: QueryStartedEvent): Unit = ()
-  override def onQueryProgress(event: QueryProgressEvent): Unit =
-    heard.put(QueryReport(event.progress.runId, Some(event.progress)))
-  override def onQueryTerminated(event: QueryTerminatedEvent): Unit = heard.put(QueryReport(event.runId, None))
+  override def onQueryProgress(event: QueryProgressEvent): Unit = reports
+    .put(QueryReport(event.progress.runId, Some(event.progress)))
+  override def onQueryTerminated(event: QueryTerminatedEvent): Unit = reports
+    .put(QueryReport(event.runId, None))
 
-  /** The next report, when there is one. It is made a text when it is fetched, so that whoever fetches it chooses when. */
-  def next(): QueryReport = heard.take()
+  /** Waits for the next report. It is serialised on access. */
+  def next(): QueryReport = reports.take()
 
-  /** Nothing is heard any more. Who waits for a report gets one of no query. */
+  /** Stops listening; a waiting caller receives a report without a query. */
   def close(): Unit = {
     session.streams.removeListener(this)
-    heard.put(QueryReport(null, None))
+    reports.put(QueryReport(null, None))
   }
 }
 
-/** What was said of a query's run: how a batch went, or, without progress, that it has ended. */
+/** Progress of a batch, or the end of a run if there is no progress. */
 final case class QueryReport(run: UUID, progress: Option[StreamingQueryProgress]) {
   def runId: String = if (run == null) null else run.toString
   def json: String = progress.map(_.json).orNull

@@ -11,10 +11,12 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{CheckpointFileMan
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Where Spark keeps a query's offsets, commits and state: `LocalCheckpointFiles` on this machine, Spark's own elsewhere.
+ * Where Spark keeps a query's offsets, commits and state: `LocalCheckpointFiles` on this machine, Spark's own
+ * elsewhere.
  *
- * Spark's own asks Hadoop, which without its native library starts `chmod` and `readlink` as processes, eight for a file: some
- * seventy at the end of a batch with state, and a batch in real time holds its rows until they have ended.
+ * Spark's own asks Hadoop, which without its native library starts `chmod` and `readlink` as processes, eight
+ * for a file: some seventy at the end of a batch with state, and a batch in real time holds its rows until
+ * they have ended.
  */
 final class CheckpointFiles(path: Path, conf: Configuration) extends CheckpointFileManager {
   private val files: CheckpointFileManager = path.getFileSystem(conf) match {
@@ -22,8 +24,8 @@ final class CheckpointFiles(path: Path, conf: Configuration) extends CheckpointF
     case _ => CheckpointFileManager.create(path, CheckpointFiles.sparks(conf))
   }
 
-  override def createAtomic(path: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream =
-    files.createAtomic(path, overwriteIfPossible)
+  override def createAtomic(path: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream = files
+    .createAtomic(path, overwriteIfPossible)
   override def open(path: Path): FSDataInputStream = files.open(path)
   override def list(path: Path, filter: PathFilter): Array[FileStatus] = files.list(path, filter)
   override def mkdirs(path: Path): Unit = files.mkdirs(path)
@@ -43,16 +45,15 @@ object CheckpointFiles {
 }
 
 /**
- * Files of this machine, without Hadoop's checksums beside them (`.4.crc`): Spark has its own for state. One that an older run has
- * left goes with its file, because it would no longer be true of the next one of that name.
+ * Files of this machine, without Hadoop's checksums beside them (`.4.crc`): Spark has its own for state. One
+ * that an older run has left goes with its file, because it would no longer be true of the next one of that
+ * name.
  */
 private final class LocalCheckpointFiles(path: Path, conf: Configuration, raw: FileSystem)
     extends FileSystemBasedCheckpointFileManager(path, conf) {
   override protected val fs: FileSystem = raw
-
-  override def list(path: Path, filter: PathFilter): Array[FileStatus] =
-    fs.listStatus(path, (found: Path) => !isHadoops(found) && filter.accept(found))
-
+  override def list(path: Path, filter: PathFilter): Array[FileStatus] = fs
+    .listStatus(path, (found: Path) => !isHadoops(found) && filter.accept(found))
   override def mkdirs(path: Path): Unit = Files.createDirectories(file(path).toPath)
 
   override def createTempFile(path: Path): FSDataOutputStream = {
@@ -81,13 +82,12 @@ private final class LocalCheckpointFiles(path: Path, conf: Configuration, raw: F
   private def move(from: File, to: File): Unit =
     try Files.move(from.toPath, to.toPath, StandardCopyOption.ATOMIC_MOVE)
     catch {
-      case _: AtomicMoveNotSupportedException =>
-        Files.move(from.toPath, to.toPath, StandardCopyOption.REPLACE_EXISTING)
+      case _: AtomicMoveNotSupportedException => Files
+          .move(from.toPath, to.toPath, StandardCopyOption.REPLACE_EXISTING)
     }
 
-  private def forget(path: Path): Unit = Files.deleteIfExists(new File(file(path).getParent, s".${path.getName}.crc").toPath)
-
+  private def forget(path: Path): Unit = Files
+    .deleteIfExists(new File(file(path).getParent, s".${path.getName}.crc").toPath)
   private def isHadoops(path: Path): Boolean = path.getName.startsWith(".") && path.getName.endsWith(".crc")
-
   private def file(path: Path): File = new File(fs.makeQualified(path).toUri.getPath)
 }

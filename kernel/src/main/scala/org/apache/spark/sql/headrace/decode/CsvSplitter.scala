@@ -4,14 +4,14 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.collection.mutable.ArrayBuffer
 
-/** One value of a line; one in quotes is never null. `byte` says where in the record it starts, for messages. */
+/** One value of a line; a quoted one is never null. `byte` is its offset in the record, for messages. */
 final class CsvValue(val text: String, val quoted: Boolean, record: String, at: Int) {
   def byte: Long = record.substring(0, at).getBytes(UTF_8).length.toLong
 }
 
 /**
- * Takes one line apart. A value that starts with the quote ends with it, and may hold the delimiter; inside, the escape
- * makes a quote (or an escape) plain. A quote further on in a bare value is an ordinary character.
+ * Splits a line. A value that starts with the quote ends with it and may contain the delimiter; the escape
+ * precedes a literal quote or escape. A quote inside an unquoted value is literal.
  */
 final class CsvSplitter(record: String, options: DecodeOptions) {
   private val end = contentEnd
@@ -26,14 +26,13 @@ final class CsvSplitter(record: String, options: DecodeOptions) {
     values.toArray
   }
 
-  /** The value at `at`, which is left on the delimiter or at the end. */
-  private def next(): CsvValue =
-    if (at < end && record.charAt(at) == options.quote) quoted() else bare()
+  /** Reads the value at `at`, and moves `at` to the delimiter or the end. */
+  private def next(): CsvValue = if (at < end && record.charAt(at) == options.quote) quoted() else bare()
 
   private def bare(): CsvValue = {
     val from = at
-    val found = record.indexOf(options.delimiter, at)
-    at = if (found < 0 || found > end) end else found
+    val next = record.indexOf(options.delimiter, at)
+    at = if (next < 0 || next > end) end else next
     new CsvValue(record.substring(from, at), false, record, from)
   }
 
@@ -41,22 +40,23 @@ final class CsvSplitter(record: String, options: DecodeOptions) {
     val from = at
     val text = new StringBuilder
     at += 1
-    while (!closes) {
-      if (at >= end) throw wrong("the quote that opens", from, "is never closed")
-      if (escapes) at += 1
+    while (!atClosingQuote) {
+      if (at >= end) throw invalid("the quote that opens", from, "is never closed")
+      if (atEscape) at += 1
       text.append(record.charAt(at))
       at += 1
     }
     at += 1
     if (at < end && record.charAt(at) != options.delimiter) {
-      throw wrong(s"expected `${options.delimiter}` after the closing quote, got `${record.charAt(at)}`", at, "")
+      throw invalid(
+        s"expected `${options.delimiter}` after the closing quote, got `${record.charAt(at)}`", at, "")
     }
     new CsvValue(text.toString, true, record, from)
   }
 
-  private def closes: Boolean = at < end && record.charAt(at) == options.quote && !escapes
+  private def atClosingQuote: Boolean = at < end && record.charAt(at) == options.quote && !atEscape
 
-  private def escapes: Boolean = {
+  private def atEscape: Boolean = {
     val c = record.charAt(at)
     c == options.escape && at + 1 < end && {
       val following = record.charAt(at + 1)
@@ -64,7 +64,7 @@ final class CsvSplitter(record: String, options: DecodeOptions) {
     }
   }
 
-  private def wrong(what: String, where: Int, rest: String): DecodeError = {
+  private def invalid(what: String, where: Int, rest: String): DecodeError = {
     val byte = new CsvValue("", false, record, where).byte
     DecodeError.record(s"not CSV: $what at byte $byte $rest".trim)
   }

@@ -7,18 +7,18 @@ import scala.util.Try
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Readers of one bare text for each type; null where the text is no such value. */
+/** Readers of unquoted text by type; null if the text is not a value of the type. */
 object CsvValues {
   def reader(kind: DataType, texts: TextValues): String => Any = kind match {
     case _: StringType => UTF8String.fromString
     case other =>
-      val read = trimmed(other, texts)
+      val read = trimmedReader(other, texts)
       text => read(text.trim)
   }
 
-  def shown(kind: DataType): String = if (kind == BinaryType) "binary in base64" else kind.simpleString
+  def describe(kind: DataType): String = if (kind == BinaryType) "binary in base64" else kind.simpleString
 
-  private def trimmed(kind: DataType, texts: TextValues): String => Any = kind match {
+  private def trimmedReader(kind: DataType, texts: TextValues): String => Any = kind match {
     case BooleanType => _.toBooleanOption.map(Boolean.box).orNull
     case ByteType => _.toByteOption.map(Byte.box).orNull
     case ShortType => _.toShortOption.map(Short.box).orNull
@@ -38,15 +38,15 @@ object CsvValues {
 
   private def inRange(micros: java.lang.Long): java.lang.Long =
     if (micros != null && IsoTimestamp.inRange(micros)) micros else null
-
   private def fits(n: Double, most: Double): Boolean = n.isNaN || n.isInfinite || Math.abs(n) <= most
 
-  /** A number as JSON and SQL write it, not as Java does (`1d`, `0x1p3`); one too large to hold is none. */
+  /** Parses a number as JSON and SQL write it, not Java's forms (`1d`, `0x1p3`); None on overflow. */
   private def number(text: String): Option[Double] = text match {
     case "NaN" => Some(Double.NaN)
     case "Infinity" | "+Infinity" | "Inf" | "+INF" | "INF" => Some(Double.PositiveInfinity)
     case "-Infinity" | "-Inf" | "-INF" => Some(Double.NegativeInfinity)
-    case _ if text.forall(c => c.isDigit || "+-.eE".indexOf(c) >= 0) => text.toDoubleOption.filter(!_.isInfinite)
+    case _ if text.forall(c => c.isDigit || "+-.eE".indexOf(c) >= 0) =>
+      text.toDoubleOption.filter(!_.isInfinite)
     case _ => None
   }
 }

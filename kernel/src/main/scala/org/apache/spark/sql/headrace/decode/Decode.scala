@@ -11,30 +11,19 @@ import org.apache.spark.sql.classic.ExpressionUtils
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** How a source's records are decoded, and what happens to those that don't. */
-final case class DecodeSpec(
-    format: String,
-    schema: StructType,
-    options: DecodeOptions,
-    policy: String,
+/** How the records of a source are decoded, and the policy for errors. */
+final case class DecodeSpec(format: String, schema: StructType, options: DecodeOptions, policy: String,
     source: String)
 
 /**
- * The bytes of a record as a struct, or null if it doesn't decode and the policy isn't to fail.
+ * Decodes the bytes of a record to a struct; null on an error unless the policy is to fail.
  *
- * It has a side effect (rejects), hence it is non-deterministic: Spark then evaluates it once for each row, where it
- * stands, and neither repeats it nor moves it through filters.
+ * Non-deterministic because it collects dead letters: Spark then evaluates it once per row, in place.
  */
-case class Decode(
-    value: Expression,
-    partition: Expression,
-    position: Expression,
-    spec: DecodeSpec,
+case class Decode(value: Expression, partition: Expression, position: Expression, spec: DecodeSpec,
     collector: DeadLetterCollector)
-  extends Expression with TernaryLike[Expression] with Nondeterministic {
-
+    extends Expression with TernaryLike[Expression] with Nondeterministic {
   @transient private lazy val decoder = RecordDecoder(spec.format, spec.schema, spec.options)
-
   override def first: Expression = value
   override def second: Expression = partition
   override def third: Expression = position
@@ -43,12 +32,10 @@ case class Decode(
   override def prettyName: String = s"decode_${spec.format}"
   override def toString: String = s"$prettyName($value)"
   override def sql: String = s"$prettyName(${value.sql})"
-
   override protected def initializeInternal(partitionIndex: Int): Unit = decoder.restart()
 
   override protected def evalInternal(input: InternalRow): Any = decode(
-    value.eval(input).asInstanceOf[Array[Byte]],
-    partition.eval(input).asInstanceOf[UTF8String],
+    value.eval(input).asInstanceOf[Array[Byte]], partition.eval(input).asInstanceOf[UTF8String],
     Option(position.eval(input)).fold(Decode.NoPosition)(_.asInstanceOf[Long]))
 
   /** Called by generated code for each record. */
@@ -57,9 +44,9 @@ case class Decode(
       if (bytes == null) throw DecodeError.record("expected a record, got null")
       decoder.decode(bytes, partition, position)
     } catch {
-      case rejection: DecodeError =>
+      case error: DecodeError =>
         val place = if (position == Decode.NoPosition) null else Long.box(position)
-        reject(bytes, rejection, if (partition == null) null else partition.toString, place)
+        divert(bytes, error, if (partition == null) null else partition.toString, place)
         null
     }
 
@@ -80,7 +67,8 @@ case class Decode(
       boolean ${ev.isNull} = ${ev.value} == null;""")
   }
 
-  private def reject(bytes: Array[Byte], why: DecodeError, partition: String, position: java.lang.Long): Unit =
+  private def divert(
+      bytes: Array[Byte], why: DecodeError, partition: String, position: java.lang.Long): Unit =
     spec.policy match {
       case "fail" => throw new DecodeFailure(spec.source, partition, position, why.reason)
       case "divert" =>
@@ -96,30 +84,19 @@ case class Decode(
     copy(value = first, partition = second, position = third)
 }
 
-/** A record doesn't decode and the policy is to fail. Python finds it by its name in Spark's error. */
+/** A record could not be decoded and the policy is to fail. Python finds it by its class name. */
 final class DecodeFailure(source: String, partition: String, position: java.lang.Long, reason: String)
-  extends SparkException(s"source `$source`, partition $partition, position $position: $reason")
+    extends SparkException(s"source `$source`, partition $partition, position $position: $reason")
 
 object Decode {
   private val NoPosition = -1L
 
-  /** The column that decodes `value`; called from Python. */
-  def column(
-      format: String,
-      schemaDdl: String,
-      optionsJson: String,
-      policy: String,
-      collector: DeadLetterCollector,
-      value: Column,
-      partition: Column,
-      position: Column): Column = {
+  /** The column that decodes `value`. Called from Python. */
+  def column(format: String, schemaDdl: String, optionsJson: String, policy: String,
+      collector: DeadLetterCollector, value: Column, partition: Column, position: Column): Column = {
     val schema = StructType.fromDDL(schemaDdl)
     val spec = DecodeSpec(format, schema, DecodeOptions.parse(optionsJson), policy, collector.source)
-    ExpressionUtils.column(Decode(
-      ExpressionUtils.expression(value),
-      ExpressionUtils.expression(partition),
-      ExpressionUtils.expression(position),
-      spec,
-      collector))
+    ExpressionUtils.column(Decode(ExpressionUtils.expression(value), ExpressionUtils.expression(partition),
+        ExpressionUtils.expression(position), spec, collector))
   }
 }

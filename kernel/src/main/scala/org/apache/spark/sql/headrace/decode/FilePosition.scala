@@ -11,23 +11,19 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Where a line of a file stands: `struct<partition string, offset bigint>`, the file and a number that rises with the
- * lines. The number is the first byte of the block the line was read in plus the line's ordinal in the block: the line
- * number, counted from 0, of a file that is read whole; in a file that is split still rising, because a line has at least
- * one byte, but with gaps. Only right straight above the scan, where every row of the block passes.
+ * Position of a line in a file: `struct<partition string, offset bigint>`. The offset is the start byte of
+ * the block plus the line's index in it: the line number of an unsplit file; in a split file still ascending,
+ * with gaps. Valid only directly above the scan.
  */
 case class FilePosition() extends LeafExpression with Nondeterministic {
   @transient private var file: UTF8String = _
   @transient private var start: Long = _
   @transient private var ordinal: Long = _
-
   override def dataType: DataType = FilePosition.schema
   override def nullable: Boolean = false
   override def prettyName: String = "file_position"
   override def stateful: Boolean = true
-
   override protected def initializeInternal(partitionIndex: Int): Unit = restart()
-
   override protected def evalInternal(input: InternalRow): Any = next()
 
   def restart(): Unit = {
@@ -35,13 +31,13 @@ case class FilePosition() extends LeafExpression with Nondeterministic {
     ordinal = 0L
   }
 
-  /** The position of the row that is being read; call it once for each row. */
+  /** Position of the current row; must be called once per row. */
   def next(): InternalRow = {
     val current = InputFileBlockHolder.getInputFilePath
     val from = Math.max(InputFileBlockHolder.getStartOffset, 0L)
     if (from == start && current.equals(file)) ordinal += 1
     else {
-      // the holder's text may be reused for the next file
+      // the holder may reuse the text
       file = current.clone()
       start = from
       ordinal = 0L
@@ -59,6 +55,6 @@ case class FilePosition() extends LeafExpression with Nondeterministic {
 object FilePosition {
   val schema: StructType = StructType.fromDDL("partition string NOT NULL, offset bigint NOT NULL")
 
-  /** The column; called from Python. */
+  /** The column. Called from Python. */
   def column(): Column = ExpressionUtils.column(FilePosition())
 }

@@ -3,8 +3,8 @@ package org.apache.spark.sql.headrace.decode
 import java.nio.charset.StandardCharsets.US_ASCII
 
 /**
- * The one spelling of a timestamp that nearly every record has, read without allocation:
- * `yyyy-MM-dd[T ]HH:mm:ss[.f]`, then nothing, `Z` or an offset `+hh:mm`. Anything else is left to Spark.
+ * Parses the common timestamp format without allocation: `yyyy-MM-dd[T ]HH:mm:ss[.f]`, then nothing, `Z` or
+ * `+hh:mm`. Other formats are left to Spark.
  */
 object IsoTimestamp {
   val NotIso: Long = Long.MinValue
@@ -12,9 +12,7 @@ object IsoTimestamp {
   /** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z, in microseconds; timestamps outside are decode errors. */
   val MinMicros: Long = -62135596800000000L
   val MaxMicros: Long = 253402300799999999L
-
   def inRange(micros: Long): Boolean = micros >= MinMicros && micros <= MaxMicros
-
   private val Seconds = 19
   private val PerSecond = 1000000L
 
@@ -24,12 +22,13 @@ object IsoTimestamp {
   }
 
   def parse(text: Array[Byte], from: Int, length: Int): Long = {
-    if (length < Seconds || !shaped(text, from)) return NotIso
+    if (length < Seconds || !hasIsoShape(text, from)) return NotIso
     val days = parseDate(text, from, 10)
     val hour = number(text, from + 11, 2)
     val minute = number(text, from + 14, 2)
     val second = number(text, from + 17, 2)
-    if (days == NotIso || (hour | minute | second) < 0 || hour > 23 || minute > 59 || second > 59) return NotIso
+    if (days == NotIso ||
+      (hour | minute | second) < 0 || hour > 23 || minute > 59 || second > 59) return NotIso
     withRest(text, from + Seconds, from + length, days * 86400L + hour * 3600L + minute * 60L + second)
   }
 
@@ -43,10 +42,10 @@ object IsoTimestamp {
     else epochDay(year, month, day)
   }
 
-  private def shaped(text: Array[Byte], from: Int): Boolean =
+  private def hasIsoShape(text: Array[Byte], from: Int): Boolean =
     (text(from + 10) == 'T' || text(from + 10) == ' ') && text(from + 13) == ':' && text(from + 16) == ':'
 
-  /** Adds the fraction and takes off the offset; fractions finer than a microsecond are cut, as Spark does. */
+  /** Applies fraction and offset; digits below a microsecond are truncated, as in Spark. */
   private def withRest(text: Array[Byte], from: Int, end: Int, seconds: Long): Long = {
     var at = from
     var micros = 0L
@@ -83,7 +82,7 @@ object IsoTimestamp {
 
   private def isDigit(c: Byte): Boolean = c >= '0' && c <= '9'
 
-  /** The digits as a number, negative if one isn't a digit. */
+  /** Parses digits; negative if one is not a digit. */
   private def number(text: Array[Byte], from: Int, count: Int): Int = {
     var value = 0
     var i = from
@@ -102,7 +101,7 @@ object IsoTimestamp {
     case _ => 31
   }
 
-  /** Days from 1970-01-01 in the proleptic Gregorian calendar, counting years from March. */
+  /** Days since 1970-01-01, proleptic Gregorian, counting years from March. */
   private def epochDay(year: Int, month: Int, day: Int): Long = {
     val y = if (month > 2) year else year - 1
     val era = Math.floorDiv(y, 400)

@@ -12,8 +12,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * An object as a row: fields by exact name, a missing one null, of a repeated one the last. Records of a source mostly
- * have their fields in one order, so after field i the name of field i + 1 is compared first, byte by byte.
+ * Reads an object as a row: fields by exact name, missing ones null, the last of duplicates. Field i + 1 is
+ * tried first after field i, because records usually have a fixed order.
  */
 final class JsonObject(schema: StructType, values: JsonValues) extends JsonReader {
   private val names = schema.fieldNames.map(new SerializedString(_))
@@ -28,37 +28,34 @@ final class JsonObject(schema: StructType, values: JsonValues) extends JsonReade
     readObject(parser)
   }
 
-  /** The row of the object that the parser has just entered. */
+  /** Reads the object that the parser has just entered. */
   def readObject(parser: JsonParser): InternalRow = {
     val row = new GenericInternalRow(size)
     var next = 0
     var i = nextField(parser, next)
     while (i != JsonObject.End) {
       parser.nextToken()
-      if (i == JsonObject.Unknown) unknown(parser)
+      if (i == JsonObject.Unknown) skipUnknown(parser)
       else {
         row.update(i, readers(i).readOrNull(parser))
         next = i + 1
       }
       i = nextField(parser, next)
     }
-    demand(row, parser)
+    requireNonNull(row, parser)
     row
   }
 
-  /** Goes to the next field; its ordinal, or that it is unknown, or that there is none. */
+  /** Advances to the next field; returns its ordinal, `Unknown` or `End`. */
   private def nextField(parser: JsonParser, guess: Int): Int = {
-    if (guess < size) {
-      if (parser.nextFieldName(names(guess))) return guess
-    } else {
-      parser.nextToken()
-    }
+    if (guess < size) { if (parser.nextFieldName(names(guess))) return guess }
+    else { parser.nextToken() }
     if (parser.currentToken != JsonToken.FIELD_NAME) return JsonObject.End
-    val found = index.get(parser.currentName)
-    if (found == null) JsonObject.Unknown else found
+    val ordinal = index.get(parser.currentName)
+    if (ordinal == null) JsonObject.Unknown else ordinal
   }
 
-  private def unknown(parser: JsonParser): Unit = {
+  private def skipUnknown(parser: JsonParser): Unit = {
     if (values.rejectUnknown) {
       val path = JsonValues.pathOf(parser)
       throw DecodeError.field(path, s"the schema has no such field, at byte ${JsonValues.byteOf(parser)}")
@@ -66,7 +63,7 @@ final class JsonObject(schema: StructType, values: JsonValues) extends JsonReade
     parser.skipChildren()
   }
 
-  private def demand(row: InternalRow, parser: JsonParser): Unit = {
+  private def requireNonNull(row: InternalRow, parser: JsonParser): Unit = {
     var i = 0
     while (i < required.length) {
       if (row.isNullAt(required(i))) {
@@ -85,7 +82,7 @@ object JsonObject {
   private val Unknown = -2
 }
 
-/** An array; elements may be null. */
+/** Reads an array; elements may be null. */
 final class JsonArray(element: JsonReader) extends JsonReader {
   override def read(parser: JsonParser): Any = {
     if (parser.currentToken != JsonToken.START_ARRAY) throw JsonValues.unexpected(parser, "an array")
@@ -99,7 +96,7 @@ final class JsonArray(element: JsonReader) extends JsonReader {
   }
 }
 
-/** An object as a map from its names; of a repeated name the last. */
+/** Reads an object as a map; the last of duplicate names. */
 final class JsonMap(value: JsonReader) extends JsonReader {
   override def read(parser: JsonParser): Any = {
     if (parser.currentToken != JsonToken.START_OBJECT) throw JsonValues.unexpected(parser, "an object")
@@ -109,8 +106,7 @@ final class JsonMap(value: JsonReader) extends JsonReader {
       parser.nextToken()
       entries.put(key, value.readOrNull(parser))
     }
-    new ArrayBasedMapData(
-      new GenericArrayData(entries.keySet.toArray.asInstanceOf[Array[Any]]),
+    new ArrayBasedMapData(new GenericArrayData(entries.keySet.toArray.asInstanceOf[Array[Any]]),
       new GenericArrayData(entries.values.toArray.asInstanceOf[Array[Any]]))
   }
 }

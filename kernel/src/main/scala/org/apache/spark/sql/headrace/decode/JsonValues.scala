@@ -7,16 +7,15 @@ import org.apache.spark.sql.types._
 import org.apache.spark.types.variant.VariantBuilder
 import org.apache.spark.unsafe.types.{UTF8String, VariantVal}
 
-/** Reads the value that starts at the parser's current token. */
+/** Reads the value at the parser's current token. */
 trait JsonReader {
   def read(parser: JsonParser): Any
 
-  /** As `read`; JSON's null is SQL's (but not in a variant, which has one of its own). */
-  def readOrNull(parser: JsonParser): Any =
-    if (parser.currentToken == VALUE_NULL) null else read(parser)
+  /** Like `read`; maps JSON null to SQL null, except in a variant. */
+  def readOrNull(parser: JsonParser): Any = if (parser.currentToken == VALUE_NULL) null else read(parser)
 }
 
-/** Builds the reader of each type, once for each task. */
+/** Builds the readers of types, once per task. */
 final class JsonValues(options: DecodeOptions) {
   import JsonValues._
 
@@ -54,17 +53,15 @@ final class JsonValues(options: DecodeOptions) {
   private val timestamp: JsonReader = parser =>
     if (parser.currentToken == VALUE_NUMBER_INT) {
       val count = whole(parser, "timestamp", Long.MinValue, Long.MaxValue)
-      if (count > IsoTimestamp.MaxMicros / perUnit || count < IsoTimestamp.MinMicros / perUnit) {
+      if (count > IsoTimestamp.MaxMicros / perUnit || count < IsoTimestamp.MinMicros / perUnit)
         throw outOfRange(parser, "timestamp")
-      }
       count * perUnit
-    } else {
-      timestampText(parser, "timestamp", texts.timestamp)
-    }
+    } else timestampText(parser, "timestamp", texts.timestamp)
 
   private def decimalReader(kind: DecimalType): JsonReader = parser => {
     val value = parser.currentToken match {
-      case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT if !parser.isNaN => TextValues.fitted(parser.getDecimalValue, kind)
+      case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT if !parser.isNaN =>
+        TextValues.fit(parser.getDecimalValue, kind)
       case VALUE_STRING => texts.decimal(parser.getText, kind)
       case _ => null
     }
@@ -74,8 +71,7 @@ final class JsonValues(options: DecodeOptions) {
 }
 
 object JsonValues {
-
-  /** The whole number at the current token, if it lies in the range. */
+  /** Reads an integer within a range. */
   private def whole(parser: JsonParser, kind: String, least: Long, most: Long): Long = {
     if (parser.currentToken != VALUE_NUMBER_INT) throw unexpected(parser, kind)
     if (parser.getNumberType == JsonParser.NumberType.BIG_INTEGER) throw outOfRange(parser, kind)
@@ -118,7 +114,7 @@ object JsonValues {
     }
   }
 
-  /** The numbers that plain JSON can't write; many programs put them in quotes. */
+  /** Quoted NaN and infinities, which JSON numbers cannot express. */
   private def special(parser: JsonParser, kind: String): Double = parser.getText match {
     case "NaN" => Double.NaN
     case "+INF" | "+Infinity" | "Infinity" => Double.PositiveInfinity
@@ -137,7 +133,7 @@ object JsonValues {
   private object BinaryReader extends JsonReader {
     override def read(parser: JsonParser): Any = {
       if (parser.currentToken != VALUE_STRING) throw unexpected(parser, "binary in base64")
-      parser.getText // or else a failure would leave half of it behind
+      parser.getText // forces the whole token to be read before an error
       try parser.getBinaryValue
       catch { case _: JsonProcessingException => throw unexpected(parser, "binary in base64") }
     }
@@ -152,12 +148,12 @@ object JsonValues {
     }
   }
 
-  /** Text; any other value is taken as it is written, as Spark's JSON files do. */
+  /** Reads text; takes other values as written, like Spark's JSON files. */
   private object StringReader extends JsonReader {
     override def read(parser: JsonParser): Any =
-      if (parser.currentToken == VALUE_STRING) utf8(parser) else written(parser)
+      if (parser.currentToken == VALUE_STRING) utf8(parser) else asWritten(parser)
 
-    /** Most text is ASCII, whose bytes are its characters: that saves a String and an encoder. */
+    /** ASCII, the common case, needs no String or encoder. */
     private def utf8(parser: JsonParser): UTF8String = {
       val chars = parser.getTextCharacters
       val from = parser.getTextOffset
@@ -173,27 +169,27 @@ object JsonValues {
       UTF8String.fromBytes(bytes)
     }
 
-    private def written(parser: JsonParser): UTF8String = {
+    private def asWritten(parser: JsonParser): UTF8String = {
       val from = byteOf(parser).toInt
       parser.skipChildren()
       parser.finishToken()
       val bytes = parser.currentTokenLocation.contentReference.getRawContent.asInstanceOf[Array[Byte]]
-      UTF8String.fromBytes(java.util.Arrays.copyOfRange(bytes, from, parser.currentLocation.getByteOffset.toInt))
+      UTF8String
+        .fromBytes(java.util.Arrays.copyOfRange(bytes, from, parser.currentLocation.getByteOffset.toInt))
     }
   }
 
   def byteOf(parser: JsonParser): Long = parser.currentTokenLocation.getByteOffset
+  def unexpected(parser: JsonParser, kind: String): DecodeError = DecodeError
+    .expected(pathOf(parser), kind, describe(parser), byteOf(parser))
+  private def outOfRange(parser: JsonParser, kind: String): DecodeError = DecodeError
+    .expected(pathOf(parser), kind, s"${describe(parser)}, which is out of range,", byteOf(parser))
 
-  def unexpected(parser: JsonParser, kind: String): DecodeError =
-    DecodeError.expected(pathOf(parser), kind, shown(parser), byteOf(parser))
-
-  private def outOfRange(parser: JsonParser, kind: String): DecodeError =
-    DecodeError.expected(pathOf(parser), kind, s"${shown(parser)}, which is out of range,", byteOf(parser))
-
-  /** What stands at the current token, in words. */
-  def shown(parser: JsonParser): String = parser.currentToken match {
-    case VALUE_STRING => s"string ${DecodeError.quoted(parser.getText)}"
-    case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT => s"number ${DecodeError.quoted(parser.getText).drop(1).dropRight(1)}"
+  /** Describes the current token. */
+  def describe(parser: JsonParser): String = parser.currentToken match {
+    case VALUE_STRING => s"string ${DecodeError.quote(parser.getText)}"
+    case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT =>
+      s"number ${DecodeError.quote(parser.getText).drop(1).dropRight(1)}"
     case VALUE_TRUE | VALUE_FALSE => s"boolean ${parser.getText}"
     case VALUE_NULL => "null"
     case START_OBJECT => "an object"
@@ -201,10 +197,10 @@ object JsonValues {
     case _ => s"`${parser.getText}`"
   }
 
-  /** The field being read, as `place.tags[2]`; after a struct's end, the field the struct is in. */
+  /** Path of the current field, such as `place.tags[2]`; after a struct's end, the field that contains it. */
   def pathOf(parser: JsonParser): String = {
     val context = parser.getParsingContext
-    // the parser enters an object or array with the token that opens it
+    // the opening token already belongs to the container's context
     path(if (parser.currentToken.isStructStart) context.getParent else context)
   }
 

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.unsafe.types.UTF8String
 
-/** One text column; bytes that aren't UTF-8 are a reject. */
+/** One text column; fails on invalid UTF-8. */
 object TextDecoder extends RecordDecoder {
   override def decode(bytes: Array[Byte], partition: UTF8String, position: Long): InternalRow = {
     val text = UTF8String.fromBytes(bytes)
@@ -17,7 +17,7 @@ object TextDecoder extends RecordDecoder {
     DecodeError.record(f"expected UTF-8 text, got the byte 0x${bytes(at) & 0xff}%02x at byte $at")
   }
 
-  /** The first byte that is no part of a character. */
+  /** Position of the first invalid byte. */
   private def firstBad(bytes: Array[Byte]): Int = {
     val decoder = java.nio.charset.StandardCharsets.UTF_8.newDecoder()
     val in = java.nio.ByteBuffer.wrap(bytes)
@@ -26,7 +26,7 @@ object TextDecoder extends RecordDecoder {
   }
 }
 
-/** One binary column: the record as it came. */
+/** One binary column with the whole record. */
 object RawDecoder extends RecordDecoder {
   override def decode(bytes: Array[Byte], partition: UTF8String, position: Long): InternalRow =
     new GenericInternalRow(Array[Any](bytes))

@@ -11,10 +11,7 @@ import org.apache.spark.sql.catalyst.util.{DateFormatter, DateTimeUtils, Interva
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/**
- * Values that stand as text in a record: dates, timestamps, decimals, intervals. What can be read is what Spark's
- * `from_json` reads; what has no zone is UTC.
- */
+/** Parses dates, timestamps, decimals and intervals as Spark's `from_json` does; without a zone, UTC. */
 final class TextValues(options: DecodeOptions) {
   private val zone = ZoneOffset.UTC
   private lazy val timestamps = options.timestampFormat.map { pattern =>
@@ -35,11 +32,11 @@ final class TextValues(options: DecodeOptions) {
       if (micros != IsoTimestamp.NotIso) micros else slowTimestamp(UTF8String.fromString(text))
   }
 
-  /** Microseconds of a wall clock, or null. */
+  /** Microseconds of a local timestamp, or null. */
   def localTimestamp(text: String): java.lang.Long = localTimestamps match {
     case Some(formatter) => attempt(formatter.parseWithoutTimeZone(text, false))
-    case None =>
-      DateTimeUtils.stringToTimestampWithoutTimeZone(UTF8String.fromString(text), false).map(Long.box).orNull
+    case None => DateTimeUtils.stringToTimestampWithoutTimeZone(UTF8String.fromString(text), false)
+        .map(Long.box).orNull
   }
 
   /** Days since 1970, or null. */
@@ -48,23 +45,19 @@ final class TextValues(options: DecodeOptions) {
     case None =>
       val utf8 = UTF8String.fromString(text)
       DateTimeUtils.stringToDate(utf8)
-        .orElse(DateTimeUtils.stringToDate(DateTimeUtils.cleanLegacyTimestampStr(utf8)))
-        .map(Int.box).orNull
+        .orElse(DateTimeUtils.stringToDate(DateTimeUtils.cleanLegacyTimestampStr(utf8))).map(Int.box).orNull
   }
 
   def decimal(text: String, kind: DecimalType): Decimal =
-    attempt(TextValues.fitted(new JBigDecimal(text.replace(",", "")), kind))
-
+    attempt(TextValues.fit(new JBigDecimal(text.replace(",", "")), kind))
   def dayTime(text: String, kind: DayTimeIntervalType): java.lang.Long =
     attempt(IntervalUtils.castStringToDTInterval(UTF8String.fromString(text), kind.startField, kind.endField))
-
   def yearMonth(text: String, kind: YearMonthIntervalType): java.lang.Integer =
     attempt(IntervalUtils.castStringToYMInterval(UTF8String.fromString(text), kind.startField, kind.endField))
 
-  private def slowTimestamp(text: UTF8String): java.lang.Long =
-    DateTimeUtils.stringToTimestamp(text, zone)
-      .orElse(DateTimeUtils.stringToTimestamp(DateTimeUtils.cleanLegacyTimestampStr(text), zone))
-      .map(Long.box).orNull
+  private def slowTimestamp(text: UTF8String): java.lang.Long = DateTimeUtils.stringToTimestamp(text, zone)
+    .orElse(DateTimeUtils.stringToTimestamp(DateTimeUtils.cleanLegacyTimestampStr(text), zone)).map(Long.box)
+    .orNull
 
   private def attempt[A >: Null](value: => A): A =
     try value
@@ -72,12 +65,11 @@ final class TextValues(options: DecodeOptions) {
 }
 
 object TextValues {
-
   /**
-   * The number rounded half up to the type's scale, or null if it has too many digits. The exponent is looked at
-   * first: rounding `1e999999999` would take all memory.
+   * Rounds half up to the type's scale; null on overflow. Checks the exponent first: rounding `1e999999999`
+   * would exhaust memory.
    */
-  def fitted(value: JBigDecimal, kind: DecimalType): Decimal = {
+  def fit(value: JBigDecimal, kind: DecimalType): Decimal = {
     val wholeDigits = value.precision.toLong - value.scale
     if (value.signum == 0 || wholeDigits < -kind.scale) Decimal(JBigDecimal.ZERO, kind.precision, kind.scale)
     else if (wholeDigits > kind.precision - kind.scale) null

@@ -10,26 +10,26 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
 
 /**
- * Drops rows that repeat the key of a kept row less than `within` microseconds of event time apart; without `within`,
- * for ever. The first in arrival order is kept.
+ * Drops rows whose key equals that of an accepted row less than `within` microseconds of event time away, or
+ * ever accepted if there is no `within`. The first row in arrival order is accepted.
  *
- * What was kept is forgotten when no row that it could still judge may come: a row is judged while its event time is
- * less than `within` behind the watermark, so a kept time is needed until the watermark is twice `within` past it. A row
- * further behind is late.
+ * A row is late if its event time is `within` or more behind the watermark, so an accepted time expires when
+ * the watermark is twice `within` past it.
  */
-class Deduplicate(within: Option[Long], timed: Boolean, counts: Counts) extends StatefulProcessor[Row, Row, Row] {
+class Deduplicate(within: Option[Long], timed: Boolean, counts: Counts)
+    extends StatefulProcessor[Row, Row, Row] {
   import Deduplicate._
 
-  @transient private var kept: ListState[Long] = _
+  @transient private var accepted: ListState[Long] = _
 
   override def init(mode: OutputMode, time: TimeMode): Unit = {
     counts.begin(getHandle)
-    kept = getHandle.getListState[Long]("kept", Encoders.scalaLong, TTLConfig.NONE)
+    accepted = getHandle.getListState[Long]("kept", Encoders.scalaLong, TTLConfig.NONE)
   }
 
   override def handleInputRows(key: Row, rows: Iterator[Row], timers: TimerValues): Iterator[Row] = {
     val watermark = if (timed) timers.getCurrentWatermarkInMs() * 1000 else 0L
-    val before = kept.get().toVector
+    val before = accepted.get().toVector
     var known = before
     val out = rows.toVector.sortBy(_.getStruct(Position))(arrival).flatMap { row =>
       val time = if (row.isNullAt(Time)) None else Some(row.getLong(Time))
@@ -48,15 +48,15 @@ class Deduplicate(within: Option[Long], timed: Boolean, counts: Counts) extends 
       }
     }
     if (known.size > before.size) {
-      kept.put(known.toArray)
-      if (timed) known.drop(before.size).foreach(time => getHandle.registerTimer(forgottenAt(time)))
+      accepted.put(known.toArray)
+      if (timed) known.drop(before.size).foreach(time => getHandle.registerTimer(expiresAt(time)))
     }
     out.iterator
   }
 
   override def handleExpiredTimer(key: Row, timers: TimerValues, timer: ExpiredTimerInfo): Iterator[Row] = {
-    val left = kept.get().filter(time => forgottenAt(time) > timer.getExpiryTimeInMs()).toArray
-    if (left.isEmpty) kept.clear() else kept.put(left)
+    val left = accepted.get().filter(time => expiresAt(time) > timer.getExpiryTimeInMs()).toArray
+    if (left.isEmpty) accepted.clear() else accepted.put(left)
     Iterator.empty
   }
 
@@ -71,8 +71,8 @@ class Deduplicate(within: Option[Long], timed: Boolean, counts: Counts) extends 
     case None => known.nonEmpty
   }
 
-  /** In milliseconds, rounded up: the watermark has whole ones. */
-  private def forgottenAt(time: Long): Long = Math.floorDiv(time + 2 * within.get + 999, 1000L)
+  /** Rounded up to milliseconds, the resolution of the watermark. */
+  private def expiresAt(time: Long): Long = Math.floorDiv(time + 2 * within.get + 999, 1000L)
 }
 
 object Deduplicate {
@@ -82,7 +82,7 @@ object Deduplicate {
   private val MainTag = "main"
   private val LateTag = "late"
 
-  /** By source, partition and offset; rows without a position keep the order they came in. */
+  /** Orders by source, partition and offset; rows without a position keep their order. */
   private val arrival: Ordering[Row] = Ordering.fromLessThan { (a, b) =>
     a != null && b != null && {
       val source = a.getString(0).compareTo(b.getString(0))
@@ -94,19 +94,15 @@ object Deduplicate {
   private val lateFields = Seq(
     StructField("late_by", DayTimeIntervalType()),
     StructField("window", new StructType().add("start", TimestampType).add("end", TimestampType)),
-    StructField("watermark", TimestampType),
-    StructField("reason", StringType))
+    StructField("watermark", TimestampType), StructField("reason", StringType))
 
-  private def lateRow(data: Row, time: Option[Long], watermark: Long, reason: String): Row = Row.fromSeq(
-    data.toSeq ++ Seq(
-      time.map(t => Duration.ofNanos((watermark - t) * 1000)).orNull,
-      null,
-      if (watermark == 0) null else Timestamp.from(Instant.ofEpochMilli(watermark / 1000)),
-      reason))
+  private def lateRow(data: Row, time: Option[Long], watermark: Long, reason: String): Row = Row
+    .fromSeq(data.toSeq ++ Seq(time.map(t => Duration.ofNanos((watermark - t) * 1000)).orNull, null,
+      if (watermark == 0) null else Timestamp.from(Instant.ofEpochMilli(watermark / 1000)), reason))
 
   /**
-   * The rows of `frame` without repeats, as tagged rows. Its columns: `key` and `data` structs, `time` in microseconds,
-   * `position`. The row is packed in a struct so that Spark can't see, and drop, what is behind the watermark.
+   * Returns tagged rows. The columns of `frame` are the structs `key` and `data`, `time` in microseconds, and
+   * `position`. Rows are packed in a struct so that Spark does not drop late ones.
    */
   def apply(frame: DataFrame, within: java.lang.Long, counts: Counts): DataFrame = {
     val length = Option(within).map(_.longValue)
@@ -115,12 +111,9 @@ object Deduplicate {
     val key = frame.schema("key").dataType.asInstanceOf[StructType]
     val late = StructType(data.fields ++ lateFields)
     val tagged = new StructType().add("__output", StringType).add("__main", data).add("__late", late)
-    frame
-      .select(col("data"), col("time"), col("position"), col("key"))
+    frame.select(col("data"), col("time"), col("position"), col("key"))
       .groupByKey((row: Row) => row.getStruct(3))(Encoders.row(key))
-      .transformWithState[Row](
-        new Deduplicate(length, timed, counts),
-        if (timed) TimeMode.EventTime() else TimeMode.None(),
-        OutputMode.Append())(Encoders.row(tagged))
+      .transformWithState[Row](new Deduplicate(length, timed, counts),
+        if (timed) TimeMode.EventTime() else TimeMode.None(), OutputMode.Append())(Encoders.row(tagged))
   }
 }

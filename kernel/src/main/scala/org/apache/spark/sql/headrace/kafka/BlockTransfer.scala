@@ -14,95 +14,95 @@ import org.apache.spark.util.io.ChunkedByteBuffer
 import org.apache.spark.{SparkEnv, SparkException, TaskContext}
 
 /**
- * Records on their way from a task to the driver: pieces that wait on the executor, in memory or on its disk, until the
- * driver fetches them one by one, and the rest, which comes with the task's result. So the driver holds a piece at a time,
- * whatever the size of an epoch or of a partition.
+ * Records on their way from a task to the driver: blocks that stay on the executor, in memory or on disk,
+ * until the driver fetches them one by one, and a remainder that is part of the task's result. The driver
+ * thus holds one block at a time, independent of the size of an epoch.
  */
-final case class TaskRecords(pieces: Array[BlockId], rest: Array[Byte])
+final case class TaskRecords(blocks: Array[BlockId], remainder: Array[Byte])
 
 object BlockTransfer {
-  /** Where a piece ends: small beside a driver's memory, large beside what fetching one costs. */
-  private val PieceBytes = 4 << 20
+  /** Block size: small for a driver's memory, large enough to amortise a fetch. */
+  private val BlockBytes = 4 << 20
 
-  /** The most that comes with a task's result: Spark limits the sum over all tasks (`spark.driver.maxResultSize`). */
-  private val RestBytes = 64 << 10
+  /** Maximum size of the remainder; Spark limits the sum over all tasks (`spark.driver.maxResultSize`). */
+  private val RemainderBytes = 64 << 10
 
-  /** Blocks of Spark's own streams have such names, too; theirs count from 0. */
+  /** Spark's own streams use the same block names, numbered from 0. */
   private val FirstNumber = 1 << 30
   private val numbers = new AtomicInteger(FirstNumber)
-  private val underWay = ConcurrentHashMap.newKeySet[Int]
+  private val active = ConcurrentHashMap.newKeySet[Int]
 
-  /** The number of an epoch, which tells its parcels from others. */
+  /** Starts an epoch; its number identifies its blocks. */
   def begin(): Int = {
     val number = numbers.getAndIncrement()
-    underWay.add(number)
+    active.add(number)
     number
   }
 
   /**
-   * Lets go of all that waits of an epoch, sent or not. A task of an epoch that failed may still be at work and leave a piece
-   * after this: that one goes when another epoch ends.
+   * Removes all blocks of an epoch. A task of a failed epoch may still write a block later; it is removed
+   * when another epoch ends.
    */
   def end(number: Int): Unit = {
-    underWay.remove(number)
-    sweep()
+    active.remove(number)
+    removeInactive()
   }
 
-  /** Packs what a task has to send. */
+  /** Packs the records of a task. */
   def pack(records: Iterator[OutgoingRecord], number: Int): TaskRecords = {
     val task = TaskContext.get()
-    val pieces = ArrayBuffer.empty[BlockId]
-    task.addTaskFailureListener((_, _) => pieces.foreach(SparkEnv.get.blockManager.removeBlock(_)))
+    val blocks = ArrayBuffer.empty[BlockId]
+    task.addTaskFailureListener((_, _) => blocks.foreach(SparkEnv.get.blockManager.removeBlock(_)))
     val packer = new RecordPacker
-    def cut(): Unit = pieces += leave(StreamBlockId(number, (task.taskAttemptId() << 24) + pieces.size), packer.take())
+    def flush(): Unit = blocks +=
+      storeBlock(StreamBlockId(number, (task.taskAttemptId() << 24) + blocks.size), packer.take())
     records.foreach { record =>
       packer.add(record)
-      if (packer.size >= PieceBytes) cut()
+      if (packer.size >= BlockBytes) flush()
     }
-    if (packer.size > RestBytes) cut()
-    TaskRecords(pieces.toArray, packer.take())
+    if (packer.size > RemainderBytes) flush()
+    TaskRecords(blocks.toArray, packer.take())
   }
 
-  /** The records of a parcel, fetched as they are asked for; a piece is let go of when it has been fetched. */
-  def unpack(parcel: TaskRecords): Iterator[OutgoingRecord] = parcel.pieces.iterator.flatMap(fetched) ++ RecordPacker.records(parcel.rest)
+  /** Iterates the records, fetching blocks on demand; a fetched block is removed. */
+  def unpack(taskRecords: TaskRecords): Iterator[OutgoingRecord] = taskRecords.blocks.iterator
+    .flatMap(fetchBlock) ++ RecordPacker.records(taskRecords.remainder)
 
-  /** The pieces that wait on the executors, of all epochs. Spark lets go of one some time after it was told to. */
-  def waiting: Int = left.size
+  /** Number of blocks on the executors. Spark removes blocks asynchronously. */
+  def waiting: Int = storedBlocks.size
+  private def removeInactive(): Unit = storedBlocks.filterNot(block => active.contains(block.streamId))
+    .foreach(SparkEnv.get.blockManager.master.removeBlock)
 
-  private def sweep(): Unit =
-    left.filterNot(piece => underWay.contains(piece.streamId)).foreach(SparkEnv.get.blockManager.master.removeBlock)
+  private def storedBlocks: Seq[StreamBlockId] = SparkEnv.get.blockManager.master.getMatchingBlockIds({
+      case StreamBlockId(number, _) => number >= FirstNumber; case _ => false
+    }, askStorageEndpoints = false).map(_.asInstanceOf[StreamBlockId])
 
-  private def left: Seq[StreamBlockId] = SparkEnv.get.blockManager.master.getMatchingBlockIds(
-    { case StreamBlockId(number, _) => number >= FirstNumber; case _ => false }, askStorageEndpoints = false)
-    .map(_.asInstanceOf[StreamBlockId])
-
-  private def leave(piece: BlockId, bytes: Array[Byte]): BlockId = {
-    val held = new ChunkedByteBuffer(ByteBuffer.wrap(bytes))
+  private def storeBlock(block: BlockId, bytes: Array[Byte]): BlockId = {
+    val buffer = new ChunkedByteBuffer(ByteBuffer.wrap(bytes))
     val level = StorageLevel.MEMORY_AND_DISK_SER
-    if (!SparkEnv.get.blockManager.putBytes(piece, held, level)(ClassTag.Byte))
-      throw new SparkException(s"the executor has no room for records that wait for Kafka (${bytes.length} bytes)")
-    piece
+    if (!SparkEnv.get.blockManager.putBytes(block, buffer, level)(ClassTag.Byte)) throw new SparkException(
+      s"the executor has no room for records that wait for Kafka (${bytes.length} bytes)")
+    block
   }
 
-  private def fetched(piece: BlockId): Iterator[OutgoingRecord] = {
+  private def fetchBlock(block: BlockId): Iterator[OutgoingRecord] = {
     val blocks = SparkEnv.get.blockManager
-    val held = blocks.getRemoteBytes(piece).getOrElse(
-      throw new SparkException("records for Kafka were lost with the executor that held them"))
-    val bytes = held.toArray
-    held.dispose()
-    blocks.master.removeBlock(piece)
+    val buffer = blocks.getRemoteBytes(block)
+      .getOrElse(throw new SparkException("records for Kafka were lost with the executor that held them"))
+    val bytes = buffer.toArray
+    buffer.dispose()
+    blocks.master.removeBlock(block)
     RecordPacker.records(bytes)
   }
 }
 
-/** Writes records one after the other into an array of bytes. */
+/** Serialises records into a byte array. */
 private final class RecordPacker {
   private val bytes = new ByteArrayOutputStream
   private val out = new DataOutputStream(bytes)
-
   def size: Int = bytes.size
 
-  /** What has been added since the last time. */
+  /** Returns and clears the bytes. */
   def take(): Array[Byte] = {
     val taken = bytes.toByteArray
     bytes.reset()
@@ -127,19 +127,17 @@ private final class RecordPacker {
 }
 
 private object RecordPacker {
-  private val Absent = Int.MinValue // no length, and no partition that anybody means
+  private val Absent = Int.MinValue // neither a length nor a partition
 
-  /** The records in an array that a packer gave. */
+  /** Deserialises records. */
   def records(bytes: Array[Byte]): Iterator[OutgoingRecord] = new Iterator[OutgoingRecord] {
     private val in = ByteBuffer.wrap(bytes)
-
     override def hasNext: Boolean = in.hasRemaining
 
     override def next(): OutgoingRecord = {
       val topic = text(in)
       val partition = in.getInt()
-      OutgoingRecord(
-        topic, if (partition == Absent) null else Int.box(partition), get(in), get(in),
+      OutgoingRecord(topic, if (partition == Absent) null else Int.box(partition), get(in), get(in),
         Array.fill(in.getInt())((text(in), get(in))))
     }
   }

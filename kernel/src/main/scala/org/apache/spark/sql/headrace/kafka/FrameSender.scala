@@ -10,18 +10,20 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.{SparkException, TaskContext}
 
 /**
- * Sends the rows of a frame through one producer of the driver, so that they are one transaction.
+ * Sends the rows of a frame through one producer on the driver, in one transaction.
  *
- * In local mode the tasks run in the driver's JVM and use the producer, which is thread-safe, side by side. On a cluster
- * each task's records come to the driver when the task has succeeded, in pieces ([[BlockTransfer]]), and are sent there.
+ * In local mode tasks share the driver's JVM and use the thread-safe producer directly. On a cluster each
+ * task's records are transferred to the driver ([[BlockTransfer]]) when the task has succeeded, and sent
+ * there.
  */
 object FrameSender {
   private val senders = new ConcurrentHashMap[String, RecordSender]
 
-  /** Sends all rows and returns how many; called from Python. `frame` has the columns of [[OutgoingRecord]]. */
-  def send(frame: DataFrame, sender: RecordSender): Long = send(frame, sender, frame.sparkSession.sparkContext.isLocal)
+  /** Sends all rows ([[OutgoingRecord]]) and returns their number. Called from Python. */
+  def send(frame: DataFrame, sender: RecordSender): Long =
+    send(frame, sender, frame.sparkSession.sparkContext.isLocal)
 
-  /** As above; `inPlace` says whether the tasks can use the producer themselves. */
+  /** `inPlace`: true if tasks can use the producer directly. */
   def send(frame: DataFrame, sender: RecordSender, inPlace: Boolean): Long =
     if (inPlace) fromTasks(frame, sender) else fromDriver(frame, sender)
 
@@ -30,63 +32,57 @@ object FrameSender {
     senders.put(id, sender)
     try {
       val rows = frame.queryExecution.toRdd
-      rows.sparkContext.runJob(rows, (task: TaskContext, partition: Iterator[InternalRow]) => {
-        refuseRepetition(task)
-        senders.get(id).sendAll(partition.map(OutgoingRecord.of))
-      }).sum
+      rows.sparkContext.runJob(rows,
+        (task: TaskContext, partition: Iterator[InternalRow]) => {
+          failOnRetry(task)
+          senders.get(id).sendAll(partition.map(OutgoingRecord.of))
+        }).sum
     } finally senders.remove(id)
   }
 
-  /** Sends what tasks have ready while others still run; Spark's own threads, which tell of results, don't wait for Kafka. */
+  /** Sends the records of finished tasks while others run, outside Spark's scheduler threads. */
   private def fromDriver(frame: DataFrame, sender: RecordSender): Long = {
     val rows = frame.queryExecution.toRdd
     val number = BlockTransfer.begin()
-    val arrived = new LinkedBlockingQueue[Option[TaskRecords]]
+    val finished = new LinkedBlockingQueue[Option[TaskRecords]]
     val job = rows.sparkContext.submitJob[InternalRow, TaskRecords, Unit](
       rows,
       (partition: Iterator[InternalRow]) => BlockTransfer.pack(partition.map(OutgoingRecord.of), number),
-      rows.partitions.indices,
-      (_: Int, parcel: TaskRecords) => arrived.put(Some(parcel)),
-      ())
-    job.onComplete(_ => arrived.put(None))(ExecutionContext.parasitic)
+      rows.partitions.indices, (_: Int, records: TaskRecords) => finished.put(Some(records)), ())
+    job.onComplete(_ => finished.put(None))(ExecutionContext.parasitic)
     try {
-      val sent = Iterator.continually(arrived.take()).takeWhile(_.isDefined).flatten
-        .map(parcel => sender.sendAll(BlockTransfer.unpack(parcel))).sum
-      job.value.foreach(_.get) // throws what a task did
+      val sent = Iterator.continually(finished.take()).takeWhile(_.isDefined).flatten
+        .map(records => sender.sendAll(BlockTransfer.unpack(records))).sum
+      job.value.foreach(_.get) // rethrows a task's error
       sent
     } finally {
-      job.cancel() // nothing, where it has ended
+      job.cancel() // no effect if the job has ended
       BlockTransfer.end(number)
     }
   }
 
-  /** What a failed attempt has sent is in the transaction already; only a new transaction is without it. */
-  private def refuseRepetition(task: TaskContext): Unit =
-    if (task.attemptNumber() > 0 || task.stageAttemptNumber() > 0)
-      throw new SparkException("a task that writes to Kafka failed and can't be repeated within its transaction")
+  /** Records of a failed attempt are part of the transaction, so the whole transaction must be aborted. */
+  private def failOnRetry(
+      task: TaskContext): Unit = if (task.attemptNumber() > 0 || task.stageAttemptNumber() > 0)
+    throw new SparkException(
+      "a task that writes to Kafka failed and can't be repeated within its transaction")
 }
 
-/** One record to be sent; a null partition leaves the choice to the key, or to turns. */
-final case class OutgoingRecord(
-    topic: String,
-    partition: java.lang.Integer,
-    key: Array[Byte],
-    value: Array[Byte],
-    headers: Array[(String, Array[Byte])])
+/** A record to send; with a null partition the key or round-robin selects it. */
+final case class OutgoingRecord(topic: String, partition: java.lang.Integer, key: Array[Byte],
+    value: Array[Byte], headers: Array[(String, Array[Byte])])
 
 object OutgoingRecord {
-  /** From a row of `topic string, partition int, key binary, value binary, headers array<struct<string, binary>>`. */
+  /** Converts a row of `topic`, `partition`, `key`, `value` and `headers array<struct<string, binary>>`. */
   def of(row: InternalRow): OutgoingRecord = OutgoingRecord(
     if (row.isNullAt(0)) null else row.getUTF8String(0).toString,
-    if (row.isNullAt(1)) null else Int.box(row.getInt(1)),
-    if (row.isNullAt(2)) null else row.getBinary(2),
-    if (row.isNullAt(3)) null else row.getBinary(3),
-    if (row.isNullAt(4)) Array.empty else headers(row))
+    if (row.isNullAt(1)) null else Int.box(row.getInt(1)), if (row.isNullAt(2)) null else row.getBinary(2),
+    if (row.isNullAt(3)) null else row.getBinary(3), if (row.isNullAt(4)) Array.empty else headers(row))
 
   private def headers(row: InternalRow): Array[(String, Array[Byte])] = {
-    val found = row.getArray(4)
-    Array.tabulate(found.numElements()) { i =>
-      val header = found.getStruct(i, 2)
+    val values = row.getArray(4)
+    Array.tabulate(values.numElements()) { i =>
+      val header = values.getStruct(i, 2)
       (header.getUTF8String(0).toString, if (header.isNullAt(1)) null else header.getBinary(1))
     }
   }

@@ -5,15 +5,14 @@ import org.apache.spark.sql.types.{BinaryType, LongType, StringType}
 import org.apache.spark.sql.vectorized.{ColumnarBatch, ColumnVector}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Records as columns: value, place and offset. Spark's generated code loops over them, without an iterator's step for each. */
-private final class RecordColumns(place: String) {
-  private val values = new OnHeapColumnVector(RecordColumns.Few, BinaryType)
-  private val places = new ConstantColumnVector(RecordColumns.Few, StringType)
-  private val offsets = new OnHeapColumnVector(RecordColumns.Few, LongType)
-  places.setUtf8String(UTF8String.fromString(place))
+/** Records as columns: value, partition and offset, for vectorised reads. */
+private[headrace] final class RecordColumns(partitionName: String) {
+  private val values = new OnHeapColumnVector(RecordColumns.InitialCapacity, BinaryType)
+  private val partitionNames = new ConstantColumnVector(RecordColumns.InitialCapacity, StringType)
+  private val offsets = new OnHeapColumnVector(RecordColumns.InitialCapacity, LongType)
+  partitionNames.setUtf8String(UTF8String.fromString(partitionName))
 
-  val batch = new ColumnarBatch(Array[ColumnVector](values, places, offsets))
-
+  val batch = new ColumnarBatch(Array[ColumnVector](values, partitionNames, offsets))
   def count: Int = batch.numRows
 
   def clear(): Unit = {
@@ -22,14 +21,14 @@ private final class RecordColumns(place: String) {
     batch.setNumRows(0)
   }
 
-  /** Takes the bytes in which the values of at most so many `records` lie, and tells at which place. */
+  /** Appends the bytes that contain the values of up to `records` records; returns their start. */
   def take(bytes: Array[Byte], size: Int, records: Int): Int = {
     values.reserve(count + records)
     offsets.reserve(count + records)
     values.arrayData.appendBytes(size, bytes, 0)
   }
 
-  /** Adds a record. A length below 0 means that it has no value. */
+  /** Adds a record; a negative length means null. */
   def add(offset: Long, start: Int, length: Int): Unit = {
     val row = count
     if (length < 0) values.putNull(row) else values.putArray(row, start, length)
@@ -45,6 +44,6 @@ private final class RecordColumns(place: String) {
   def close(): Unit = batch.close()
 }
 
-private object RecordColumns {
-  private val Few = 256
+private[headrace] object RecordColumns {
+  private val InitialCapacity = 256
 }

@@ -2,21 +2,19 @@ package org.apache.spark.sql.headrace.matchrecognize
 
 import scala.collection.mutable
 
-/** What is known of an attempt. */
+/** State of an attempt. */
 sealed trait Verdict
 
-/** More rows, or the end of them, must come first. */
+/** More rows, or the end of input, are required. */
 case object Undecided extends Verdict
 case object NoMatch extends Verdict
 
-/**
- * A match: its rows (null if it is empty), and the places between which rows are left out, in pairs.
- */
+/** A match: its rows (null if empty), and pairs of positions that enclose excluded rows. */
 final case class MatchFound(taken: RowChain, marks: List[Int]) extends Verdict
 
-/** What an attempt asks about rows. */
+/** Tests rows against variables. */
 trait RowTester {
-  /** Whether the last row of a chain satisfies the condition of its variable. */
+  /** Tests the last row of a chain against its variable's condition. */
   def holds(taken: RowChain): TestResult
 }
 
@@ -24,137 +22,138 @@ sealed trait TestResult
 case object TestPassed extends TestResult
 case object TestFailed extends TestResult
 
-/** The condition looks at a row that has not come. */
+/** The condition references a row that has not arrived. */
 case object TestDeferred extends TestResult
 
-/** What is known of what follows the rows an attempt may take. */
+/** What follows the rows that an attempt may take. */
 sealed trait Lookahead
 
-/** Another row may come. */
+/** More rows may follow. */
 case object MoreRowsPossible extends Lookahead
 
-/** TestFailed row that the match may take; whether the partition ends here is not known. */
+/** No further row may be taken; the partition may or may not end here. */
 case object LimitReached extends Lookahead
 
-/** TestFailed row that the match may take, but others that follow. */
+/** No further row may be taken, but others follow. */
 case object OnlyOtherRows extends Lookahead
 
-/** The end of the partition. */
 case object PartitionEnd extends Lookahead
 
 /**
- * An attempt to match from one row on. It follows all ways through the program side by side, in the order of preference,
- * one row at a time, and drops a way that conditions can't tell from a preferred one: so the work for each row is
- * bounded by the program, where conditions don't look back.
+ * Attempts a match from one row on. Follows all threads of the program in order of preference, one row at a
+ * time, and drops a thread that no condition can distinguish from a preferred one, so the work per row is
+ * bounded by the program size unless conditions look back.
  *
- * @param atStart whether it begins at the first row of the partition
+ * @param atStart true if it starts at the partition's first row
  */
-final class MatchAttempt(program: Program, chains: RowChains, asked: RowTester, atStart: Boolean) {
+final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester, atStart: Boolean) {
   private final class Thread(val at: Int, val taken: RowChain, val marks: List[Int])
 
-  private var ways = mutable.ArrayBuffer.empty[Thread]
+  private var threads = mutable.ArrayBuffer.empty[Thread]
   private var next = mutable.ArrayBuffer.empty[Thread]
   private val reached = Array.fill(program.size)(List.empty[RowChain])
   private val touched = mutable.ArrayBuffer.empty[Int]
   private var best: Verdict = NoMatch
   private var rows = 0
 
-  follow(new Thread(0, null, Nil), ways)
+  follow(new Thread(0, null, Nil), threads)
 
-  /** Rows taken or refused so far. */
-  def looked: Int = rows
+  /** Number of rows tested so far. */
+  def rowsTested: Int = rows
 
-  /** Takes the next row; false if a condition must wait for a later one, and then nothing has changed. */
+  /** Tests the next row; false, without effect, if a condition needs a later row. */
   def take(): Boolean = {
     next.clear()
-    forget()
+    clearReached()
     var (found, i) = (best, 0)
     var over = false
     rows += 1
-    while (i < ways.size && !over) {
-      val way = ways(i)
-      program.at(way.at) match {
+    while (i < threads.size && !over) {
+      val thread = threads(i)
+      program.at(thread.at) match {
         case TakeRow(variable) =>
-          val taken = chains.add(way.taken, variable)
-          asked.holds(taken) match {
-            case TestPassed => follow(new Thread(way.at + 1, taken, way.marks), next)
+          val taken = chains.add(thread.taken, variable)
+          tester.holds(taken) match {
+            case TestPassed => follow(new Thread(thread.at + 1, taken, thread.marks), next)
             case TestFailed =>
             case TestDeferred =>
               rows -= 1
               return false
           }
         case MatchEnd =>
-          found = MatchFound(way.taken, way.marks)
-          over = true // those after it are less preferred
-        case _ => // the end of the partition, and here is another row
+          found = MatchFound(thread.taken, thread.marks)
+          over = true // later threads are less preferred
+        case _ => // a row follows, so this is not the partition's end
       }
       i += 1
     }
     best = found
-    val done = ways
-    ways = next
+    val done = threads
+    threads = next
     next = done
     true
   }
 
-  /** The variables that the next row could be taken for. */
-  def awaited: Seq[Int] = ways.toSeq.map(way => program.at(way.at)).collect { case TakeRow(variable) => variable }.distinct
+  /** Variables that the next row could match. */
+  def awaited: Seq[Int] = threads.toSeq.map(thread => program.at(thread.at))
+    .collect { case TakeRow(variable) => variable }.distinct
 
-  /** Whether no more row could change the verdict. */
-  def settled: Boolean = ways.isEmpty || program.at(ways.head.at) == MatchEnd
+  /** True if no further row can change the verdict. */
+  def settled: Boolean = threads.isEmpty || program.at(threads.head.at) == MatchEnd
 
-  /** The verdict, given what follows the rows that were taken. */
-  def verdict(beyond: Lookahead): Verdict = {
+  /** The verdict, given what follows the tested rows. */
+  def verdict(lookahead: Lookahead): Verdict = {
     var i = 0
-    while (i < ways.size) {
-      val way = ways(i)
-      program.at(way.at) match {
-        case MatchEnd => return MatchFound(way.taken, way.marks)
-        case AtEnd => beyond match {
-          case PartitionEnd =>
-            val found = atEnd(way)
-            if (found != NoMatch) return found
-          case OnlyOtherRows =>
-          case _ => return Undecided
-        }
-        case _ => if (beyond == MoreRowsPossible) return Undecided
+    while (i < threads.size) {
+      val thread = threads(i)
+      program.at(thread.at) match {
+        case MatchEnd => return MatchFound(thread.taken, thread.marks)
+        case AtEnd => lookahead match {
+            case PartitionEnd =>
+              val found = atEnd(thread)
+              if (found != NoMatch) return found
+            case OnlyOtherRows =>
+            case _ => return Undecided
+          }
+        case _ => if (lookahead == MoreRowsPossible) return Undecided
       }
       i += 1
     }
     best
   }
 
-  /** What a way that waited for the end of the partition comes to: the first of its ways on that is through. */
-  private def atEnd(way: Thread): Verdict = {
+  /** Resolves a thread that waits for the partition's end. */
+  private def atEnd(thread: Thread): Verdict = {
     val rest = mutable.ArrayBuffer.empty[Thread]
-    forget()
-    follow(new Thread(way.at + 1, way.taken, way.marks), rest, ended = true)
+    clearReached()
+    follow(new Thread(thread.at + 1, thread.taken, thread.marks), rest, ended = true)
     rest.find(w => program.at(w.at) == MatchEnd).map(w => MatchFound(w.taken, w.marks)).getOrElse(NoMatch)
   }
 
-  /** Follows a way through instructions that take no row, and notes where it and those that part from it must wait. */
+  /** Follows a thread through instructions that take no row, and collects where its branches wait. */
   private def follow(from: Thread, into: mutable.ArrayBuffer[Thread], ended: Boolean = false): Unit = {
     val stack = mutable.ArrayDeque(from)
     while (stack.nonEmpty) {
-      val way = stack.removeHead()
-      if (!reached(way.at).exists(chains.same(_, way.taken))) {
-        if (reached(way.at).isEmpty) touched += way.at
-        reached(way.at) = way.taken :: reached(way.at)
-        program.at(way.at) match {
-          case Jump(to) => stack.prepend(new Thread(to, way.taken, way.marks))
+      val thread = stack.removeHead()
+      if (!reached(thread.at).exists(chains.same(_, thread.taken))) {
+        if (reached(thread.at).isEmpty) touched += thread.at
+        reached(thread.at) = thread.taken :: reached(thread.at)
+        program.at(thread.at) match {
+          case Jump(to) => stack.prepend(new Thread(to, thread.taken, thread.marks))
           case Split(preferred, other) =>
-            stack.prepend(new Thread(other, way.taken, way.marks))
-            stack.prepend(new Thread(preferred, way.taken, way.marks))
-          case ExclusionMark => stack.prepend(new Thread(way.at + 1, way.taken, rows :: way.marks))
-          case AtStart => if (atStart && rows == 0) stack.prepend(new Thread(way.at + 1, way.taken, way.marks))
-          case AtEnd if ended => stack.prepend(new Thread(way.at + 1, way.taken, way.marks))
-          case _ => into += way
+            stack.prepend(new Thread(other, thread.taken, thread.marks))
+            stack.prepend(new Thread(preferred, thread.taken, thread.marks))
+          case ExclusionMark => stack.prepend(new Thread(thread.at + 1, thread.taken, rows :: thread.marks))
+          case AtStart =>
+            if (atStart && rows == 0) stack.prepend(new Thread(thread.at + 1, thread.taken, thread.marks))
+          case AtEnd if ended => stack.prepend(new Thread(thread.at + 1, thread.taken, thread.marks))
+          case _ => into += thread
         }
       }
     }
   }
 
-  private def forget(): Unit = {
+  private def clearReached(): Unit = {
     touched.foreach(i => reached(i) = Nil)
     touched.clear()
   }

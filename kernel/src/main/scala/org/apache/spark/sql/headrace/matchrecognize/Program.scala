@@ -5,30 +5,29 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 
-/** One instruction of a program. Those that take no row are run at once, one after the other. */
+/** An instruction. Those that take no row are executed immediately. */
 sealed trait Instruction extends Serializable
 
-/** Takes a row that satisfies the condition of a variable. */
+/** Takes a row that satisfies a variable's condition. */
 final case class TakeRow(variable: Int) extends Instruction
 
-/** Goes on at two places, the first preferred. */
+/** Branches; the first target is preferred. */
 final case class Split(preferred: Int, other: Int) extends Instruction
 final case class Jump(to: Int) extends Instruction
 
-/** Goes on at the start, or at the end, of the partition only. */
+/** Continue only at the start or end of the partition. */
 case object AtStart extends Instruction
 case object AtEnd extends Instruction
 
-/** The rows taken between two of these are left out of what is shown. */
+/** Rows taken between two of these are excluded from the output. */
 case object ExclusionMark extends Instruction
 
-/** A match. */
 case object MatchEnd extends Instruction
 
 /**
- * A pattern as a program: paths through it, in the order of preference, are the ways in which it can match.
+ * A compiled pattern. Its paths in order of preference are the possible matches.
  *
- * @param code its instructions, `MatchEnd` last
+ * @param code the instructions; `MatchEnd` is last
  */
 final case class Program(code: IndexedSeq[Instruction]) {
   def size: Int = code.size
@@ -36,7 +35,7 @@ final case class Program(code: IndexedSeq[Instruction]) {
 }
 
 object Program {
-  /** Compiles a pattern as the declaration has it; variables by their number. */
+  /** Compiles a declared pattern; variables become indexes. */
   def of(pattern: JsonNode, variables: Seq[String]): Program = {
     val compiler = new ProgramCompiler(variables.zipWithIndex.toMap)
     compiler.add(pattern)
@@ -53,8 +52,8 @@ object Program {
       case "anchor" => code += (if (node.get("anchor").asText == "start") AtStart else AtEnd)
       case "sequence" => parts(node, "sequence").foreach(add)
       case "alternatives" => alternatives(parts(node, "alternatives").map(Seq(_)))
-      case "permutation" => alternatives(parts(node, "permutation").indices.permutations.toSeq.map(
-        _.map(parts(node, "permutation")(_))))
+      case "permutation" => alternatives(
+          parts(node, "permutation").indices.permutations.toSeq.map(_.map(parts(node, "permutation")(_))))
       case "exclusion" if excluding => add(node.get("exclusion"))
       case "exclusion" =>
         excluding = true
@@ -72,9 +71,9 @@ object Program {
 
     private def alternatives(sequences: Seq[Seq[JsonNode]]): Unit = {
       val exits = sequences.init.map { sequence =>
-        val split = hole()
+        val split = placeholder()
         sequence.foreach(add)
-        val exit = hole()
+        val exit = placeholder()
         code(split) = Split(split + 1, code.size)
         exit
       }
@@ -82,9 +81,9 @@ object Program {
       exits.foreach(exit => code(exit) = Jump(code.size))
     }
 
-    /** The last of the copies that must be there is the one that repeats. */
+    /** The last mandatory copy is the one that loops. */
     private def unbounded(of: JsonNode, least: Int, greedy: Boolean): Unit = {
-      val entry = if (least == 0) hole() else -1
+      val entry = if (least == 0) placeholder() else -1
       (1 until least).foreach(_ => add(of))
       val begin = code.size
       add(of)
@@ -95,7 +94,7 @@ object Program {
     private def bounded(of: JsonNode, least: Int, most: Int, greedy: Boolean): Unit = {
       (0 until least).foreach(_ => add(of))
       val splits = (least until most).map { _ =>
-        val at = hole()
+        val at = placeholder()
         add(of)
         at
       }
@@ -105,11 +104,12 @@ object Program {
     private def split(again: Int, on: Int, greedy: Boolean): Instruction =
       if (greedy) Split(again, on) else Split(on, again)
 
-    private def hole(): Int = {
+    private def placeholder(): Int = {
       code += MatchEnd
       code.size - 1
     }
 
-    private def parts(node: JsonNode, name: String): IndexedSeq[JsonNode] = node.get(name).elements.asScala.toIndexedSeq
+    private def parts(node: JsonNode, name: String): IndexedSeq[JsonNode] = node.get(name).elements.asScala
+      .toIndexedSeq
   }
 }

@@ -5,14 +5,14 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Which rows of matches are shown. */
+/** Rows per match in the output. */
 sealed trait RowsPerMatch extends Serializable
 case object OneRow extends RowsPerMatch
 case object AllRowsShowEmpty extends RowsPerMatch
 case object AllRowsOmitEmpty extends RowsPerMatch
 case object AllRowsWithUnmatched extends RowsPerMatch
 
-/** Where the search goes on after a match. */
+/** Where the search continues after a match. */
 sealed trait AfterMatchSkip extends Serializable
 case object SkipPastLastRow extends AfterMatchSkip
 case object SkipToNextRow extends AfterMatchSkip
@@ -20,71 +20,67 @@ final case class SkipToFirst(of: VariableSet, name: String) extends AfterMatchSk
 final case class SkipToLast(of: VariableSet, name: String) extends AfterMatchSkip
 
 /**
- * A row pattern, ready to run.
+ * A row pattern.
  *
- * @param conditions for each variable, its condition, or null: any row
- * @param within how long a match may be, in microseconds: its last row comes less than that after its first
+ * @param conditions for each variable its condition; null: any row
+ * @param within the maximum time between a match's first and last row in microseconds, exclusive
  * @param slots the number of aggregates
  */
-final case class RowPattern(
-    program: Program,
-    variables: IndexedSeq[String],
-    conditions: IndexedSeq[Formula],
-    measures: IndexedSeq[Formula],
-    shown: RowsPerMatch,
-    skip: AfterMatchSkip,
-    within: Option[Long],
+final case class RowPattern(program: Program, variables: IndexedSeq[String], conditions: IndexedSeq[Formula],
+    measures: IndexedSeq[Formula], shown: RowsPerMatch, skip: AfterMatchSkip, within: Option[Long],
     slots: Int) {
-
-  /** How many rows before the place of the search conditions and measures may look at. */
+  /** Number of rows before the search position that formulas may reference. */
   @transient lazy val back: Int = (conditions ++ measures).filter(_ != null).map(_.back).foldLeft(0)(math.max)
-
   @transient lazy val chains: RowChains = new RowChains(observed)
   @transient lazy val names: Array[UTF8String] = variables.map(UTF8String.fromString).toArray
 
-  /** The variables whose rows some condition looks back at: only in those do two ways of matching differ for it. */
+  /** Variables whose rows some condition looks back at; other variables do not distinguish threads. */
   private def observed: Array[Boolean] = {
-    val seen = Array.fill(variables.size)(false)
-    def see(of: VariableSet, all: Boolean): Unit =
-      seen.indices.foreach(i => if (all || (of.of.nonEmpty && of.has(i))) seen(i) = true)
+    val observedVariables = Array.fill(variables.size)(false)
+    def observe(of: VariableSet, all: Boolean): Unit = observedVariables.indices
+      .foreach(i => if (all || (of.of.nonEmpty && of.has(i))) observedVariables(i) = true)
     for ((formula, own) <- conditions.zipWithIndex if formula != null; value <- formula.values) value match {
       case v: RowValue =>
         val itself = v.last && v.skip == 0 && v.of.has(own)
-        if (!itself) see(v.of, v.asksVariable)
-        else if (v.asksVariable && v.shift != 0) see(v.of, all = true)
-      case v: AggregateValue => see(v.of, v.asksVariable)
+        if (!itself) observe(v.of, v.usesVariable)
+        else if (v.usesVariable && v.shift != 0) observe(v.of, all = true)
+      case v: AggregateValue => observe(v.of, v.usesVariable)
       case MatchNumber =>
     }
-    seen
+    observedVariables
   }
 }
 
-/** Where results go. */
+/** Receives results. */
 trait ResultSink {
-  /** A row of a match, or a whole one; `row` is what its columns are taken from, `measures` is null for an unmatched row. */
+  /** Adds a result; `measures` is null for an unmatched row. */
   def add(row: InternalRow, measures: Array[Any]): Unit
 }
 
-/** One partition's rows that are still needed, and how far the search has come. Mutable. */
+/** Rows of one partition that are still needed, and the search position. Mutable. */
 final class PartitionSearch extends PartitionRows {
-  /** The number of the first row that is kept, and where the next match may begin. */
+  /** Number of the first stored row, and of the row where the next match may begin. */
   var first: Long = 0
   var at: Long = 0
-  /** The number of the next match. */
+
+  /** Number of the next match. */
   var number: Long = 1
-  /** The number of the row behind the last one that was in a match. */
+
+  /** Number of the row after the last matched one. */
   var matchedTo: Long = 0
   var ended: Boolean = false
-  /** TestFailed row with a time before this will come. */
+
+  /** No earlier row will arrive. */
   var time: Long = Long.MinValue
   val rows: mutable.ArrayDeque[InternalRow] = mutable.ArrayDeque.empty
   val times: mutable.ArrayDeque[Long] = mutable.ArrayDeque.empty
-  /** Rows of one time that wait for others of it, and that time; not part of the state, as time moves on before it is kept. */
+
+  /** Rows of equal time, and that time. Not stored: time advances before the state is written. */
   val tied: mutable.ArrayBuffer[InternalRow] = mutable.ArrayBuffer.empty
   var tiedAt: Long = Long.MinValue
-  /** The attempt at `at`, once it has begun; not part of the state. */
-  var attempt: MatchAttempt = _
 
+  /** The attempt at `at`, if started; not stored. */
+  var attempt: MatchAttempt = _
   override def count: Long = first + rows.size
   override def row(number: Long): InternalRow =
     if (number < first || number >= count) null else rows((number - first).toInt)
@@ -97,78 +93,80 @@ final class PartitionSearch extends PartitionRows {
   }
 }
 
-/** One who wants to know which conditions are asked, and what the answers are: the last row of `taken` was tested. */
+/** Observes condition tests; the last row of `taken` was tested. */
 trait ConditionListener {
-  def asked(search: PartitionSearch, start: Long, taken: RowChain, answer: TestResult): Unit
+  def tested(search: PartitionSearch, start: Long, taken: RowChain, answer: TestResult): Unit
 }
 
 object NoListener extends ConditionListener {
-  override def asked(search: PartitionSearch, start: Long, taken: RowChain, answer: TestResult): Unit = ()
+  override def tested(search: PartitionSearch, start: Long, taken: RowChain, answer: TestResult): Unit = ()
 }
 
-/** Searches partitions for matches: one at a time, each the preferred one from where it begins. */
-final class PatternSearcher(pattern: RowPattern, onlooker: ConditionListener = NoListener) {
+/** Searches partitions for matches, one at a time, each the preferred one at its position. */
+final class PatternSearcher(pattern: RowPattern, listener: ConditionListener = NoListener) {
   private val evaluator = new FormulaEvaluator(pattern.names, pattern.slots)
 
-  /** Goes as far as the rows that are there allow. */
+  /** Searches as far as the available rows allow. */
   def search(search: PartitionSearch, out: ResultSink): Unit = {
-    while (search.at < search.count && found(search, out)) search.attempt = null
+    while (search.at < search.count && searchOnce(search, out)) search.attempt = null
     search.drop(search.at - pattern.back)
   }
 
-  /** The time from which on the match that is open can take no more rows. */
+  /** Time from which the open match can take no more rows. */
   def due(search: PartitionSearch): Long =
     if (search.at >= search.count) Long.MaxValue
     else pattern.within.fold(Long.MaxValue)(w => search.timeOf(search.at) + w)
 
-  /** Decides what begins at the search's place and moves it on; false if that must wait. */
-  private def found(search: PartitionSearch, out: ResultSink): Boolean = decided(search) match {
+  /** Decides on a match at the search position and advances it; false if it must wait. */
+  private def searchOnce(search: PartitionSearch, out: ResultSink): Boolean = decide(search) match {
     case Undecided => false
     case NoMatch =>
-      if (pattern.shown == AllRowsWithUnmatched && search.at >= search.matchedTo) out.add(search.row(search.at), null)
+      if (pattern.shown == AllRowsWithUnmatched && search.at >= search.matchedTo) out
+        .add(search.row(search.at), null)
       search.at += 1
       true
-    case MatchFound(null, _) => empty(search, out)
-    case MatchFound(taken, marks) => matched(search, taken, marks, out)
+    case MatchFound(null, _) => emitEmpty(search, out)
+    case MatchFound(taken, marks) => emitMatch(search, taken, marks, out)
   }
 
-  private def decided(search: PartitionSearch): Verdict = {
+  private def decide(search: PartitionSearch): Verdict = {
     val start = search.at
     if (search.attempt == null) {
-      search.attempt = new MatchAttempt(pattern.program, pattern.chains, new RowTester {
-        override def holds(taken: RowChain): TestResult = {
-          val said = answer(taken)
-          onlooker.asked(search, start, taken, said)
-          said
-        }
-
-        private def answer(taken: RowChain): TestResult = {
-          val condition = pattern.conditions(taken.variable)
-          if (condition == null) TestPassed
-          else {
-            evaluator.waits = false
-            val holds = evaluator.holds(condition, search, start, search.number, taken)
-            if (evaluator.waits) TestDeferred else if (holds) TestPassed else TestFailed
+      search.attempt = new MatchAttempt(
+        pattern.program, pattern.chains,
+        new RowTester {
+          override def holds(taken: RowChain): TestResult = {
+            val result = answer(taken)
+            listener.tested(search, start, taken, result)
+            result
           }
-        }
-      }, start == 0)
+
+          private def answer(taken: RowChain): TestResult = {
+            val condition = pattern.conditions(taken.variable)
+            if (condition == null) TestPassed
+            else {
+              evaluator.waits = false
+              val holds = evaluator.holds(condition, search, start, search.number, taken)
+              if (evaluator.waits) TestDeferred else if (holds) TestPassed else TestFailed
+            }
+          }
+        }, start == 0)
     }
     val attempt = search.attempt
     val limit = pattern.within.map(search.timeOf(start) + _)
-    def next: Long = start + attempt.looked
+    def next: Long = start + attempt.rowsTested
     def takes: Boolean = next < search.count && limit.forall(search.timeOf(next) < _)
     var waits = false
     while (!waits && !attempt.settled && takes) waits = !attempt.take()
     if (waits) Undecided
     else if (attempt.settled) attempt.verdict(MoreRowsPossible)
-    else attempt.verdict(
-      if (next < search.count) OnlyOtherRows
+    else attempt.verdict(if (next < search.count) OnlyOtherRows
       else if (search.ended) PartitionEnd
       else if (limit.exists(_ <= search.time)) LimitReached
       else MoreRowsPossible)
   }
 
-  private def empty(search: PartitionSearch, out: ResultSink): Boolean = {
+  private def emitEmpty(search: PartitionSearch, out: ResultSink): Boolean = {
     if (pattern.shown != AllRowsOmitEmpty) {
       val measured = measures(search, null, null)
       out.add(search.row(search.at), measured)
@@ -178,10 +176,12 @@ final class PatternSearcher(pattern: RowPattern, onlooker: ConditionListener = N
     true
   }
 
-  private def matched(search: PartitionSearch, taken: RowChain, marks: List[Int], out: ResultSink): Boolean = {
+  private def emitMatch(
+      search: PartitionSearch, taken: RowChain, marks: List[Int], out: ResultSink): Boolean = {
     val start = search.at
     evaluator.waits = false
-    val shown = if (pattern.shown == OneRow) Seq(taken) else chain(taken).filterNot(t => left(t.size - 1, marks))
+    val shown =
+      if (pattern.shown == OneRow) Seq(taken) else chain(taken).filterNot(t => isExcluded(t.size - 1, marks))
     val results = shown.map(now => (search.row(start + now.size - 1), measures(search, now, taken)))
     if (evaluator.waits) return false
     results.foreach { case (row, measured) => out.add(row, measured) }
@@ -191,17 +191,17 @@ final class PatternSearcher(pattern: RowPattern, onlooker: ConditionListener = N
     true
   }
 
-  private def chain(taken: RowChain): Seq[RowChain] =
-    Iterator.iterate(taken)(_.before).takeWhile(_ != null).toVector.reverse
+  private def chain(taken: RowChain): Seq[RowChain] = Iterator.iterate(taken)(_.before).takeWhile(_ != null)
+    .toVector.reverse
 
-  /** Whether a place lies between two marks, the last of which come first. */
-  private def left(place: Int, marks: List[Int]): Boolean = marks match {
-    case until :: from :: rest => (place >= from && place < until) || left(place, rest)
+  /** True if a position lies between two marks; marks are in reverse order. */
+  private def isExcluded(position: Int, marks: List[Int]): Boolean = marks match {
+    case until :: from :: rest => (position >= from && position < until) || isExcluded(position, rest)
     case _ => false
   }
 
-  private def measures(search: PartitionSearch, now: RowChain, whole: RowChain): Array[Any] =
-    pattern.measures.map(evaluator.value(_, search, search.at, search.number, now, whole)).toArray
+  private def measures(search: PartitionSearch, now: RowChain, whole: RowChain): Array[Any] = pattern.measures
+    .map(evaluator.value(_, search, search.at, search.number, now, whole)).toArray
 
   private def next(start: Long, taken: RowChain): Long = pattern.skip match {
     case SkipPastLastRow => start + taken.size
@@ -210,15 +210,15 @@ final class PatternSearcher(pattern: RowPattern, onlooker: ConditionListener = N
     case SkipToLast(of, name) => to(start, of.last(taken, 0), name)
   }
 
-  private def to(start: Long, place: Int, name: String): Long = {
-    if (place < 0) {
+  private def to(start: Long, position: Int, name: String): Long = {
+    if (position < 0) {
       throw new IllegalStateException(
         s"AFTER MATCH SKIP TO $name: a match has no row of $name; skip to a variable that every match has, or PAST LAST ROW")
     }
-    if (place == 0) {
+    if (position == 0) {
       throw new IllegalStateException(
         s"AFTER MATCH SKIP TO $name: a match begins with $name, so the search would never go on; skip TO NEXT ROW")
     }
-    start + place
+    start + position
   }
 }

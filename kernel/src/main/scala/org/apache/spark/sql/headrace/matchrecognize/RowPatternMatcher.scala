@@ -8,28 +8,29 @@ import org.apache.spark.sql.headrace.operators.Time
 import org.apache.spark.sql.headrace.operators.inorder.{MatchOutput, Matcher}
 
 /**
- * Finds the matches of a `MATCH_RECOGNIZE` among the rows of one key. A match is given when no later row can change it. The
- * state is the rows that may still be needed; the attempt that is under way is made again from them.
+ * Finds the matches of a MATCH_RECOGNIZE among the rows of one key. A match is emitted when no later row can
+ * change it. The state consists of the rows that may still be needed; the current attempt is rebuilt from
+ * them.
  *
- * @param ties the order of rows of equal time; without it they keep the one they came in. Such rows are all there before
- *   time moves on, so none of them waits longer than a call.
+ * @param ties the order of rows of equal time; default: arrival order. Such rows are complete before time
+ *   advances, so they are buffered only during a call
  */
-final class RowPatternMatcher(
-    pattern: RowPattern, output: RowPatternOutput, kept: UnsafeProjection, ties: Option[BaseOrdering] = None,
-    onlooker: ConditionListener = NoListener) extends Matcher {
+final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kept: UnsafeProjection,
+    ties: Option[BaseOrdering] = None, listener: ConditionListener = NoListener)
+    extends Matcher {
   override type Memory = PartitionSearch
+  private val searcher = new PatternSearcher(pattern, listener)
 
-  private val searcher = new PatternSearcher(pattern, onlooker)
-
-  /** Whether a partition without rows is like one that never had any. */
-  private val forgets = !pattern.program.code.contains(AtStart) && pattern.back == 0 &&
-    !(pattern.conditions ++ pattern.measures).filter(_ != null).exists(_.asksNumber)
+  /** True if a partition without stored rows is equivalent to a new one. */
+  private val resettable = !pattern.program.code.contains(AtStart) && pattern.back == 0 &&
+    !(pattern.conditions ++ pattern.measures).filter(_ != null).exists(_.usesNumber)
 
   override def empty: PartitionSearch = new PartitionSearch
+  override def isEmpty(search: PartitionSearch): Boolean = search.rows.isEmpty && search.tied.isEmpty &&
+    (search.first == 0 || resettable)
 
-  override def isEmpty(search: PartitionSearch): Boolean = search.rows.isEmpty && search.tied.isEmpty && (search.first == 0 || forgets)
-
-  override def take(key: InternalRow, search: PartitionSearch, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+  override def take(
+      key: InternalRow, search: PartitionSearch, row: InternalRow, time: Long, out: MatchOutput): Unit = {
     val own = kept(row).copy()
     if (ties.isEmpty) add(search, own, time, out)
     else {
@@ -44,21 +45,21 @@ final class RowPatternMatcher(
     find(search, out)
   }
 
-  /** Takes the rows of the time that is over, in their order. */
-  private def untie(search: PartitionSearch, out: MatchOutput): Unit = if (search.tied.nonEmpty) {
+  /** Processes the rows of the completed time in order. */
+  private def releaseTied(search: PartitionSearch, out: MatchOutput): Unit = if (search.tied.nonEmpty) {
     val rows = search.tied.sorted(ties.get)
     search.tied.clear()
     rows.foreach(add(search, _, search.tiedAt, out))
   }
 
   override def advance(key: InternalRow, search: PartitionSearch, time: Long, out: MatchOutput): Unit = {
-    if (time > search.tiedAt) untie(search, out)
+    if (time > search.tiedAt) releaseTied(search, out)
     search.time = math.max(search.time, time)
     if (searcher.due(search) <= search.time) find(search, out)
   }
 
   override def finish(key: InternalRow, search: PartitionSearch, out: MatchOutput): Unit = {
-    untie(search, out)
+    releaseTied(search, out)
     search.ended = true
     find(search, out)
   }
@@ -66,11 +67,10 @@ final class RowPatternMatcher(
   override def due(search: PartitionSearch): Long =
     if (search.at < search.count) math.min(searcher.due(search), Time.End) else Long.MaxValue
 
-  /** Takes up the attempt that was under way when a search was stored. */
+  /** Rebuilds the attempt of a stored search. */
   def resume(search: PartitionSearch): Unit = find(search, (_, _) => ())
-
-  private def find(search: PartitionSearch, out: MatchOutput): Unit =
-    searcher.search(search, (row, measures) => out.emit(0, output.row(row, measures)))
+  private def find(search: PartitionSearch, out: MatchOutput): Unit = searcher
+    .search(search, (row, measures) => out.emit(0, output.row(row, measures)))
 
   override def write(search: PartitionSearch, out: Bytes): Unit = {
     Seq(search.first, search.at, search.number, search.matchedTo).foreach(out.writeLong)

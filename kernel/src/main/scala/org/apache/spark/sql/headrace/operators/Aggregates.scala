@@ -8,20 +8,17 @@ import org.apache.spark.sql.types.DataType
 /**
  * Spark aggregate functions over rows of `input`, applied one row at a time.
  *
- * A buffer is a mutable row in memory and `UnsafeRow` bytes in state. Declarative functions run as
- * generated projections, imperative ones through their own buffer.
+ * A buffer is a mutable row in memory and `UnsafeRow` bytes in state. Declarative functions run as generated
+ * projections, imperative ones through their own buffer.
  *
  * @param functions the aggregate functions, each with its result attribute
  * @param results the output expressions, over the function results and the key
  * @param input the columns of a row
  * @param key the key columns, which results may reference
  */
-final class Aggregates(
-    functions: Seq[AggregateExpression],
-    results: Seq[Expression],
-    input: Seq[Attribute],
-    key: Seq[Attribute]) extends Serializable {
-
+final class Aggregates(functions: Seq[AggregateExpression], results: Seq[Expression], input: Seq[Attribute],
+    key: Seq[Attribute])
+    extends Serializable {
   val types: Seq[DataType] = results.map(_.dataType)
 
   /** Types of the buffer columns. */
@@ -45,18 +42,15 @@ final class Aggregates(
     input.indices.filter(i => referenced.contains(input(i))).toSet
   }
 
-  /**
-   * True if every buffer has the same size. Its bytes are then used as the buffer, as in Spark's
-   * own aggregation.
-   */
-  @transient lazy val fixedSize: Boolean =
-    bound.forall(_.isInstanceOf[DeclarativeAggregate]) && layout.forall(UnsafeRow.isMutable)
+  /** True if every buffer has the same size; its bytes are then used as the buffer. */
+  @transient lazy val fixedSize: Boolean = bound.forall(_.isInstanceOf[DeclarativeAggregate]) &&
+    layout.forall(UnsafeRow.isMutable)
 
   @transient private lazy val bound: Seq[AggregateFunction] = {
     val offsets = functions.map(_.aggregateFunction.aggBufferAttributes.size).scanLeft(0)(_ + _)
     functions.map(_.aggregateFunction).zip(offsets).map {
-      case (f: ImperativeAggregate, at) =>
-        BindReferences.bindReference(f: AggregateFunction, AttributeSeq(input)).asInstanceOf[ImperativeAggregate]
+      case (f: ImperativeAggregate, at) => BindReferences
+          .bindReference(f: AggregateFunction, AttributeSeq(input)).asInstanceOf[ImperativeAggregate]
           .withNewMutableAggBufferOffset(at).withNewInputAggBufferOffset(at)
       case (f, _) => f
     }
@@ -64,27 +58,26 @@ final class Aggregates(
   @transient private lazy val attributes = bound.flatMap(_.aggBufferAttributes)
   @transient private lazy val layout: Array[DataType] = attributes.map(_.dataType).toArray
   @transient private lazy val starts = bound.map(_.aggBufferAttributes.size).scanLeft(0)(_ + _).toArray
-  @transient private lazy val imperative: Array[(ImperativeAggregate, BasePredicate)] =
-    bound.zip(functions).collect { case (f: ImperativeAggregate, e) => (f, e.filter.map(predicate).orNull) }.toArray
-  @transient private lazy val typed: Array[(TypedImperativeAggregate[AnyRef], Int)] =
-    bound.zip(starts).collect {
-      case (f: TypedImperativeAggregate[_], at) => (f.asInstanceOf[TypedImperativeAggregate[AnyRef]], at)
+  @transient private lazy val imperative: Array[(ImperativeAggregate, BasePredicate)] = bound.zip(functions)
+    .collect { case (f: ImperativeAggregate, e) => (f, e.filter.map(predicate).orNull) }.toArray
+  @transient private lazy val typed: Array[(TypedImperativeAggregate[AnyRef], Int)] = bound.zip(starts)
+    .collect { case (f: TypedImperativeAggregate[_], at) =>
+      (f.asInstanceOf[TypedImperativeAggregate[AnyRef]], at)
     }.toArray
   @transient private lazy val initial = mutable(slots(_.initialValues), Nil)
-  @transient private lazy val updateBuffer = mutable(
-    bound.zip(functions).flatMap {
+  @transient private lazy val updateBuffer = mutable(bound.zip(functions).flatMap {
       case (f: DeclarativeAggregate, e) => withFilter(f, e.filter)
       case (f, _) => f.aggBufferAttributes.map(_ => NoOp)
     }, attributes ++ input)
   @transient private lazy val mergeBuffers =
     mutable(slots(_.mergeExpressions), attributes ++ bound.flatMap(_.inputAggBufferAttributes))
   @transient private lazy val evaluate = mutable(bound.map {
-    case f: DeclarativeAggregate => f.evaluateExpression
-    case _ => NoOp
-  }, attributes)
-  @transient private lazy val resultRow = UnsafeProjection.create(
-    results.map(_.transform { case e: AggregateExpression => e.resultAttribute }),
-    functions.map(_.resultAttribute) ++ key)
+      case f: DeclarativeAggregate => f.evaluateExpression
+      case _ => NoOp
+    }, attributes)
+  @transient private lazy val resultRow = UnsafeProjection.create(results.map(_.transform {
+      case e: AggregateExpression => e.resultAttribute
+    }), functions.map(_.resultAttribute) ++ key)
   @transient private lazy val serialised = UnsafeProjection.create(layout)
   @transient private lazy val joinedRow = new JoinedRow
   @transient private lazy val evaluatedRow = new GenericInternalRow(functions.size)
@@ -92,9 +85,9 @@ final class Aggregates(
   @transient private lazy val slotTypes = layout.toIndexedSeq
   @transient private lazy val empty = serialised(newBuffer()).copy()
   // With declarative functions only, results are evaluated directly over the buffer.
-  @transient private lazy val direct = UnsafeProjection.create(
-    results.map(_.transform { case e: AggregateExpression =>
-      bound(functions.indexWhere(_.resultId == e.resultId)).asInstanceOf[DeclarativeAggregate].evaluateExpression
+  @transient private lazy val direct = UnsafeProjection.create(results.map(_.transform {
+      case e: AggregateExpression => bound(functions.indexWhere(_.resultId == e.resultId))
+          .asInstanceOf[DeclarativeAggregate].evaluateExpression
     }), attributes ++ key)
 
   /** Creates an empty buffer. */
@@ -135,14 +128,14 @@ final class Aggregates(
 
   def copy(buffer: InternalRow): InternalRow = if (fixedSize) buffer.copy() else read(write(buffer))
 
-  /**
-   * Serialises a buffer. The bytes may be the buffer itself and are valid until its next update.
-   */
+  /** Serialises a buffer. The bytes may be the buffer itself and are valid until its next update. */
   def write(buffer: InternalRow): Array[Byte] = {
     if (fixedSize) return buffer.asInstanceOf[UnsafeRow].getBytes
     if (typed.isEmpty) return serialised(buffer).getBytes
     val flat = new GenericInternalRow(layout.indices.map(i => buffer.get(i, layout(i)): Any).toArray)
-    typed.foreach { case (f, at) => flat.update(at, f.serialize(buffer.get(at, f.aggBufferAttributes.head.dataType))) }
+    typed.foreach { case (f, at) =>
+      flat.update(at, f.serialize(buffer.get(at, f.aggBufferAttributes.head.dataType)))
+    }
     serialised(flat).getBytes
   }
 
@@ -171,21 +164,24 @@ final class Aggregates(
     case f => f.aggBufferAttributes.map(_ => NoOp)
   }
 
-  private def withFilter(f: DeclarativeAggregate, filter: Option[Expression]): Seq[Expression] = filter match {
-    case None => f.updateExpressions
-    case Some(keep) => f.updateExpressions.zip(f.aggBufferAttributes).map { case (next, now) => If(keep, next, now) }
-  }
+  private def withFilter(f: DeclarativeAggregate, filter: Option[Expression]): Seq[Expression] =
+    filter match {
+      case None => f.updateExpressions
+      case Some(keep) => f.updateExpressions.zip(f.aggBufferAttributes).map { case (next, now) =>
+          If(keep, next, now)
+        }
+    }
 
   private def mutable(expressions: Seq[Expression], over: Seq[Attribute]): MutableProjection =
     MutableProjection.create(expressions, over)
-
   private def predicate(filter: Expression): BasePredicate = Predicate.create(filter, input)
 }
 
 object Aggregates {
   /** Creates the aggregates of a step from analysed result expressions. */
   def of(results: Seq[Expression], input: Seq[Attribute], key: Seq[Attribute]): Aggregates = {
-    val functions = results.flatMap(_.collect { case e: AggregateExpression => DistinctAggregate.rewrite(e) }).distinctBy(_.resultId)
+    val functions = results.flatMap(_.collect { case e: AggregateExpression => DistinctAggregate.rewrite(e) })
+      .distinctBy(_.resultId)
     new Aggregates(functions, results, input, key)
   }
 

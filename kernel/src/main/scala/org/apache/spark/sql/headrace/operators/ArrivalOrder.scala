@@ -15,7 +15,6 @@ private final class PositionedRow(val row: InternalRow, at: InternalRow) {
   val source: UTF8String = text(at, 0)
   val partition: UTF8String = text(at, 1)
   val offset: Long = if (known) at.getLong(2) else 0L
-
   private def text(at: InternalRow, i: Int): UTF8String =
     if (at == null || at.isNullAt(i)) UTF8String.EMPTY_UTF8 else at.getUTF8String(i)
 }
@@ -30,10 +29,7 @@ object ArrivalOrder {
       if (partition != 0) partition else java.lang.Long.compare(a.offset, b.offset)
     }
 
-  /**
-   * Returns copies of the rows (Spark reuses its rows) in arrival order. `position` is the ordinal
-   * of the position column.
-   */
+  /** Returns copies of the rows (Spark reuses them) in arrival order; `position` is an ordinal. */
   def sort(rows: Iterator[InternalRow], position: Int): Iterator[InternalRow] = {
     val all = mutable.ArrayBuffer.empty[InternalRow]
     var inOrder = true
@@ -43,7 +39,8 @@ object ArrivalOrder {
       val at = positionOf(row, position)
       // Rows usually arrive sorted, one run per upstream task, so check before sorting.
       if (inOrder && all.nonEmpty) {
-        inOrder = follows(before, at) || order.compare(new PositionedRow(all.last, before), new PositionedRow(row, at)) <= 0
+        inOrder = follows(before, at) ||
+          order.compare(new PositionedRow(all.last, before), new PositionedRow(row, at)) <= 0
       }
       before = at
       all += row
@@ -59,18 +56,15 @@ object ArrivalOrder {
   private def positionOf(row: InternalRow, position: Int): InternalRow =
     if (row.isNullAt(position)) null else row.getStruct(position, 3)
 
-  /**
-   * True if `b` is at or after `a` in the same partition, i.e. all bytes but the offset are equal.
-   */
+  /** True if `b` is at or after `a` in the same partition, i.e. all bytes but the offset are equal. */
   private def follows(a: InternalRow, b: InternalRow): Boolean = (a, b) match {
-    case (a: UnsafeRow, b: UnsafeRow) =>
-      a.getSizeInBytes == b.getSizeInBytes && a.getLong(2) <= b.getLong(2) && bytesEqual(a, b, 0, Offset) &&
-        bytesEqual(a, b, Offset + 8, a.getSizeInBytes - Offset - 8)
+    case (a: UnsafeRow, b: UnsafeRow) => a.getSizeInBytes == b.getSizeInBytes && a.getLong(2) <= b.getLong(
+        2) && bytesEqual(a, b, 0, Offset) && bytesEqual(a, b, Offset + 8, a.getSizeInBytes - Offset - 8)
     case _ => false
   }
 
-  private def bytesEqual(a: UnsafeRow, b: UnsafeRow, from: Int, length: Int): Boolean = ByteArrayMethods.arrayEquals(
-    a.getBaseObject, a.getBaseOffset + from, b.getBaseObject, b.getBaseOffset + from, length)
+  private def bytesEqual(a: UnsafeRow, b: UnsafeRow, from: Int, length: Int): Boolean = ByteArrayMethods
+    .arrayEquals(a.getBaseObject, a.getBaseOffset + from, b.getBaseObject, b.getBaseOffset + from, length)
 
   /** Byte offset of the `offset` field in a position row. */
   private val Offset = 24

@@ -3,9 +3,9 @@ package org.apache.spark.sql.headrace.operators
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
 
-import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
+import org.apache.spark.sql.headrace.compat.{DueStoreAccess, HandleInternals}
 import org.apache.spark.sql.streaming.StatefulProcessorHandle
 import org.apache.spark.util.AccumulatorV2
 import org.apache.spark.{SparkContext, TaskContext}
@@ -14,12 +14,11 @@ import org.apache.spark.{SparkContext, TaskContext}
 final case class StatePartition(epoch: Long, number: Int)
 
 /**
- * Row accounting of one step. `rows = folded + late + pending + duplicates`. A row folded into
- * several windows is `placed` in each, and `placed = settled + lost + expired + rows in open
- * windows`.
+ * Row accounting of one step. `rows = folded + late + pending + duplicates`. A row folded into several
+ * windows is `placed` in each, and `placed = settled + lost + expired + rows in open windows`.
  *
- * Spark may run a task, or a whole micro-batch, more than once. Counts are therefore kept by epoch
- * and state partition, and a repeated partition replaces its earlier counts.
+ * Spark may run a task, or a whole micro-batch, more than once. Counts are therefore kept by epoch and state
+ * partition, and a repeated partition replaces its earlier counts.
  */
 final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, java.lang.Long]] {
   // Concurrent: the executor heartbeat reads it while the task counts.
@@ -42,20 +41,13 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
     counts
   }
 
-  /**
-   * Starts the partition of a task. Does nothing on the driver, where Spark only reads the state
-   * schema.
-   */
+  /** Starts the partition of a task. Does nothing on the driver, where Spark only reads the state schema. */
   def begin(handle: StatefulProcessorHandle): Unit =
     if (TaskContext.get() != null) add(StatePartition(handle.getQueryInfo().getBatchId, Counts.part(handle)))
+  override def value: java.util.Map[String, java.lang.Long] =
+    synchronized { byName(parts.values.asScala.foldLeft(past)(plus)) }
 
-  override def value: java.util.Map[String, java.lang.Long] = synchronized {
-    byName(parts.values.asScala.foldLeft(past)(plus))
-  }
-
-  /**
-   * Total counts as JSON. One call from Python; reading a Java map entry by entry takes a hundred.
-   */
+  /** Total counts as JSON. One call from Python; reading a Java map entry by entry takes a hundred. */
   def told: String = json(value)
 
   /** Counts of one epoch as JSON. */
@@ -71,7 +63,8 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
     counters
   }
 
-  override def merge(other: AccumulatorV2[StatePartition, java.util.Map[String, java.lang.Long]]): Unit = synchronized {
+  override def merge(
+      other: AccumulatorV2[StatePartition, java.util.Map[String, java.lang.Long]]): Unit = synchronized {
     val counts = other.asInstanceOf[Counts]
     counts.parts.forEach((part, counters) => parts.put(part, counters))
     past = plus(past, counts.past)
@@ -97,12 +90,10 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
   }
 
   private def plus(a: Array[Long], b: Array[Long]): Array[Long] = Array.tabulate(a.length)(i => a(i) + b(i))
-
-  private def byName(counts: Array[Long]): java.util.Map[String, java.lang.Long] =
-    Counts.Names.zip(counts).map { case (name, n) => name -> (n: java.lang.Long) }.toMap.asJava
-
-  private def json(counts: java.util.Map[String, java.lang.Long]): String =
-    counts.asScala.map { case (name, n) => s"\"$name\": $n" }.mkString("{", ", ", "}")
+  private def byName(counts: Array[Long]): java.util.Map[String, java.lang.Long] = Counts.Names.zip(counts)
+    .map { case (name, n) => name -> (n: java.lang.Long) }.toMap.asJava
+  private def json(counts: java.util.Map[String, java.lang.Long]): String = counts.asScala
+    .map { case (name, n) => s"\"$name\": $n" }.mkString("{", ", ", "}")
 }
 
 object Counts {
@@ -145,13 +136,10 @@ object Counts {
     counts
   }
 
-  /**
-   * Id of the state partition. It differs from the task's partition id where Spark coalesces
-   * partitions.
-   */
-  private def part(handle: StatefulProcessorHandle): Int = Try {
-    val field = handle.getClass.getDeclaredField("store")
-    field.setAccessible(true)
-    field.get(handle).asInstanceOf[StateStore].id.partitionId
-  }.getOrElse(TaskContext.getPartitionId())
+  /** Id of the state partition. It differs from the task's partition id where Spark coalesces partitions. */
+  private def part(handle: StatefulProcessorHandle): Int = handle match {
+    case task: StatefulProcessorHandleImpl if DueStoreAccess.isUsable =>
+      HandleInternals.store(task).id.partitionId
+    case _ => TaskContext.getPartitionId()
+  }
 }

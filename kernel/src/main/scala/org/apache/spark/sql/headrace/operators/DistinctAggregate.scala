@@ -10,22 +10,18 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.DataType
 
 /** An aggregate over distinct values: collects a set and aggregates it on evaluation. */
-final case class DistinctAggregate(
-    inner: AggregateFunction,
-    children: Seq[Expression],
-    mutableAggBufferOffset: Int = 0,
-    inputAggBufferOffset: Int = 0) extends TypedImperativeAggregate[mutable.LinkedHashSet[UnsafeRow]] {
-
+final case class DistinctAggregate(inner: AggregateFunction, children: Seq[Expression],
+    mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
+    extends TypedImperativeAggregate[mutable.LinkedHashSet[UnsafeRow]] {
   private type Values = mutable.LinkedHashSet[UnsafeRow]
-  @transient private lazy val columns =
-    inner.children.map(child => AttributeReference("value", child.dataType, child.nullable)())
+  @transient private lazy val columns = inner.children
+    .map(child => AttributeReference("value", child.dataType, child.nullable)())
   @transient private lazy val over = {
     val function = inner.withNewChildren(columns).asInstanceOf[AggregateFunction]
     val complete = AggregateExpression(function, Complete, isDistinct = false)
     Aggregates.of(Seq(complete), columns, Nil)
   }
   @transient private lazy val project = UnsafeProjection.create(children)
-
   override def createAggregationBuffer(): Values = mutable.LinkedHashSet.empty
   override def update(values: Values, row: InternalRow): Values = {
     val value = project(row)
@@ -64,12 +60,14 @@ final case class DistinctAggregate(
   override def prettyName: String = s"distinct_${inner.prettyName}"
   override def withNewMutableAggBufferOffset(at: Int): DistinctAggregate = copy(mutableAggBufferOffset = at)
   override def withNewInputAggBufferOffset(at: Int): DistinctAggregate = copy(inputAggBufferOffset = at)
-  override protected def withNewChildrenInternal(next: IndexedSeq[Expression]): DistinctAggregate = copy(children = next)
+  override protected def withNewChildrenInternal(next: IndexedSeq[Expression]): DistinctAggregate =
+    copy(children = next)
 }
 
 object DistinctAggregate {
   /** Moves the DISTINCT of an aggregate expression into its function. */
   def rewrite(e: AggregateExpression): AggregateExpression =
     if (!e.isDistinct) e
-    else e.copy(aggregateFunction = DistinctAggregate(e.aggregateFunction, e.aggregateFunction.children), isDistinct = false)
+    else e.copy(aggregateFunction = DistinctAggregate(e.aggregateFunction, e.aggregateFunction.children),
+      isDistinct = false)
 }

@@ -1,13 +1,21 @@
 package org.apache.spark.sql.headrace.operators
 
-import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.logging.log4j.Level
+import org.apache.logging.log4j.core.config.Configurator
+
+import org.apache.spark.sql.{classic, Dataset, Row}
+import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedDeserializer
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{SparkSession, Strategy}
 import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl
 import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
-import org.apache.spark.sql.types.{Metadata, ObjectType, StructType}
+import org.apache.spark.sql.types.{Metadata, ObjectType, StructField, StructType}
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 
 /** Plan nodes that the stateful operators share. */
 object OperatorPlan {
@@ -24,8 +32,8 @@ object OperatorPlan {
   }
 
   /**
-   * Projects the same columns without the watermark metadata. Spark drops late rows before a
-   * stateful operator if it sees that metadata; the watermark advances either way.
+   * Projects the same columns without the watermark metadata. Spark drops late rows before a stateful
+   * operator if it sees that metadata; the watermark advances either way.
    */
   def hideWatermark(plan: LogicalPlan): (LogicalPlan, Map[ExprId, Attribute]) = {
     val columns = plan.output.map(a => Alias(a, a.name)(explicitMetadata = Some(Metadata.empty)))
@@ -40,31 +48,83 @@ object OperatorPlan {
       (Seq(one.toAttribute), Project(plan.output :+ one, plan))
     }
 
-  /** A `transformWithState` node whose processor takes and returns rows without conversion. */
-  def node(
-      processor: StatefulProcessor[_, InternalRow, InternalRow], byClock: Boolean, keys: Seq[Attribute],
-      child: LogicalPlan, keyOf: Expression, encoder: ExpressionEncoder[Any]): TransformWithState =
-    new TransformWithState(
-      keyOf,
-      WholeRow(),
-      keys,
-      child.output,
-      processor.asInstanceOf[StatefulProcessor[Any, Any, Any]],
-      if (byClock) TimeMode.ProcessingTime() else TimeMode.EventTime(),
-      OutputMode.Append(),
-      encoder,
-      AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)(),
-      child,
-      false,
-      keys,
-      child.output,
-      keyOf,
+  /** The analysed plan of a frame. */
+  def analyzed(frame: Dataset[Row]): LogicalPlan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution
+    .analyzed
+
+  /** Inlines common expressions, which only Spark's planner can resolve. */
+  def inlineCommonExpressions(e: Expression): Expression = e.transformUp { case With(child, definitions) =>
+    child.transform { case ref: CommonExpressionRef => definitions.find(_.id == ref.id).get.child }
+  }
+
+  /** Applies a processor with `transformWithState`; rows are not converted. */
+  def transform(session: SparkSession, processor: KeyedProcessor, time: TimeMode, keys: Seq[Attribute],
+      child: LogicalPlan, output: StructType): Dataset[Row] = {
+    // Spark logs a warning if a key sets or deletes a timer twice.
+    Configurator.setLevel(classOf[TimerStateImpl].getName, Level.ERROR)
+    val node = new TransformWithState(
+      RowCopy(), WholeRow(), keys, child.output, processor.asInstanceOf[StatefulProcessor[Any, Any, Any]],
+      time, OutputMode.Append(), processor.encoder, rowObject, child, false, keys, child.output, RowCopy(),
       LocalRelation(keys))
+    unpackRows(session, node, node.outputObjAttr, output)
+  }
+
+  def timeMode(clock: Boolean): TimeMode = if (clock) TimeMode.ProcessingTime() else TimeMode.EventTime()
+
+  /** Applies a function to all rows of each key of a batch. */
+  def mapGroups(session: SparkSession, keys: Seq[Attribute], plan: LogicalPlan, output: StructType)(
+      function: GroupFunction): Dataset[Row] = {
+    val (grouping, child) = withConstantKey(keys, plan)
+    val encoder = ExpressionEncoder(structOf(grouping))
+    val node = MapGroups(
+      new GroupAdapter(structOf(keys), function), UnresolvedDeserializer(encoder.deserializer, grouping),
+      WholeRow(), grouping, child.output, Nil, rowObject, child)
+    unpackRows(session, node, node.outputObjAttr, output)
+  }
+
+  /** Finds the stateful processor of a class in a query's plan. */
+  def processorOf[A](query: Dataset[Row], kind: Class[A]): Option[A] = analyzed(query).collectFirst {
+    case t: TransformWithState if kind.isInstance(t.statefulProcessor) => kind.cast(t.statefulProcessor)
+  }
+
+  private def structOf(columns: Seq[Attribute]): StructType =
+    StructType(columns.map(c => StructField(c.name, c.dataType, c.nullable)))
+  private def rowObject: AttributeReference =
+    AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)()
 
   /** Unpacks the tagged rows that a node returns as objects. */
-  def unpackRows(node: LogicalPlan, row: Attribute, output: StructType): LogicalPlan =
-    SerializeFromObject(
-      output.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
-        Alias(RowColumn(row, i, field.dataType), field.name)()
-      }, node)
+  private def unpackRows(
+      session: SparkSession, node: LogicalPlan, row: Attribute, output: StructType): Dataset[Row] = {
+    val columns = output.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
+      Alias(RowColumn(row, i, field.dataType), field.name)()
+    }
+    classic.Dataset.ofRows(session, SerializeFromObject(columns, node))
+  }
+}
+
+/** Processes all rows of one key of a batch. */
+trait GroupFunction extends Serializable {
+  def apply(key: InternalRow, rows: Iterator[InternalRow]): Iterator[InternalRow]
+}
+
+/** Converts Spark's key object to a row; empty without key columns. */
+private final class GroupAdapter(keyType: StructType, function: GroupFunction)
+    extends ((Any, Iterator[Any]) => IterableOnce[Any]) with Serializable {
+  @transient private lazy val toCatalyst = CatalystTypeConverters.createToCatalystConverter(keyType)
+
+  override def apply(key: Any, rows: Iterator[Any]): IterableOnce[Any] =
+    function(if (keyType.isEmpty) InternalRow.empty else toCatalyst(key).asInstanceOf[InternalRow],
+      rows.map(_.asInstanceOf[InternalRow]))
+}
+
+/** The watermark of the micro-batch that is being executed, for operators before a stateful step. */
+object BatchWatermark {
+  /** Watermark in milliseconds of the stateful operator that matches `step`; None outside a query. */
+  def watermark(session: SparkSession, step: Any => Boolean): Option[Long] = for {
+    id <- Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
+    running <- Option(SQLExecution.getQueryExecution(id.toLong))
+    task <- running.executedPlan
+      .collectFirst { case t: TransformWithStateExec if step(t.statefulProcessor) => t }
+    millis <- task.eventTimeWatermarkForEviction
+  } yield millis
 }

@@ -17,7 +17,6 @@ final class ScriptRows(input: StructType) {
   private val withIntegerTimes = ScriptRows.withIntegerTimes(input).asInstanceOf[StructType]
   private val parse = new JacksonParser(withIntegerTimes, ScriptRows.options, true, Nil)
   private val unsafe = UnsafeProjection.create(withIntegerTimes)
-
   def read(rows: JsonNode): Vector[InternalRow] = rows.elements.asScala.map(row).toVector
 
   /** Formats rows as a JSON array. */
@@ -34,7 +33,9 @@ final class ScriptRows(input: StructType) {
 
   private def row(node: JsonNode): InternalRow = {
     val create = CreateJacksonParser.string _
-    unsafe(parse.parse[String](json.writeValueAsString(node), create, org.apache.spark.unsafe.types.UTF8String.fromString).head).copy()
+    unsafe(parse.parse[String](
+        json.writeValueAsString(node), create, org.apache.spark.unsafe.types.UTF8String.fromString).head)
+      .copy()
   }
 }
 
@@ -45,9 +46,9 @@ object ScriptRows {
   private def withIntegerTimes(of: DataType): DataType = of match {
     case s: StructType => StructType(s.fields.map(f => f.copy(dataType = withIntegerTimes(f.dataType))))
     case a: ArrayType => a.copy(elementType = withIntegerTimes(a.elementType))
-    case m: MapType => m.copy(keyType = withIntegerTimes(m.keyType), valueType = withIntegerTimes(m.valueType))
+    case m: MapType => m
+        .copy(keyType = withIntegerTimes(m.keyType), valueType = withIntegerTimes(m.valueType))
     case TimestampType | TimestampNTZType | _: DayTimeIntervalType => LongType
     case other => other
   }
 }
-

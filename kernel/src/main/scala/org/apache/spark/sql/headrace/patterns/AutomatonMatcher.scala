@@ -9,26 +9,27 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.headrace.operators.Time
 import org.apache.spark.sql.headrace.operators.inorder.{MatchOutput, Matcher}
 
-/** What the automaton asks of the step around it: its conditions, and how its results look. */
+/** The step that an automaton runs for: evaluates conditions and builds results. */
 trait MatchContext {
-  /** Whether a condition holds for a row, given the rows matched so far. */
+  /** True if a condition holds for a row, given the rows matched so far. */
   def holds(condition: Int, row: InternalRow, matched: MatchedRows): Boolean
 
-  /** What is kept of a row that is taken. */
-  def kept(row: InternalRow): UnsafeRow
+  /** Projects a taken row to the columns that are stored. */
+  def storedRow(row: InternalRow): UnsafeRow
 
-  /** What a match gives, which began at `start` and whose own time is `time`. */
-  def found(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow
-  def timedOut(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow
+  /** Builds the result of a match that began at `start` and ends at `time`. */
+  def matchResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow
+  def timeoutResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow
 }
 
 /**
- * Runs the automaton over the rows of a key: every partial match meets every row, and may go several ways with it.
+ * Runs the automaton over the rows of a key. Each partial match is tested against each row and may branch.
  *
- * With a skip, a complete match waits while a partial match that began earlier is alive, because that one, once
- * complete, may leave it out.
+ * With a skip strategy, a complete match is withheld while an earlier partial match is alive, because that
+ * one may exclude it once complete.
  */
-final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: MatchContext, columns: Int) extends Matcher {
+final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: MatchContext, columns: Int)
+    extends Matcher {
   type Memory = PartialMatches
   val codec: PartialMatchesCodec = new PartialMatchesCodec(automaton, columns)
   private val start = automaton.start
@@ -36,36 +37,38 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
   private val within = spec.within.getOrElse(Long.MaxValue)
   private val between = spec.between.getOrElse(Long.MaxValue)
 
-  // Used again for every row: a partial match that meets a row makes nothing but its ways.
-  private val asked = new RowTestContext
+  // Reused for every row.
+  private val context = new RowTestContext
   private val open = mutable.ArrayBuffer.empty[AutomatonEdge]
-  private val ways = mutable.ArrayBuffer.empty[PartialMatch]
+  private val branches = mutable.ArrayBuffer.empty[PartialMatch]
   private var taken: TakenRow = _
-
   override def empty: PartialMatches = new PartialMatches(start)
-  override def isEmpty(memory: PartialMatches): Boolean = memory.nothing
+  override def isEmpty(memory: PartialMatches): Boolean = memory.isEmpty
   override def read(in: Input): PartialMatches = codec.read(in)
   override def write(memory: PartialMatches, out: Output): Unit = codec.write(memory, out)
 
-  override def take(key: InternalRow, memory: PartialMatches, row: InternalRow, time: Long, out: MatchOutput): Unit =
-    if (!memory.nothing || begins(memory.partial.peek, row, time)) meet(key, memory, row, time, out)
+  override def take(
+      key: InternalRow, memory: PartialMatches, row: InternalRow, time: Long, out: MatchOutput): Unit =
+    if (!memory.isEmpty || startsMatch(memory.partial.peek, row, time)) step(key, memory, row, time, out)
 
-  private def begins(nothing: PartialMatch, row: InternalRow, time: Long): Boolean = {
-    asked.of(nothing, row, time)
-    edges(start)
+  private def startsMatch(nothing: PartialMatch, row: InternalRow, time: Long): Boolean = {
+    context.reset(nothing, row, time)
+    findEdges(start)
     open.nonEmpty
   }
 
-  private def meet(key: InternalRow, memory: PartialMatches, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+  private def step(
+      key: InternalRow, memory: PartialMatches, row: InternalRow, time: Long, out: MatchOutput): Unit = {
     taken = null
     val alive = PartialMatches.queue()
     val complete = PartialMatches.queue()
     val partials = memory.partial.iterator
     while (partials.hasNext) {
       val partial = partials.next()
-      steps(partial, row, time, memory.number)
-      val stopped = ways.exists(way => way.state.isStop)
-      ways.foreach(way => if (way.state.isFinal) complete.add(way) else if (!stopped) alive.add(way))
+      findBranches(partial, row, time, memory.number)
+      val stopped = branches.exists(branch => branch.state.isStop)
+      branches.foreach(branch =>
+        if (branch.state.isFinal) complete.add(branch) else if (!stopped) alive.add(branch))
       if (partial.state eq start) alive.add(partial)
     }
     memory.number += 1
@@ -77,26 +80,28 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
     if (timed && memory.partial.size > 1 && earliest(memory) <= time) {
       val alive = PartialMatches.queue()
       val complete = PartialMatches.queue()
-      val over = mutable.LinkedHashMap.empty[TakenLink, PartialMatch]
+      val timedOut = mutable.LinkedHashMap.empty[TakenLink, PartialMatch]
       memory.partial.iterator.forEachRemaining { partial =>
         if (!partial.started || deadline(partial) > time) alive.add(partial)
         else if (partial.state.isPending) complete.add(partial)
-        else over.getOrElseUpdate(partial.last, partial)
+        else timedOut.getOrElseUpdate(partial.last, partial)
       }
-      // After a repeat that might have come once more no row need come for what must not come to have stayed away.
-      over.values.toVector.foreach { partial =>
-        Option(reached(StateKind.Pending, partial.state, NoRowContext)).foreach { state =>
-          over.remove(partial.last)
-          complete.add(new PartialMatch(state, partial.last, partial.first, partial.firstTime, partial.lastTime))
+      // A trailing `not_followed_by` after an optional repetition is satisfied by timeout alone; no further
+      // row is needed.
+      timedOut.values.toVector.foreach { partial =>
+        Option(reachable(StateKind.Pending, partial.state, NoRowContext)).foreach { state =>
+          timedOut.remove(partial.last)
+          complete
+            .add(new PartialMatch(state, partial.last, partial.first, partial.firstTime, partial.lastTime))
         }
       }
       memory.partial = alive
       release(key, memory, complete, out)
-      val told = out.takes(AutomatonMatcher.Timeouts)
-      over.values.foreach { partial =>
-        out.emit(
-          AutomatonMatcher.Timeouts,
-          if (told) rules.timedOut(key, rows(partial), partial.firstTime, deadline(partial)) else null)
+      val emitsTimeouts = out.takes(AutomatonMatcher.Timeouts)
+      timedOut.values.foreach { partial =>
+        out.emit(AutomatonMatcher.Timeouts,
+          if (emitsTimeouts) rules.timeoutResult(key, rows(partial), partial.firstTime, deadline(partial))
+          else null)
       }
     }
 
@@ -105,10 +110,10 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
     release(key, memory, PartialMatches.queue(), out)
   }
 
-  override def due(memory: PartialMatches): Long =
-    math.min(if (memory.complete.isEmpty) Long.MaxValue else Time.End, earliest(memory))
+  override def due(memory: PartialMatches): Long = math
+    .min(if (memory.complete.isEmpty) Long.MaxValue else Time.End, earliest(memory))
 
-  /** When the first partial match is over. */
+  /** Earliest timeout of a partial match. */
   private def earliest(memory: PartialMatches): Long = {
     var first = Long.MaxValue
     val partials = memory.partial.iterator
@@ -119,39 +124,40 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
     first
   }
 
-  private def deadline(partial: PartialMatch): Long = math.min(
-    if (within == Long.MaxValue) within else Time.plus(partial.firstTime, within),
-    if (between == Long.MaxValue) between else Time.plus(partial.lastTime, between))
+  private def deadline(partial: PartialMatch): Long = math
+    .min(if (within == Long.MaxValue) within else Time.plus(partial.firstTime, within),
+      if (between == Long.MaxValue) between else Time.plus(partial.lastTime, between))
 
   private def rows(partial: PartialMatch): MatchedRows = new LinkedRows(partial.last, spec.steps.size)
 
-  /** Fills `ways`: where a partial match can go with a row, which would be the key's `number`th. */
-  private def steps(partial: PartialMatch, row: InternalRow, time: Long, number: Long): Unit = {
-    asked.of(partial, row, time)
-    edges(partial.state)
-    ways.clear()
+  /** Sets `branches` to the successors of a partial match for a row, the key's `number`th. */
+  private def findBranches(partial: PartialMatch, row: InternalRow, time: Long, number: Long): Unit = {
+    context.reset(partial, row, time)
+    findEdges(partial.state)
+    branches.clear()
     var i = 0
     while (i < open.length) {
       val edge = open(i)
       if (edge.action == EdgeAction.Ignore) {
         if (partial.state ne start) {
-          ways += new PartialMatch(edge.target, partial.last, partial.first, partial.firstTime, partial.lastTime)
+          branches +=
+            new PartialMatch(edge.target, partial.last, partial.first, partial.firstTime, partial.lastTime)
         }
       } else {
-        if (taken == null) taken = new TakenRow(number, time, rules.kept(row))
+        if (taken == null) taken = new TakenRow(number, time, rules.storedRow(row))
         val link = new TakenLink(edge.source.step, taken, partial.last)
         val first = if (partial.started) partial.first else number
         val since = if (partial.started) partial.firstTime else time
-        ways += new PartialMatch(edge.target, link, first, since, time)
-        val end = reached(StateKind.Final, edge.target, asked)
-        if (end != null) ways += new PartialMatch(end, link, first, since, time)
+        branches += new PartialMatch(edge.target, link, first, since, time)
+        val end = reachable(StateKind.Final, edge.target, context)
+        if (end != null) branches += new PartialMatch(end, link, first, since, time)
       }
       i += 1
     }
   }
 
-  /** Fills `open`: the edges that take or ignore the row, of the state and of those it proceeds to. */
-  private def edges(state: AutomatonState): Unit = {
+  /** Sets `open` to the edges that take or ignore the row, from the state and those it proceeds to. */
+  private def findEdges(state: AutomatonState): Unit = {
     open.clear()
     var at = state
     var next = List.empty[AutomatonState]
@@ -160,7 +166,7 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
       var i = 0
       while (i < all.length) {
         val edge = all(i)
-        if (edge.test.passes(asked)) {
+        if (edge.test.passes(context)) {
           if (edge.action == EdgeAction.Proceed) next ::= edge.target else open += edge
         }
         i += 1
@@ -170,83 +176,83 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
     }
   }
 
-  /** The state of a kind that a state proceeds to without another row; null for none. */
-  private def reached(kind: StateKind.Value, from: AutomatonState, asked: TestContext): AutomatonState = {
+  /** Finds a state of a kind that is reachable without another row; null for none. */
+  private def reachable(kind: StateKind.Value, from: AutomatonState, context: TestContext): AutomatonState = {
     var i = 0
     while (i < from.edges.length) {
       val edge = from.edges(i)
-      if (edge.action == EdgeAction.Proceed && edge.test.passes(asked)) {
-        val found = if (edge.target.kind == kind) edge.target else reached(kind, edge.target, asked)
-        if (found != null) return found
+      if (edge.action == EdgeAction.Proceed && edge.test.passes(context)) {
+        val target = if (edge.target.kind == kind) edge.target else reachable(kind, edge.target, context)
+        if (target != null) return target
       }
       i += 1
     }
     null
   }
 
-  private def release(key: InternalRow, memory: PartialMatches, complete: PartialMatches.Queue, out: MatchOutput): Unit = {
+  private def release(key: InternalRow, memory: PartialMatches, complete: PartialMatches.Queue,
+      out: MatchOutput): Unit = {
     if (!complete.isEmpty) memory.complete.addAll(complete)
     while (!memory.complete.isEmpty && !waits(memory)) {
-      val found = memory.complete.poll()
-      cut(found).foreach { over =>
-        prune(memory.partial, over)
-        prune(memory.complete, over)
+      val next = memory.complete.poll()
+      skipUntil(next).foreach { last =>
+        prune(memory.partial, last)
+        prune(memory.complete, last)
       }
-      out.emit(AutomatonMatcher.Main, rules.found(key, rows(found), found.firstTime, found.lastTime))
+      out.emit(AutomatonMatcher.Main, rules.matchResult(key, rows(next), next.firstTime, next.lastTime))
     }
   }
 
-  private def waits(memory: PartialMatches): Boolean =
-    spec.skip != SkipStrategy.None && memory.partial.peek != null && memory.complete.peek.first > memory.partial.peek.first
+  private def waits(memory: PartialMatches): Boolean = spec.skip != SkipStrategy.None &&
+    memory.partial.peek != null && memory.complete.peek.first > memory.partial.peek.first
 
-  /** Those that began with a number up to this one are left out after a match. */
-  private def cut(found: PartialMatch): Option[Long] = spec.skip match {
+  /** Matches that began at or before this row number are excluded after a match. */
+  private def skipUntil(partial: PartialMatch): Option[Long] = spec.skip match {
     case SkipStrategy.None => None
-    case SkipStrategy.PastLast => Some(found.last.taken.number)
-    case SkipStrategy.ToNext => Some(found.first)
-    case SkipStrategy.ToFirst(step) => numbers(found, step).minOption.map(_ - 1)
-    case SkipStrategy.ToLast(step) => numbers(found, step).maxOption.map(_ - 1)
+    case SkipStrategy.PastLast => Some(partial.last.taken.number)
+    case SkipStrategy.ToNext => Some(partial.first)
+    case SkipStrategy.ToFirst(step) => numbers(partial, step).minOption.map(_ - 1)
+    case SkipStrategy.ToLast(step) => numbers(partial, step).maxOption.map(_ - 1)
   }
 
-  private def numbers(found: PartialMatch, step: Int): Seq[Long] =
-    Iterator.iterate(found.last)(_.before).takeWhile(_ != null).filter(_.step == step).map(_.taken.number).toVector
+  private def numbers(partial: PartialMatch, step: Int): Seq[Long] = Iterator.iterate(partial.last)(_.before)
+    .takeWhile(_ != null).filter(_.step == step).map(_.taken.number).toVector
+  private def prune(queue: PartialMatches.Queue, last: Long): Unit = queue.removeIf(_.first <= last)
 
-  private def prune(queue: PartialMatches.Queue, over: Long): Unit =
-    queue.removeIf(_.first <= over)
-
-  /** No condition holds of no row. */
+  /** Without a row no condition holds. */
   private object NoRowContext extends TestContext {
     override def condition(number: Int): Boolean = false
     override def sincePrevious: Long = 0L
   }
 
-  /** What is asked while a partial match meets a row. */
+  /** Evaluates conditions for one partial match and row. */
   private final class RowTestContext extends TestContext {
     private var partial: PartialMatch = _
     private var row: InternalRow = _
     private var time = 0L
     private var matched: MatchedRows = _
-    /** 0 for a condition that was not asked yet, 1 for one that holds: several edges ask for the same. */
-    private val known = new Array[Byte](spec.conditions.size)
 
-    def of(partial: PartialMatch, row: InternalRow, time: Long): Unit = {
+    /** Cached results: 0 unknown, 1 true, 2 false. Several edges share conditions. */
+    private val cached = new Array[Byte](spec.conditions.size)
+
+    def reset(partial: PartialMatch, row: InternalRow, time: Long): Unit = {
       this.partial = partial
       this.row = row
       this.time = time
       matched = rows(partial)
-      java.util.Arrays.fill(known, 0.toByte)
+      java.util.Arrays.fill(cached, 0.toByte)
     }
 
     override def condition(number: Int): Boolean = {
-      if (known(number) == 0) known(number) = if (rules.holds(number, row, matched)) 1 else 2
-      known(number) == 1
+      if (cached(number) == 0) cached(number) = if (rules.holds(number, row, matched)) 1 else 2
+      cached(number) == 1
     }
     override def sincePrevious: Long = if (partial.started) time - partial.lastTime else 0L
   }
 }
 
 object AutomatonMatcher {
-  /** The outputs of a step with a pattern, by number. */
+  /** Output indexes of a pattern step. */
   val Main = 0
   val Timeouts = 1
 }

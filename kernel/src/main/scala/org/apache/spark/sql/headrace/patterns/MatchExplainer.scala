@@ -7,92 +7,97 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
-import org.apache.spark.sql.classic
+import org.apache.spark.sql.{Dataset, Row, classic}
 import org.apache.spark.sql.headrace.operators.Time
 import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderProcessor, InOrderStep, JsonRowWriter, MatchOutput, Matcher, StepColumns}
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.{Dataset, Row}
 
-/** A pattern that is asked about: the step that looks for it, and where in what that remembers its partial matches are. */
+/** A pattern to explain: its step, and where the step's state holds its partial matches. */
 abstract class ExplainedPattern(val step: InOrderStep, val spec: PatternSpec) {
   val matcher: Matcher
 
-  /** Each condition, taken apart. */
+  /** The conjuncts of each condition. */
   def parts: IndexedSeq[Seq[ConditionPart]]
-
   def partials(memory: matcher.Memory): PartialMatches
 
-  /** Whether a row that waits is any business of the pattern's. */
-  def sees(row: InternalRow): Boolean = true
+  /** False if a buffered row does not concern this pattern. */
+  def concerns(row: InternalRow): Boolean = true
 
-  /** So many columns of a result are not told, because the one who asks knows them: the key's. */
-  def known: Int = step.columns.keys.size
+  /** Number of leading result columns to omit, because the caller knows them: the key. */
+  def omittedColumns: Int = step.columns.keys.size
 }
 
 /**
- * Answers why a pattern has (not) matched for one key: what is remembered of it, what that waits for, and what became of
- * its rows, condition by condition. It runs the same matcher over the same rows and looks on.
+ * Explains why a pattern has or has not matched for one key: its partial matches, what they wait for, and the
+ * effect of each row, condition by condition. Runs the same matcher over the same rows.
  */
 final class MatchExplainer(pattern: ExplainedPattern) {
   import pattern.{matcher, spec, step}
 
   private val mapper = new ObjectMapper
   private val json = new JsonRowWriter(mapper)
-  private val nobody = new GenericInternalRow(step.columns.keys.size)
+  private val noKey = new GenericInternalRow(step.columns.keys.size)
   private val visible = StepColumns.struct(step.columns.visible)
-  private val look = new AutomatonProbe(spec, pattern.parts)
+  private val probe = new AutomatonProbe(spec, pattern.parts)
 
-  /** The columns that a row of the input must have, in their order. */
+  /** Names of the required input columns, in order. */
   def columns: Array[String] = step.columns.raw.map(_.name).toArray
 
-  /** The partial matches in a key's state, as stored; null for none. */
+  /** Partial matches in a key's stored state (may be null), as JSON. */
   def partials(stored: Array[Byte]): String = {
     val found = mapper.createArrayNode()
-    partials(found, pattern.partials(remembered(stored)))
+    partials(found, pattern.partials(readState(stored)))
     found.toString
   }
 
-  /** What the rows that wait would do if the watermark passed them all now; `pieces` are the key's other slots, in order. */
+  /**
+   * Effect of the buffered rows if the watermark passed them now; `pieces` are the key's other slots, in
+   * order.
+   */
   def waiting(stored: Array[Byte], pieces: java.util.List[Array[Byte]]): String = {
-    val told = mapper.createArrayNode()
-    val memory = remembered(stored)
+    val report = mapper.createArrayNode()
+    val memory = readState(stored)
     InOrderLogic.bufferedRows(stored, pieces.asScala.toSeq, step.fingerprint, matcher)
-      .filter(held => pattern.sees(held.row)).foreach(held => tell(told.addObject(), memory, held.row, held.time))
-    told.toString
+      .filter(entry => pattern.concerns(entry.row))
+      .foreach(entry => reportRow(report.addObject(), memory, entry.row, entry.time))
+    report.toString
   }
 
   /**
-   * What the rows of the key have done, from the first on.
+   * Effect of the key's rows, from the first on.
    *
    * @param frame the key's rows in order, with `columns`
-   * @param watermark rows from here on have not been taken; Time.End for all
-   * @param last so many rows are told of
+   * @param watermark rows from here on are not processed; Time.End for all
+   * @param last the number of rows to report
    */
   def history(frame: Dataset[Row], watermark: Long, last: Int): String = {
     val (taken, ahead) = rows(frame).partition { case (_, time) => step.arrival || time < watermark }
     val memory = matcher.empty
-    val told = mapper.createObjectNode()
-    val shown = told.putArray("rows")
+    val report = mapper.createObjectNode()
+    val shown = report.putArray("rows")
     taken.zipWithIndex.foreach { case ((row, time), i) =>
-      if (i >= taken.size - last) tell(shown.addObject(), memory, row, time)
-      else taking(memory, row, time, MatchExplainer.DiscardOutput)
+      if (i >= taken.size - last) reportRow(shown.addObject(), memory, row, time)
+      else process(memory, row, time, MatchExplainer.DiscardOutput)
     }
-    val after = told.putArray("after")
-    if (watermark != Time.None) matcher.advance(nobody, memory, watermark, heard(after))
-    if (watermark >= Time.End) matcher.finish(nobody, memory, heard(after))
-    partials(told.putArray("partials"), pattern.partials(memory))
-    val unread = told.putArray("ahead")
-    ahead.foreach { case (row, time) => event(unread.addObject().put("matters", step.matters(row)), row, time) }
-    told.put("count", taken.size).toString
+    val after = report.putArray("after")
+    if (watermark != Time.None) matcher.advance(noKey, memory, watermark, recordOutput(after))
+    if (watermark >= Time.End) matcher.finish(noKey, memory, recordOutput(after))
+    partials(report.putArray("partials"), pattern.partials(memory))
+    val unread = report.putArray("ahead")
+    ahead.foreach { case (row, time) =>
+      reportEvent(unread.addObject().put("matters", step.matters(row)), row, time)
+    }
+    report.put("count", taken.size).toString
   }
 
   private def partials(into: ArrayNode, memory: PartialMatches): Unit = {
-    look.together(memory.partial.asScala.filter(_.started)).foreach(partial(into.addObject(), _, complete = false))
-    memory.complete.asScala.foreach(one => partial(into.addObject(), Seq(one), complete = true))
+    probe.groupByRows(memory.partial.asScala.filter(_.started))
+      .foreach(reportPartial(into.addObject(), _, complete = false))
+    memory.complete.asScala.foreach(one => reportPartial(into.addObject(), Seq(one), complete = true))
   }
 
-  private def remembered(stored: Array[Byte]): matcher.Memory =
-    Option(stored).flatMap(InOrderLogic.readSlot(_, step.fingerprint, matcher)._1).getOrElse(matcher.empty)
+  private def readState(stored: Array[Byte]): matcher.Memory = Option(stored)
+    .flatMap(InOrderLogic.readSlot(_, step.fingerprint, matcher)._1).getOrElse(matcher.empty)
 
   private def rows(frame: Dataset[Row]): Seq[(InternalRow, Long)] = {
     val at = step.columns.raw.indexWhere(_.name == "__ts")
@@ -101,50 +106,53 @@ final class MatchExplainer(pattern: ExplainedPattern) {
       .map(row => (step.columns.withAddedColumns(row).copy(): InternalRow, row.getLong(at)))
   }
 
-  private def taking(memory: matcher.Memory, row: InternalRow, time: Long, out: MatchOutput): Unit = {
-    matcher.advance(nobody, memory, time, out)
-    matcher.take(nobody, memory, row, time, out)
+  private def process(memory: matcher.Memory, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+    matcher.advance(noKey, memory, time, out)
+    matcher.take(noKey, memory, row, time, out)
   }
 
-  /** Looks at a row before the matcher takes it, and at what came of it. */
-  private def tell(into: ObjectNode, memory: matcher.Memory, row: InternalRow, time: Long): Unit = {
-    event(into, row, time)
-    val came = mapper.createArrayNode()
-    matcher.advance(nobody, memory, time, heard(came))
+  /** Reports a row before the matcher processes it, and its results. */
+  private def reportRow(into: ObjectNode, memory: matcher.Memory, row: InternalRow, time: Long): Unit = {
+    reportEvent(into, row, time)
+    val results = mapper.createArrayNode()
+    matcher.advance(noKey, memory, time, recordOutput(results))
     val asked = into.putArray("asked")
-    val (begun, start) = look.together(pattern.partials(memory).partial.asScala).partition(_.head.started)
-    (begun ++ start).foreach(several => told(asked.addObject(), several, row, time))
-    matcher.take(nobody, memory, row, time, heard(came))
-    into.set[ObjectNode]("came", came)
+    val (begun, start) = probe.groupByRows(pattern.partials(memory).partial.asScala).partition(_.head.started)
+    (begun ++ start).foreach(group => reportGroup(asked.addObject(), group, row, time))
+    matcher.take(noKey, memory, row, time, recordOutput(results))
+    into.set[ObjectNode]("came", results)
   }
 
-  private def told(into: ObjectNode, several: Seq[PartialMatch], row: InternalRow, time: Long): Unit = {
-    val of = several.head
+  private def reportGroup(into: ObjectNode, group: Seq[PartialMatch], row: InternalRow, time: Long): Unit = {
+    val of = group.head
     if (of.started) {
       into.set[ObjectNode]("start", json.time(of.firstTime))
       into.put("rows", Iterator.iterate(of.last)(_.before).takeWhile(_ != null).size)
     }
-    val (asked, outcomes) = look.at(several, row, time)
+    val (asked, outcomes) = probe.at(group, row, time)
     val tests = into.putArray("tests")
-    asked.foreach { case (number, held) => test(tests.addObject(), number, held, row, look.matched(of)) }
-    into.put("outcome", look.said(outcomes, of.started))
+    asked.foreach { case (number, entry) =>
+      reportTest(tests.addObject(), number, entry, row, probe.matched(of))
+    }
+    into.put("outcome", probe.describe(outcomes, of.started))
   }
 
-  private def test(into: ObjectNode, number: Int, held: Boolean, row: InternalRow, matched: MatchedRows): Unit = {
-    val (name, role) = look.roles(number)
-    into.put("step", name).put("role", role).put("condition", spec.conditions(number)).put("held", held)
+  private def reportTest(into: ObjectNode, number: Int, entry: Boolean, row: InternalRow,
+      matched: MatchedRows): Unit = {
+    val (name, role) = probe.roles(number)
+    into.put("step", name).put("role", role).put("condition", spec.conditions(number)).put("held", entry)
     val parts = into.putArray("parts")
-    look.parts(number).foreach { part =>
+    probe.parts(number).foreach { part =>
       parts.addObject().put("text", part.text).put("held", part.holds(row, matched))
-        .set[ObjectNode]("values", json.row(part.seen(row, matched), part.shape))
+        .set[ObjectNode]("values", json.row(part.valuesOf(row, matched), part.shape))
     }
   }
 
-  private def partial(into: ObjectNode, several: Seq[PartialMatch], complete: Boolean): Unit = {
-    val of = several.head
+  private def reportPartial(into: ObjectNode, group: Seq[PartialMatch], complete: Boolean): Unit = {
+    val of = group.head
     into.set[ObjectNode]("start", json.time(of.firstTime))
     into.set[ObjectNode]("end", json.time(of.lastTime))
-    look.deadline(of).foreach(at => into.set[ObjectNode]("times_out", json.time(at)))
+    probe.deadline(of).foreach(at => into.set[ObjectNode]("times_out", json.time(at)))
     into.put("complete", complete)
     val rows = into.putArray("rows")
     Iterator.iterate(of.last)(_.before).takeWhile(_ != null).toVector.reverse.foreach { link =>
@@ -152,28 +160,30 @@ final class MatchExplainer(pattern: ExplainedPattern) {
       one.set[ObjectNode]("time", json.time(link.taken.time))
       one.set[ObjectNode]("row", json.row(link.taken.row, visible))
     }
-    if (!complete) waits(into, several)
+    if (!complete) reportAwaited(into, group)
   }
 
-  private def waits(into: ObjectNode, several: Seq[PartialMatch]): Unit = {
-    val awaited = look.awaited(several.map(_.state))
+  private def reportAwaited(into: ObjectNode, group: Seq[PartialMatch]): Unit = {
+    val awaited = probe.awaited(group.map(_.state))
     val steps = into.putArray("waits_for")
-    awaited.steps.foreach(n => steps.addObject().put("step", spec.steps(n)).put("condition", look.condition(n)))
+    awaited.steps
+      .foreach(n => steps.addObject().put("step", spec.steps(n)).put("condition", probe.condition(n)))
     val nots = into.putArray("ends_with")
-    awaited.stops.foreach(n => nots.addObject().put("step", spec.steps(n)).put("condition", look.condition(n)))
+    awaited.stops
+      .foreach(n => nots.addObject().put("step", spec.steps(n)).put("condition", probe.condition(n)))
     into.put("strict", awaited.strict).put("for_time", awaited.pending)
   }
 
-  private def event(into: ObjectNode, row: InternalRow, time: Long): Unit = {
+  private def reportEvent(into: ObjectNode, row: InternalRow, time: Long): Unit = {
     into.set[ObjectNode]("time", json.time(time))
     into.set[ObjectNode]("row", json.row(step.columns.storedRow(row), visible))
   }
 
-  /** Writes results down: `match` or `timeout`, with what it gives. */
-  private def heard(into: ArrayNode): MatchOutput = (output: Int, row: InternalRow) => {
+  /** Records results as `match` or `timeout` with their values. */
+  private def recordOutput(into: ArrayNode): MatchOutput = (output: Int, row: InternalRow) => {
     val whole = step.columns.output(output + 1).dataType.asInstanceOf[StructType]
-    val shape = StructType(whole.drop(pattern.known))
-    val own = InternalRow.fromSeq(row.toSeq(whole).drop(pattern.known))
+    val shape = StructType(whole.drop(pattern.omittedColumns))
+    val own = InternalRow.fromSeq(row.toSeq(whole).drop(pattern.omittedColumns))
     val what = into.addObject().put("kind", if (output == AutomatonMatcher.Main) "match" else "timeout")
     what.set[ObjectNode]("values", json.row(own, shape)).get("values").asInstanceOf[ObjectNode].remove("__ts")
   }
@@ -184,7 +194,7 @@ object MatchExplainer {
     override def emit(output: Int, row: InternalRow): Unit = ()
   }
 
-  /** Inquires after the pattern in a query's plan; null where there is none. */
+  /** Creates an explainer for the pattern in a query's plan; null if there is none. */
   def of(query: Dataset[Row]): MatchExplainer = {
     val session = query.sparkSession.asInstanceOf[classic.SparkSession]
     InOrderProcessor.stepOf(query).collect { case step: MatchStep =>
@@ -194,8 +204,10 @@ object MatchExplainer {
   }
 }
 
-private final class ExplainedMatch(declared: MatchStep, references: StepReferences) extends ExplainedPattern(declared, declared.spec) {
+private final class ExplainedMatch(declared: MatchStep, references: StepReferences)
+    extends ExplainedPattern(declared, declared.spec) {
   override val matcher: AutomatonMatcher = declared.matcher()
-  override def parts: IndexedSeq[Seq[ConditionPart]] = spec.conditions.map(references.parts(_, step.columns.input))
+  override def parts: IndexedSeq[Seq[ConditionPart]] = spec.conditions
+    .map(references.parts(_, step.columns.input))
   override def partials(memory: PartialMatches): PartialMatches = memory
 }

@@ -6,22 +6,23 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData
 import org.apache.spark.sql.headrace.operators.Aggregates
 import org.apache.spark.sql.types._
 
-/** The rows matched so far, by step. */
+/** Rows matched so far, by step. */
 trait MatchedRows {
   def rows(step: Int): IndexedSeq[InternalRow]
 
-  /** The last one of all. */
+  /** The last row of all steps. */
   def last: Option[InternalRow]
 }
 
-/** A value that an expression takes from the rows matched so far. */
+/** A value that an expression takes from the matched rows. */
 sealed trait Navigation extends Serializable {
   def dataType: DataType
   def eval(matched: MatchedRows): Any
 }
 
-/** An expression over one row of a step, counted from its first or its last; null where there is no such row. */
-final case class NthRowValue(step: Int, of: Expression, columns: Seq[Attribute], fromLast: Boolean, offset: Int)
+/** An expression over the nth row of a step, from its first or last; null if there is none. */
+final case class NthRowValue(step: Int, of: Expression, columns: Seq[Attribute], fromLast: Boolean,
+    offset: Int)
     extends Navigation {
   @transient private lazy val bound = BindReferences.bindReference(of, AttributeSeq(columns))
   override def dataType: DataType = of.dataType
@@ -32,26 +33,26 @@ final case class NthRowValue(step: Int, of: Expression, columns: Seq[Attribute],
   }
 }
 
-/** An expression over the match's last row, whichever step took it. */
+/** An expression over the last matched row of any step. */
 final case class LastRowValue(of: Expression, columns: Seq[Attribute]) extends Navigation {
   @transient private lazy val bound = BindReferences.bindReference(of, AttributeSeq(columns))
   override def dataType: DataType = of.dataType
   override def eval(matched: MatchedRows): Any = matched.last.map(bound.eval).orNull
 }
 
-/** How many rows a step has. */
+/** Number of rows of a step. */
 final case class StepRowCount(step: Int) extends Navigation {
   override def dataType: DataType = LongType
   override def eval(matched: MatchedRows): Any = matched.rows(step).size.toLong
 }
 
-/** All rows of a step, as an array. */
+/** All rows of a step as an array. */
 final case class StepRows(step: Int, row: StructType) extends Navigation {
   override def dataType: DataType = ArrayType(row, containsNull = false)
   override def eval(matched: MatchedRows): Any = new GenericArrayData(matched.rows(step).toArray[Any])
 }
 
-/** Any Spark aggregate over the rows of a step. */
+/** A Spark aggregate over the rows of a step. */
 final case class StepAggregate(step: Int, aggregates: Aggregates) extends Navigation {
   override def dataType: DataType = aggregates.types.head
   override def eval(matched: MatchedRows): Any = {
@@ -63,28 +64,29 @@ final case class StepAggregate(step: Int, aggregates: Aggregates) extends Naviga
 }
 
 /**
- * An expression over a row and values from the rows matched so far.
+ * An expression over a row and values from matched rows.
  *
- * @param over the columns of the row; none where there is no row under test
+ * @param over the columns of the row under test; empty for measures
  */
-final case class NavigationExpression(expression: Expression, over: Seq[Attribute], values: Seq[(Attribute, Navigation)])
+final case class NavigationExpression(expression: Expression, over: Seq[Attribute],
+    values: Seq[(Attribute, Navigation)])
     extends Serializable {
-  @transient private lazy val bound =
-    BindReferences.bindReference(expression, AttributeSeq(over ++ values.map(_._1)))
-  @transient private lazy val joined = new JoinedRow
-  @transient private lazy val found = new GenericInternalRow(values.size)
+  @transient private lazy val bound = BindReferences
+    .bindReference(expression, AttributeSeq(over ++ values.map(_._1)))
+  @transient private lazy val joinedRow = new JoinedRow
+  @transient private lazy val valueRow = new GenericInternalRow(values.size)
   @transient private lazy val navigations = values.map(_._2).toArray
   @transient private lazy val predicate = Predicate.create(bound)
-
   def dataType: DataType = expression.dataType
+  def eval(row: InternalRow, matched: MatchedRows): Any = bound
+    .eval(joinedRow(row, evaluateNavigations(matched)))
 
-  def eval(row: InternalRow, matched: MatchedRows): Any = bound.eval(joined(row, navigate(matched)))
+  /** Evaluates a condition; null is false. */
+  def holds(row: InternalRow, matched: MatchedRows): Boolean = predicate
+    .eval(joinedRow(row, evaluateNavigations(matched)))
 
-  /** For a condition; null is false. */
-  def holds(row: InternalRow, matched: MatchedRows): Boolean = predicate.eval(joined(row, navigate(matched)))
-
-  private def navigate(matched: MatchedRows): InternalRow = {
-    navigations.indices.foreach(i => found.update(i, navigations(i).eval(matched)))
-    found
+  private def evaluateNavigations(matched: MatchedRows): InternalRow = {
+    navigations.indices.foreach(i => valueRow.update(i, navigations(i).eval(matched)))
+    valueRow
   }
 }

@@ -8,23 +8,22 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{BooleanType, DataType, StructType}
 
 /**
- * A pattern of a table of rules, its expressions analysed.
+ * A pattern of a rules table with analysed expressions.
  *
- * @param plain for each condition the parts that look at the row alone, all of which must hold
- * @param navigated for each condition what it says of rows matched so far; null where it looks at the row alone
- * @param measures what a match gives, in the order of the step's columns
+ * @param plain for each condition, the conjuncts on the row alone
+ * @param navigated for each condition, the part that references matched rows; null if there is none
+ * @param measures the output expressions, in the order of the step's columns
  */
-final case class Rule(
-    spec: PatternSpec, plain: IndexedSeq[Seq[Expression]], navigated: IndexedSeq[NavigationExpression], measures: Seq[NavigationExpression])
+final case class Rule(spec: PatternSpec, plain: IndexedSeq[Seq[Expression]],
+    navigated: IndexedSeq[NavigationExpression], measures: Seq[NavigationExpression])
     extends Serializable
 
 /**
- * Analyses rules over the columns of a step.
- *
- * What can't be computed is null here, whatever the session says: a division by zero in a rule that somebody wrote while
- * the job ran must not end the job.
+ * Analyses rules over the columns of a step. Uses non-ANSI mode: a division by zero in a rule that was added
+ * while the job runs must not fail the job.
  */
-final class RuleCompiler(session: SparkSession, input: Seq[Attribute], visible: Seq[Attribute], measures: Option[StructType]) {
+final class RuleCompiler(session: SparkSession, input: Seq[Attribute], visible: Seq[Attribute],
+    measures: Option[StructType]) {
   private val lenient = {
     val own = session.cloneSession()
     own.sessionState.conf.setConfString("spark.sql.ansi.enabled", "false")
@@ -32,31 +31,35 @@ final class RuleCompiler(session: SparkSession, input: Seq[Attribute], visible: 
   }
   private val rows = LocalRelation(input)
 
-  // The parser asks whichever session is active in the thread.
-  def compiled(spec: PatternSpec): Rule = SQLConf.withExistingConf(lenient.sessionState.conf) {
+  // The parser reads the settings of the thread's active session.
+  def compile(spec: PatternSpec): Rule = SQLConf.withExistingConf(lenient.sessionState.conf) {
     val references = new StepReferences(lenient, spec.steps, visible)
     Rule(
-      spec,
-      spec.conditions.map(references.plainPart(_, rows).map(conjuncts).getOrElse(Nil)),
-      spec.conditions.map(text => if (references.navigates(text)) references.condition(text, input) else null),
-      measures.map(_.fields.toSeq.map(field => measure(references, spec, field.name, field.dataType))).getOrElse(Nil))
+      spec, spec.conditions.map(references.plainPart(_, rows).map(conjuncts).getOrElse(Nil)),
+      spec.conditions
+        .map(text => if (references.navigates(text)) references.condition(text, input) else null),
+      measures.map(_.fields.toSeq.map(field => measure(references, spec, field.name, field.dataType)))
+        .getOrElse(Nil))
   }
 
-  /** The conditions of a rule taken apart, for people who ask which part of one failed. */
-  def parts(spec: PatternSpec): IndexedSeq[Seq[ConditionPart]] = SQLConf.withExistingConf(lenient.sessionState.conf) {
-    val references = new StepReferences(lenient, spec.steps, visible)
-    spec.conditions.map(references.parts(_, input))
-  }
+  /** The conjuncts of a rule's conditions. */
+  def parts(spec: PatternSpec): IndexedSeq[Seq[ConditionPart]] = SQLConf
+    .withExistingConf(lenient.sessionState.conf) {
+      val references = new StepReferences(lenient, spec.steps, visible)
+      spec.conditions.map(references.parts(_, input))
+    }
 
-  private def measure(references: StepReferences, spec: PatternSpec, name: String, wanted: DataType): NavigationExpression =
+  private def measure(
+      references: StepReferences, spec: PatternSpec, name: String, expected: DataType): NavigationExpression =
     spec.select.getOrElse(Nil).find(_._1 == name) match {
-      case None => NavigationExpression(Literal(null, wanted), Nil, Nil)
+      case None => NavigationExpression(Literal(null, expected), Nil, Nil)
       case Some((_, text)) =>
-        val found = references.measure(text)
-        if (found.dataType == wanted) found
-        else if (Cast.canANSIStoreAssign(found.dataType, wanted)) found.copy(expression = cast(found.expression, wanted))
+        val resolved = references.measure(text)
+        if (resolved.dataType == expected) resolved
+        else if (Cast.canANSIStoreAssign(resolved.dataType, expected)) resolved
+          .copy(expression = cast(resolved.expression, expected))
         else throw new IllegalArgumentException(
-          s"expected the measure `$name` to be ${wanted.sql.toLowerCase}, got ${found.dataType.sql.toLowerCase}")
+          s"expected the measure `$name` to be ${expected.sql.toLowerCase}, got ${resolved.dataType.sql.toLowerCase}")
     }
 
   private def cast(value: Expression, to: DataType): Expression =

@@ -6,65 +6,67 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.headrace.patterns.{Alternatives, ConditionTest, ElementGroup, ElementStep, MatchStep, PatternElement}
 
 /**
- * A rule that is in force.
+ * An active rule.
  *
- * @param serial tells its state from that of other rules and of other versions of this one
- * @param since the number of the first set that has it; it sees rows that came since
+ * @param serial identifies the state of this version of the rule
+ * @param since number of the first rule set that contains it; earlier rows do not reach it
  */
-final case class ActiveRule(id: String, version: Int, serial: Int, since: Long, rule: Rule) extends Serializable
+final case class ActiveRule(id: String, version: Int, serial: Int, since: Long, rule: Rule)
+    extends Serializable
 
 /**
- * The rules of an epoch, put together: what they ask of a row alone is in one list, each question once.
+ * The rules of an epoch. Conditions on the row alone are collected in one list without duplicates.
  *
- * @param number counts the sets of a step, one more for each change
+ * @param number the number of this set; increases with each change
  */
 final class RuleSet(val number: Long, val rules: IndexedSeq[ActiveRule]) extends Serializable {
-  /** What is asked of a row, whoever asks. */
-  val questions: IndexedSeq[Expression] = rules.flatMap(_.rule.plain.flatten).distinctBy(_.canonicalized)
+  /** The distinct conditions on a row. */
+  val conditions: IndexedSeq[Expression] = rules.flatMap(_.rule.plain.flatten).distinctBy(_.canonicalized)
+  private val indexOf: Map[Expression, Int] = conditions.map(_.canonicalized).zipWithIndex.toMap
 
-  private val numbered: Map[Expression, Int] = questions.map(_.canonicalized).zipWithIndex.toMap
+  /** For each rule and condition, the indexes of the shared conditions that must all hold. */
+  val required: Array[Array[Array[Int]]] = rules
+    .map(_.rule.plain.map(_.map(part => indexOf(part.canonicalized)).distinct.toArray).toArray).toArray
 
-  /** For each rule and condition, the questions that must all be answered with yes. */
-  val asked: Array[Array[Array[Int]]] =
-    rules.map(_.rule.plain.map(_.map(part => numbered(part.canonicalized)).distinct.toArray).toArray).toArray
-
-  /** Whether a row that satisfies no condition of a rule changes nothing for it. */
+  /** For each rule, true if rows that satisfy none of its conditions have no effect. */
   val selective: Array[Boolean] = rules.indices.map { i =>
-    MatchStep.selective(rules(i).rule.spec.elements, whole = true) && asked(i).forall(_.nonEmpty)
+    MatchStep.isSelective(rules(i).rule.spec.elements, whole = true) && required(i).forall(_.nonEmpty)
   }.toArray
 
-  /** MatchContext that any row may begin. */
-  val always: Array[Int] = rules.indices.filter(i => first(i).exists(_.forall(asked(i)(_).isEmpty))).toArray
+  /** Rules that any row may start. */
+  val always: Array[Int] = rules.indices.filter(i => first(i).exists(_.forall(required(i)(_).isEmpty)))
+    .toArray
 
-  /** For each question, the rules that a row may begin only if its answer is yes. */
+  /** For each shared condition, the rules that a row may start only if it holds. */
   val starting: Array[Array[Int]] = {
-    val found = Array.fill(questions.size)(mutable.LinkedHashSet.empty[Int])
-    for (i <- rules.indices if !always.contains(i); condition <- first(i).flatten) found(telling(asked(i)(condition))) += i
-    found.map(_.toArray)
+    val counts = Array.fill(conditions.size)(mutable.LinkedHashSet.empty[Int])
+    for (i <- rules.indices if !always.contains(i); condition <- first(i).flatten)
+      counts(mostSelective(required(i)(condition))) += i
+    counts.map(_.toArray)
   }
 
-  /** Questions such that a row that answers all of them with no can make no difference; null where any row can. */
-  val telling: Array[Int] =
-    if (selective.contains(false)) null else asked.flatMap(_.map(telling(_))).distinct
+  /** A row for which none of these conditions holds has no effect; null if every row may have one. */
+  val relevant: Array[Int] =
+    if (selective.contains(false)) null else required.flatMap(_.map(mostSelective(_))).distinct
 
-  /** Of the questions of a condition the one that the fewest ask: it is the least likely to hold. */
-  private def telling(condition: Array[Int]): Int = condition.minBy(uses)
+  /** The least used, thus most selective, of the shared conditions. */
+  private def mostSelective(condition: Array[Int]): Int = condition.minBy(uses)
 
   private lazy val uses: Array[Int] = {
-    val found = new Array[Int](questions.size)
-    asked.foreach(_.foreach(_.foreach(q => found(q) += 1)))
-    found
+    val counts = new Array[Int](conditions.size)
+    required.foreach(_.foreach(_.foreach(q => counts(q) += 1)))
+    counts
   }
 
-  /** The conditions that the first row of a rule may satisfy; None stands for no condition. */
+  /** Conditions that the first row of a rule may satisfy; None for no condition. */
   private def first(rule: Int): Seq[Option[Int]] = RuleSet.first(rules(rule).rule.spec.elements)
 }
 
 object RuleSet {
-  val none: RuleSet = new RuleSet(0, Vector.empty)
+  val empty: RuleSet = new RuleSet(0, Vector.empty)
 
   private def first(elements: IndexedSeq[PatternElement]): Seq[Option[Int]] = {
-    val optional = elements.takeWhile(absent).size
+    val optional = elements.takeWhile(mayBeAbsent).size
     elements.take(optional + 1).filterNot(_.negated).flatMap(_.body match {
       case ElementStep(_, ConditionTest(condition)) => Seq(Some(condition))
       case _: ElementStep => Seq(None)
@@ -73,9 +75,10 @@ object RuleSet {
     })
   }
 
-  private def absent(element: PatternElement): Boolean = element.optional || (element.body match {
-    case _: ElementStep => false
-    case ElementGroup(inner) => inner.forall(absent)
-    case Alternatives(alternatives) => alternatives.exists(_.forall(absent))
-  })
+  private def mayBeAbsent(element: PatternElement): Boolean = element.optional ||
+    (element.body match {
+      case _: ElementStep => false
+      case ElementGroup(inner) => inner.forall(mayBeAbsent)
+      case Alternatives(alternatives) => alternatives.exists(_.forall(mayBeAbsent))
+    })
 }

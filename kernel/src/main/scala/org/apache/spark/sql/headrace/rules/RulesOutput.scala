@@ -9,40 +9,44 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * The rows that matches of rules give: the key, `rule`, `version`, `start` and `end`, and the measures that all rules share;
- * without these, and for timeouts, `matched`: the rows of each step by its name.
+ * Output rows of rules: the key, `rule`, `version`, `start` and `end`, and the measures that all rules share;
+ * without measures, and for timeouts, `matched`: the rows of each step by name.
  */
-final class RulesOutput(keys: StructType, visible: Seq[Attribute], measures: Option[StructType]) extends Serializable {
-  private val matched = new StructType().add(
-    "matched", MapType(StringType, ArrayType(StepColumns.struct(visible), containsNull = false), valueContainsNull = false))
+final class RulesOutput(keys: StructType, visible: Seq[Attribute], measures: Option[StructType])
+    extends Serializable {
+  private val matched = new StructType().add("matched",
+    MapType(
+      StringType, ArrayType(StepColumns.struct(visible), containsNull = false), valueContainsNull = false))
 
   val main: StructType = row(measures.getOrElse(matched))
   val timeouts: StructType = row(matched)
 
-  def found(key: InternalRow, rule: ActiveRule, rows: MatchedRows, start: Long, time: Long): InternalRow =
-    made(key, rule, start, time, if (measures.isEmpty) Seq(byStep(rule, rows)) else {
-      rule.rule.measures.map(_.eval(InternalRow.empty, rows))
-    })
+  def matchResult(
+      key: InternalRow, rule: ActiveRule, rows: MatchedRows, start: Long, time: Long): InternalRow = build(
+    key, rule, start, time,
+    if (measures.isEmpty) Seq(byStep(rule, rows))
+    else { rule.rule.measures.map(_.eval(InternalRow.empty, rows)) })
 
-  def timedOut(key: InternalRow, rule: ActiveRule, rows: MatchedRows, start: Long, time: Long): InternalRow =
-    made(key, rule, start, time, Seq(byStep(rule, rows)))
+  def timeoutResult(
+      key: InternalRow, rule: ActiveRule, rows: MatchedRows, start: Long, time: Long): InternalRow =
+    build(key, rule, start, time, Seq(byStep(rule, rows)))
 
-  private def made(key: InternalRow, rule: ActiveRule, start: Long, time: Long, values: Seq[Any]): InternalRow = {
+  private def build(
+      key: InternalRow, rule: ActiveRule, start: Long, time: Long, values: Seq[Any]): InternalRow = {
     val own = keys.fields.indices.map(i => if (key.isNullAt(i)) null else key.get(i, keys.fields(i).dataType))
-    val said = Seq[Any](UTF8String.fromString(rule.id), rule.version, start, time)
-    new GenericInternalRow((own ++ said ++ values :+ time).toArray[Any])
+    val header = Seq[Any](UTF8String.fromString(rule.id), rule.version, start, time)
+    new GenericInternalRow((own ++ header ++ values :+ time).toArray[Any])
   }
 
   private def byStep(rule: ActiveRule, rows: MatchedRows): Any = {
     val steps = rule.rule.spec.steps
     new ArrayBasedMapData(
       new GenericArrayData(steps.map(UTF8String.fromString).toArray[Any]),
-      new GenericArrayData(steps.indices.map(i => new GenericArrayData(rows.rows(i).toArray[Any])).toArray[Any]))
+      new GenericArrayData(
+        steps.indices.map(i => new GenericArrayData(rows.rows(i).toArray[Any])).toArray[Any]))
   }
 
-  private def row(values: StructType): StructType = StructType(
-    keys.fields ++
-      new StructType().add("rule", StringType).add("version", IntegerType)
-        .add("start", TimestampType).add("end", TimestampType).fields ++
-      values.fields).add("__ts", TimestampType)
+  private def row(values: StructType): StructType =
+    StructType(keys.fields ++ new StructType().add("rule", StringType).add("version", IntegerType).add(
+      "start", TimestampType).add("end", TimestampType).fields ++ values.fields).add("__ts", TimestampType)
 }

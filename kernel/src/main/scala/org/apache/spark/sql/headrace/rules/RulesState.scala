@@ -6,28 +6,30 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.headrace.patterns.{PartialMatches, PartialMatchesCodec, TakenRow, TakenRowCodec}
 
-/** What a key remembers of all rules: for each that has begun, its partial matches. */
+/** State of a key: the partial matches of each started rule. */
 final class RulesState(rules: Int) {
-  /** Rows are numbered in one order for all rules, so that these can share them. */
+  /** Rows are numbered once for all rules, so that rules can share them. */
   var number: Long = 0
-  /** By place in the set; null where a rule has not begun. */
+
+  /** By index in the set; null for a rule without partial matches. */
   val partials: Array[PartialMatches] = new Array[PartialMatches](rules)
-  var begun: Int = 0
-  /** No rule wants `advance` before this time. */
+  var started: Int = 0
+
+  /** Earliest time at which a rule needs `advance`. */
   var due: Long = Long.MaxValue
   var dropped: Int = 0
 
   def put(rule: Int, memory: PartialMatches): Unit = {
-    if (partials(rule) == null) begun += 1
+    if (partials(rule) == null) started += 1
     partials(rule) = memory
   }
 
   def remove(rule: Int): Unit = {
-    if (partials(rule) != null) begun -= 1
+    if (partials(rule) != null) started -= 1
     partials(rule) = null
   }
 
-  def foreach(call: (Int, PartialMatches) => Unit): Unit = if (begun > 0) {
+  def foreach(call: (Int, PartialMatches) => Unit): Unit = if (started > 0) {
     var i = 0
     while (i < partials.length) {
       if (partials(i) != null) call(i, partials(i))
@@ -36,11 +38,11 @@ final class RulesState(rules: Int) {
   }
 }
 
-/** As bytes: the rows, each once whichever rules took it, then each rule under its serial number. */
+/** Encodes the shared rows once, then each rule under its serial. */
 final class RulesCodec(set: RuleSet, columns: Int, codec: Int => PartialMatchesCodec) {
   private val rows = new TakenRowCodec(columns)
   private val places = set.rules.zipWithIndex.map { case (rule, i) => rule.serial -> i }.toMap
-  private val ways = new Output(256, -1)
+  private val paths = new Output(256, -1)
 
   def write(memory: RulesState, out: Output): Unit = {
     val links = new Array[PartialMatchesCodec.Links](memory.partials.length)
@@ -56,28 +58,28 @@ final class RulesCodec(set: RuleSet, columns: Int, codec: Int => PartialMatchesC
     }
     out.writeVarLong(memory.number, true)
     rows.write(ordered.toSeq, out)
-    out.writeVarInt(memory.begun, true)
+    out.writeVarInt(memory.started, true)
     memory.foreach { (rule, partials) =>
-      ways.clear()
-      codec(rule).writeWays(partials, links(rule), ways, t => place(t.number))
+      paths.clear()
+      codec(rule).writePaths(partials, links(rule), paths, t => place(t.number))
       out.writeVarInt(set.rules(rule).serial, true)
       out.writeVarInt(partials.partial.size - 1 + partials.complete.size, true)
-      out.writeVarInt(ways.position, true)
-      out.writeBytes(ways.getBuffer, 0, ways.position)
+      out.writeVarInt(paths.position, true)
+      out.writeBytes(paths.getBuffer, 0, paths.position)
     }
   }
 
-  /** Without those of rules that are no longer in force, which are counted. */
+  /** Skips and counts partial matches of rules that are no longer active. */
   def read(in: Input): RulesState = {
     val memory = new RulesState(set.rules.size)
     memory.number = in.readVarLong(true)
     val taken = rows.read(in)
     (0 until in.readVarInt(true)).foreach { _ =>
-      val (serial, several, length) = (in.readVarInt(true), in.readVarInt(true), in.readVarInt(true))
+      val (serial, count, length) = (in.readVarInt(true), in.readVarInt(true), in.readVarInt(true))
       places.get(serial) match {
-        case Some(rule) => memory.put(rule, codec(rule).readWays(in, taken, memory.number))
+        case Some(rule) => memory.put(rule, codec(rule).readPaths(in, taken, memory.number))
         case None =>
-          memory.dropped += several
+          memory.dropped += count
           in.skip(length.toLong)
       }
     }

@@ -7,90 +7,87 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.classic
+import org.apache.spark.sql.{Dataset, Row, classic}
+import org.apache.spark.sql.headrace.operators.OperatorPlan
 import org.apache.spark.sql.headrace.operators.inorder.{InOrderStep, ReloadableStep, StepColumns}
 import org.apache.spark.sql.headrace.patterns.{ConditionPart, PatternSpec}
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.{Dataset, Row}
 
 /**
- * A step that looks for all rules of a table at once.
- *
- * On the driver `load` changes the rules in force. Spark writes the step anew into the tasks of each micro-batch, so a
- * change between two of them is in force from the second on, in all tasks of it and in no other.
+ * A step that matches all rules of a table. `load` replaces the rules on the driver. Spark serialises the
+ * step into the tasks of each micro-batch, so a change applies to all tasks of the next one.
  */
-final class RulesStep(
-    val columns: StepColumns, override val arrival: Boolean, override val clockTime: Boolean, val output: RulesOutput,
-    @transient compiler: RuleCompiler)
+final class RulesStep(val columns: StepColumns, override val arrival: Boolean,
+    override val clockTime: Boolean, val output: RulesOutput, @transient compiler: RuleCompiler)
     extends InOrderStep with ReloadableStep {
-  @volatile private var set: RuleSet = RuleSet.none
+  @volatile private var set: RuleSet = RuleSet.empty
   @transient private val known = mutable.HashMap.empty[String, Rule]
 
-  override lazy val fingerprint: Int = Seq(StepColumns.struct(columns.visible).sql, columns.keyType.sql, arrival).toString.hashCode
+  override lazy val fingerprint: Int =
+    Seq(StepColumns.struct(columns.visible).sql, columns.keyType.sql, arrival).toString.hashCode
 
-  /** Analyses a rule, to know what is wrong with it; throws what Spark or the compiler say against it. */
-  def check(spec: String): Unit = compiled(spec)
+  /** Analyses a rule; throws if it is invalid. */
+  def check(spec: String): Unit = compile(spec)
 
-  /** From the next micro-batch on: `{"number": 3, "rules": [{"id", "version", "serial", "since", "pattern"}]}`. */
+  /**
+   * Replaces the rules from the next micro-batch on: `{"number": 3, "rules": [{"id", "version", "serial",
+   * "since", "pattern"}]}`.
+   */
   override def load(text: String): Unit = {
     val tree = RulesStep.json.readTree(text)
     val rules = tree.get("rules").elements.asScala.map(inForce).toVector
     known.filterInPlace((_, rule) => rules.exists(_.rule eq rule))
     set = new RuleSet(tree.get("number").asLong, rules)
-    asking = null
+    conditionsOfTask = null
   }
 
-  /** The same step with other rules, beside this one. */
-  def holding(rules: String): RulesStep = {
+  /** Returns a copy of this step with other rules. */
+  def withRules(rules: String): RulesStep = {
     val other = new RulesStep(columns, arrival, clockTime, output, compiler)
     other.load(rules)
     other
   }
 
   def parts(spec: PatternSpec): IndexedSeq[Seq[ConditionPart]] = compiler.parts(spec)
-
-  /** The rules in force. */
   def rules: RuleSet = set
-
   override def matcher(): RulesMatcher = new RulesMatcher(this, set)
+  @transient private var conditionsOfTask: SharedConditions = _
 
-  @transient private var asking: SharedConditions = _
-
-  /** What is asked of a row, by whoever asks in this task. */
-  def answers: SharedConditions = {
-    if (asking == null) asking = new SharedConditions(set, columns.input)
-    asking
+  /** The shared conditions of this task. */
+  def sharedConditions: SharedConditions = {
+    if (conditionsOfTask == null) conditionsOfTask = new SharedConditions(set, columns.input)
+    conditionsOfTask
   }
 
-  override def matters(row: InternalRow): Boolean = set.rules.nonEmpty && (set.telling == null || {
-    answers.ask(row)
-    answers.any(set.telling)
-  })
+  override def matters(row: InternalRow): Boolean = set.rules.nonEmpty &&
+    (set.relevant == null || {
+      sharedConditions.evaluate(row)
+      sharedConditions.any(set.relevant)
+    })
 
   override def sifts: Boolean = true
-
   private val place = columns.input.indexWhere(_.name == RulesStep.Came)
 
-  /** A row knows the rules it came under: a rule sees no row that came before it, however long that has waited. */
+  /** Stores the rule set's number in the row: a rule does not see rows that arrived before it. */
   override def arriving(row: InternalRow): Unit = row.setLong(place, set.number)
+  def arrivedIn(row: InternalRow): Long = if (row.isNullAt(place)) Long.MaxValue else row.getLong(place)
 
-  def came(row: InternalRow): Long = if (row.isNullAt(place)) Long.MaxValue else row.getLong(place)
+  private def inForce(
+      node: JsonNode): ActiveRule = ActiveRule(node.get("id").asText, node.get("version").asInt,
+    node.get("serial").asInt, node.get("since").asLong, compile(node.get("pattern").asText))
 
-  private def inForce(node: JsonNode): ActiveRule = ActiveRule(
-    node.get("id").asText, node.get("version").asInt, node.get("serial").asInt, node.get("since").asLong,
-    compiled(node.get("pattern").asText))
-
-  private def compiled(text: String): Rule = known.getOrElseUpdate(text, compiler.compiled(PatternSpec.parse(text)))
+  private def compile(text: String): Rule = known
+    .getOrElseUpdate(text, compiler.compile(PatternSpec.parse(text)))
 }
 
 object RulesStep {
   private val json = new ObjectMapper
   private val Came = "__came"
 
-  /** A step over a frame, without rules yet: `{"keys", "order", "time", "counted", "measures": "at timestamp, amount double" | null}`. */
+  /** Creates a step without rules from JSON: `keys`, `order`, `time`, `counted` and `measures` (DDL or null). */
   def apply(frame: Dataset[Row], text: String): RulesStep = {
     val tree = json.readTree(text)
-    val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed
+    val plan = OperatorPlan.analyzed(frame)
     val visible = plan.output.filterNot(_.name.startsWith("__"))
     val names = tree.get("keys").elements.asScala.map(_.asText).toVector
     val keys = StructType(names.map(name => StructField(name, plan.output.find(_.name == name).get.dataType)))
@@ -102,10 +99,8 @@ object RulesStep {
       plan.output, Seq(came), names, Seq("main" -> output.main, "timeouts" -> output.timeouts), counted)
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     new RulesStep(
-      columns,
-      arrival = tree.path("order").asText == "arrival",
-      clockTime = tree.path("time").asText == "clock",
-      output,
+      columns, arrival = tree.path("order").asText == "arrival",
+      clockTime = tree.path("time").asText == "clock", output,
       new RuleCompiler(session, columns.input, visible, measures))
   }
 }

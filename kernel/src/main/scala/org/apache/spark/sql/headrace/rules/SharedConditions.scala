@@ -4,40 +4,41 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 
 /**
- * What the rules of a set ask of a row, all of it answered at once by generated code. One for each task.
+ * Evaluates the shared conditions of a rule set for a row in generated code. One per task.
  *
- * SharedConditions are bits of whole numbers, a few in each: a method that computes many is too long for Java's compiler.
+ * Results are bits of longs, 16 each: a method that computes more exceeds the JIT's size limit.
  */
 final class SharedConditions(set: RuleSet, input: Seq[Attribute]) {
-  private val words = set.questions.grouped(SharedConditions.Bits).map(SharedConditions.word).toIndexedSeq
+  private val words = set.conditions.grouped(SharedConditions.Bits).map(SharedConditions.word).toIndexedSeq
   private val project = if (words.isEmpty) null else UnsafeProjection.create(words, input)
   private val bits = new Array[Long](words.size)
 
-  /** From here on answers are those for this row. */
-  def ask(row: InternalRow): Unit = if (project != null) {
-    val found = project(row)
+  /** Evaluates all conditions for a row. */
+  def evaluate(row: InternalRow): Unit = if (project != null) {
+    val results = project(row)
     var i = 0
     while (i < bits.length) {
-      bits(i) = found.getLong(i)
+      bits(i) = results.getLong(i)
       i += 1
     }
   }
 
-  def yes(question: Int): Boolean = (bits(question / SharedConditions.Bits) >>> (question % SharedConditions.Bits) & 1L) != 0
+  def holds(condition: Int): Boolean =
+    (bits(condition / SharedConditions.Bits) >>> (condition % SharedConditions.Bits) & 1L) != 0
 
-  def all(questions: Array[Int]): Boolean = {
+  def all(conditions: Array[Int]): Boolean = {
     var i = 0
-    while (i < questions.length && yes(questions(i))) i += 1
-    i == questions.length
+    while (i < conditions.length && holds(conditions(i))) i += 1
+    i == conditions.length
   }
 
-  def any(questions: Array[Int]): Boolean = {
+  def any(conditions: Array[Int]): Boolean = {
     var i = 0
-    while (i < questions.length && !yes(questions(i))) i += 1
-    i < questions.length
+    while (i < conditions.length && !holds(conditions(i))) i += 1
+    i < conditions.length
   }
 
-  /** Calls for each question whose answer is yes. */
+  /** Calls `call` for each condition that holds. */
   def each(call: Int => Unit): Unit = {
     var i = 0
     while (i < bits.length) {
@@ -54,7 +55,7 @@ final class SharedConditions(set: RuleSet, input: Seq[Attribute]) {
 object SharedConditions {
   private val Bits = 16
 
-  private def word(questions: Seq[Expression]): Expression = questions.zipWithIndex
-    .map { case (question, i) => If(question, Literal(1L << i), Literal(0L)): Expression }
+  private def word(conditions: Seq[Expression]): Expression = conditions.zipWithIndex
+    .map { case (condition, i) => If(condition, Literal(1L << i), Literal(0L)): Expression }
     .reduce(BitwiseOr(_, _))
 }

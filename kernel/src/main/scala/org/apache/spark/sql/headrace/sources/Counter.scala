@@ -1,60 +1,58 @@
 package org.apache.spark.sql.headrace.sources
 
-import java.util
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.annotation.tailrec
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability}
-import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit, SupportsTriggerAvailableNow}
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.internal.connector.SimpleTableProvider
 import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
-/** Timetables of counters, by name: when each row is due, in milliseconds after the first, never falling. */
+/** Timetables of counters by name: when each row is due, in ascending milliseconds. */
 object Counter {
-  /** The format to read a counter with; see [[CounterPace]] for its options. Its one column is `number bigint`, from 0 on. */
+  /** Source format; see [[CounterPace]] for its options. Its column is `number bigint`, from 0. */
   val Format: String = classOf[CounterProvider].getName
-
   private val timetables = new ConcurrentHashMap[String, Array[Long]]()
 
-  /** Keep the first column of `due`, in its order, as the timetable `name`; gives the number of rows. */
+  /** Stores the first column of `due` as timetable `name`; returns the number of rows. */
   def schedule(name: String, due: DataFrame): Long = {
     val times = due.collect().map(_.getLong(0))
     timetables.put(name, times)
     times.length
   }
 
-  /** Forget a timetable. */
+  /** Removes a timetable. */
   def forget(name: String): Unit = timetables.remove(name)
 
-  private[sources] def timetable(name: String): Array[Long] = Option(timetables.get(name)).getOrElse(
-    throw new IllegalArgumentException(s"there is no timetable `$name`"))
+  private[sources] def timetable(name: String): Array[Long] = Option(timetables.get(name))
+    .getOrElse(throw new IllegalArgumentException(s"there is no timetable `$name`"))
 }
 
-/** Counts rows as a stream: each number once, as fast as its pace allows. */
+/** Counts rows as a stream at a given pace. */
 class CounterProvider extends SimpleTableProvider {
-  override def getTable(options: CaseInsensitiveStringMap): Table = new CounterTable(CounterPace(options))
+  override def getTable(options: CaseInsensitiveStringMap): Table =
+    new StreamTable("counter", CounterStream.Schema)(new CounterStream(CounterPace(options)))
 }
 
 /**
- * How fast a counter goes, and how far.
+ * Pace and end of a counter.
  *
- * @param rows where it ends (`rows`); endless without
- * @param rate rows a second (`rate`); without it and a timetable all rows are due at once
+ * @param rows the number of rows (`rows`); default: endless
+ * @param rate rows per second (`rate`); without it and a timetable all rows are due at once
  * @param timetable when rows are due (`timetable`, a name given to [[Counter.schedule]])
- * @param speed how much faster than the timetable (`speed`)
- * @param perBatch the most rows of a micro-batch (`perBatch`)
+ * @param speed the factor applied to the timetable (`speed`)
+ * @param perBatch the maximum number of rows per micro-batch (`perBatch`)
  */
-private case class CounterPace(
-    rows: Long, rate: Option[Double], timetable: Option[Array[Long]], speed: Double, perBatch: Long) {
-
+private case class CounterPace(rows: Long, rate: Option[Double], timetable: Option[Array[Long]],
+    speed: Double, perBatch: Long) {
   def endless: Boolean = rows == Long.MaxValue
 
-  /** How many rows are due, counted from 0, when a run that began with row `from` has lasted `elapsed` milliseconds. */
+  /** Number of rows due, from 0, when a run that started at row `from` has lasted `elapsed` milliseconds. */
   def due(from: Long, elapsed: Double): Long = {
     val count = timetable match {
       case Some(times) if from < times.length => upTo(times, times(from.toInt) + (elapsed * speed).toLong)
@@ -64,7 +62,7 @@ private case class CounterPace(
     math.min(rows, math.max(from, count))
   }
 
-  /** How many of the sorted times are not above `limit`. */
+  /** Number of sorted times up to `limit`. */
   private def upTo(times: Array[Long], limit: Long): Long = {
     @tailrec def search(low: Int, high: Int): Int =
       if (low == high) low
@@ -78,82 +76,51 @@ private case class CounterPace(
 
 private object CounterPace {
   def apply(options: CaseInsensitiveStringMap): CounterPace = CounterPace(
-    options.getLong("rows", Long.MaxValue),
-    Option(options.get("rate")).map(_.toDouble),
-    Option(options.get("timetable")).map(Counter.timetable),
-    options.getDouble("speed", 1.0),
+    options.getLong("rows", Long.MaxValue), Option(options.get("rate")).map(_.toDouble),
+    Option(options.get("timetable")).map(Counter.timetable), options.getDouble("speed", 1.0),
     options.getLong("perBatch", Long.MaxValue))
 }
 
-private class CounterTable(pace: CounterPace) extends Table with SupportsRead {
-  override def name(): String = "counter"
-
-  override def schema(): StructType = CounterStream.Schema
-
-  override def capabilities(): util.Set[TableCapability] = util.EnumSet.of(TableCapability.MICRO_BATCH_READ)
-
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => new Scan {
-    override def readSchema(): StructType = CounterStream.Schema
-
-    override def description(): String = CounterTable.this.name()
-
-    override def toMicroBatchStream(checkpoint: String): MicroBatchStream = new CounterStream(pace)
-
-    override def columnarSupportMode(): Scan.ColumnarSupportMode = Scan.ColumnarSupportMode.UNSUPPORTED
-  }
-}
-
 /**
- * The counter in one query. Its offset is the number of the next row, so the same epoch always has the same rows. The
- * pace starts anew with each run: rows that would have been due while nothing ran don't come in a burst.
+ * The counter in one query. Its offset is the number of the next row, so an epoch always has the same rows.
+ * The pace restarts with each run, so downtime causes no burst.
  *
- * Under AvailableNow a counter that ends is run to its end, at its pace: it waits for the next row rather than say that
- * there is none, which would end the run. An endless one gives the rows of one second.
+ * Under AvailableNow a bounded counter runs to its end at its pace: it waits for the next row, because
+ * reporting none would end the run. An endless one returns the rows of one second.
  */
-private class CounterStream(pace: CounterPace) extends MicroBatchStream with SupportsTriggerAvailableNow {
-  private var begun: Option[(Long, Long)] = None
+private class CounterStream(pace: CounterPace) extends RowStream {
+  private var started: Option[(Long, Long)] = None
   private var last: Option[Long] = None
   @volatile private var availableNow = false
-
   override def initialOffset(): Offset = CounterOffset(0)
-
   override def deserializeOffset(json: String): Offset = CounterOffset(json.toLong)
-
   override def prepareForTriggerAvailableNow(): Unit = availableNow = true
 
   override def latestOffset(start: Offset, ignored: ReadLimit): Offset = {
     val from = start.asInstanceOf[CounterOffset].next
-    val end = if (availableNow) awaited(from) else due(from)
+    val end = if (availableNow) awaitRows(from) else due(from)
     CounterOffset(if (end - from > pace.perBatch) from + pace.perBatch else end)
   }
 
-  override def latestOffset(): Offset =
-    throw new UnsupportedOperationException("Spark asks with a start and a limit")
-
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
     val (from, to) = (start.asInstanceOf[CounterOffset].next, end.asInstanceOf[CounterOffset].next)
-    val wanted = math.max(1, (to - from) / CounterStream.RowsWorthATask)
+    val wanted = math.max(1, (to - from) / CounterStream.MinRowsPerTask)
     val tasks = math.min(wanted, SparkSession.active.sparkContext.defaultParallelism.toLong).toInt
-    Array.tabulate(tasks)(i => CounterRange(from + (to - from) * i / tasks, from + (to - from) * (i + 1) / tasks))
+    Array.tabulate(tasks)(i =>
+      CounterRange(from + (to - from) * i / tasks, from + (to - from) * (i + 1) / tasks))
   }
-
-  override def createReaderFactory(): PartitionReaderFactory = CounterReaders
-
-  override def commit(end: Offset): Unit = ()
-
-  override def stop(): Unit = ()
 
   override def toString: String = "counter"
 
   private def due(from: Long): Long = {
-    val (first, at) = begun.getOrElse {
-      begun = Some((from, System.nanoTime()))
-      begun.get
+    val (first, at) = started.getOrElse {
+      started = Some((from, System.nanoTime()))
+      started.get
     }
     math.max(from, pace.due(first, (System.nanoTime() - at) / 1e6))
   }
 
-  private def awaited(from: Long): Long =
+  private def awaitRows(from: Long): Long =
     if (pace.endless) {
       last = last.orElse(Some(from + pace.rate.fold(1L)(rate => math.max(1L, rate.toLong))))
       last.get
@@ -169,28 +136,21 @@ private class CounterStream(pace: CounterPace) extends MicroBatchStream with Sup
 
 private object CounterStream {
   val Schema: StructType = new StructType().add("number", LongType, nullable = false)
-
   val PollMillis = 20L
-
-  val RowsWorthATask = 1000L
+  val MinRowsPerTask = 1000L
 }
 
 private case class CounterOffset(next: Long) extends Offset {
   override def json(): String = next.toString
 }
 
-private case class CounterRange(from: Long, until: Long) extends InputPartition
-
-private object CounterReaders extends PartitionReaderFactory {
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
-    new PartitionReader[InternalRow] {
-      private val range = partition.asInstanceOf[CounterRange]
-      private var number = range.from - 1
-
-      override def next(): Boolean = { number += 1; number < range.until }
-
-      override def get(): InternalRow = InternalRow(number)
-
-      override def close(): Unit = ()
+private case class CounterRange(from: Long, until: Long) extends RowSplit {
+  override def rows: Iterator[InternalRow] = new Iterator[InternalRow] {
+    private var number = from
+    override def hasNext: Boolean = number < until
+    override def next(): InternalRow = {
+      number += 1
+      InternalRow(number - 1)
     }
+  }
 }

@@ -3,13 +3,12 @@ package org.apache.spark.sql.headrace.time
 import java.util.UUID
 
 import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{SparkSession, classic}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{EventTimeWatermark, LogicalPlan}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
-import org.apache.spark.sql.classic
 import org.apache.spark.sql.classic.Strategy
 import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeWatermarkExec
 import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan}
@@ -17,34 +16,34 @@ import org.apache.spark.sql.headrace.operators.OperatorPlan
 import org.apache.spark.sql.types.TimestampType
 import org.apache.spark.unsafe.types.CalendarInterval
 
-/** Spark's watermark operator as part of generated code: a row that is dropped behind it is never written as one. */
+/** Spark's watermark operator with whole-stage code generation. */
 object CodegenWatermark {
-  /** Has a session plan it so; called from Python. */
-  def generated(session: SparkSession): Unit =
-    OperatorPlan.addStrategy(session.asInstanceOf[classic.SparkSession], Planned)
+  /** Registers the strategy. Called from Python. */
+  def enable(session: SparkSession): Unit = OperatorPlan
+    .addStrategy(session.asInstanceOf[classic.SparkSession], Planned)
 
   object Planned extends Strategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      // In real time Spark takes no operator that it doesn't know.
-      case EventTimeWatermark(id, time, delay, child) if time.dataType == TimestampType && !OperatorPlan.isRealTime(child) =>
+      // Real-time mode accepts no custom operators.
+      case EventTimeWatermark(id, time, delay, child)
+          if time.dataType == TimestampType && !OperatorPlan.isRealTime(child) =>
         new CodegenWatermarkExec(id, time, delay, planLater(child)) :: Nil
       case _ => Nil
     }
   }
 }
 
-/** Spark looks for its own operator and takes the times from it, so this is one. */
+/** A subclass, because Spark finds event-time statistics by node class. */
 class CodegenWatermarkExec(nodeId: UUID, eventTime: Attribute, delay: CalendarInterval, child: SparkPlan)
-  extends EventTimeWatermarkExec(nodeId, eventTime, delay, child) with CodegenSupport {
+    extends EventTimeWatermarkExec(nodeId, eventTime, delay, child) with CodegenSupport {
   override def usedInputs: AttributeSet = AttributeSet(eventTime)
   override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
   override protected def withNewChildInternal(next: SparkPlan): CodegenWatermarkExec =
     new CodegenWatermarkExec(nodeId, eventTime, delay, next)
+  override protected def doProduce(context: CodegenContext): String = child.asInstanceOf[CodegenSupport]
+    .produce(context, this)
 
-  override protected def doProduce(context: CodegenContext): String =
-    child.asInstanceOf[CodegenSupport].produce(context, this)
-
-  /** A row without a time counts as one of 1970, as it does with Spark. */
+  /** Like Spark, counts a row without time as 1970. */
   override def doConsume(context: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
     val stats = context.addReferenceObj("eventTimes", eventTimeStats)
     val time = input(child.output.indexWhere(_.exprId == eventTime.exprId))

@@ -14,12 +14,12 @@ import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.types._
 
 /**
- * The rows of a frame as JSON that loses nothing: a test compares what it says, whatever the zone or the century.
- * Timestamps and day-time intervals are microseconds, decimals and floating-point numbers text, binary is base64, a map
- * an array of pairs, a struct an array of its values; the schema, which comes along, says how to read them.
+ * Converts a frame to lossless JSON for tests: timestamps and day-time intervals as microseconds, decimals
+ * and floating-point numbers as text, binary as base64, maps as arrays of pairs, structs as arrays. The
+ * schema is included.
  */
 object RowJson {
-  /** `{"schema": ..., "rows": [...]}`; runs the frame's job. */
+  /** Returns `{"schema": ..., "rows": [...]}`; runs the frame's job. */
   def collect(frame: DataFrame): String = {
     val execution = castToImpl(frame).queryExecution
     val rows = SQLExecution.withNewExecutionId(execution)(execution.executedPlan.executeCollect())
@@ -51,10 +51,12 @@ object RowJson {
       case ByteType => json.writeNumber(row.getByte(at).toInt)
       case ShortType => json.writeNumber(row.getShort(at).toInt)
       case IntegerType => json.writeNumber(row.getInt(at))
-      case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType => json.writeNumber(row.getLong(at))
+      case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType => json
+          .writeNumber(row.getLong(at))
       case FloatType => json.writeString(row.getFloat(at).toString)
       case DoubleType => json.writeString(row.getDouble(at).toString)
-      case d: DecimalType => json.writeString(row.getDecimal(at, d.precision, d.scale).toJavaBigDecimal.toPlainString)
+      case d: DecimalType => json
+          .writeString(row.getDecimal(at, d.precision, d.scale).toJavaBigDecimal.toPlainString)
       case DateType => json.writeString(DateTimeUtils.daysToLocalDate(row.getInt(at)).toString)
       case BinaryType => json.writeString(Base64.getEncoder.encodeToString(row.getBinary(at)))
       case inner: StructType => struct(json, row.getStruct(at, inner.length), inner)
@@ -69,7 +71,8 @@ object RowJson {
           json.writeEndArray()
         }
         json.writeEndArray()
-      case other => json.writeString(Cast(Literal(row.get(at, other), other), StringType, Some("UTC")).eval().toString)
+      case other => json
+          .writeString(Cast(Literal(row.get(at, other), other), StringType, Some("UTC")).eval().toString)
     }
 
   private def array(json: JsonGenerator, values: ArrayData, kind: DataType): Unit = {

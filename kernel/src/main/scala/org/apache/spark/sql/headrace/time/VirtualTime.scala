@@ -9,38 +9,25 @@ import org.apache.spark.sql.streaming.{OutputMode, Trigger}
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.util.{Clock, ManualClock}
 
-/**
- * Queries whose clock stands still until it is told, and that run a micro-batch only when they are asked to. A test
- * that steps them never sleeps, and what comes out doesn't depend on how fast the machine is.
- */
+/** Runs queries on a manual clock, one micro-batch per step, so that tests never sleep. */
 object VirtualTime {
-  /** A clock that several queries share; it starts at 0. */
+  /** Creates a clock that several queries share, starting at 0. */
   def clock(): ManualClock = new ManualClock(0L)
 
   /**
-   * Start a query and return when it stands at its first turn. If the checkpoint holds an epoch that was not committed,
-   * that epoch has been run again by then.
+   * Starts a query and returns when it waits for its first step. An uncommitted epoch in the checkpoint has
+   * run again by then.
    */
-  def start(
-      frame: DataFrame,
-      deliver: PythonForeachBatchFunction,
-      mode: String,
-      name: String,
-      checkpoint: String,
-      clock: ManualClock): SteppedQuery = {
+  def start(frame: DataFrame, deliver: PythonForeachBatchFunction, mode: String, name: String,
+      checkpoint: String, clock: ManualClock): SteppedQuery = {
     val dataset: Dataset[Row] = castToImpl(frame)
-    val turns = new StepClock(clock)
+    val steps = new StepClock(clock)
     val sink = new ForeachBatchSink[Row]((batch, epoch) => deliver.call(batch, epoch), dataset.exprEnc)
     val query = dataset.sparkSession.sessionState.streamingQueryManager.startQuery(
-      userSpecifiedName = Some(name),
-      userSpecifiedCheckpointLocation = Some(checkpoint),
-      df = dataset,
-      extraOptions = Map.empty,
-      sink = sink,
-      outputMode = VirtualTime.outputMode(mode),
-      trigger = Trigger.ProcessingTime(1L),
-      triggerClock = turns)
-    val stepped = new SteppedQuery(query, turns)
+      userSpecifiedName = Some(name), userSpecifiedCheckpointLocation = Some(checkpoint), df = dataset,
+      extraOptions = Map.empty, sink = sink, outputMode = VirtualTime.outputMode(mode),
+      trigger = Trigger.ProcessingTime(1L), triggerClock = steps)
+    val stepped = new SteppedQuery(query, steps)
     stepped.await()
     stepped
   }
@@ -53,33 +40,31 @@ object VirtualTime {
 }
 
 /** A query in virtual time. */
-class SteppedQuery(val query: StreamingQuery, turns: StepClock) {
+class SteppedQuery(val query: StreamingQuery, steps: StepClock) {
   /**
-   * Let the query look at its sources once: it runs a micro-batch if there is new data, or if Spark wants one without
-   * data because the watermark has moved or a timer is due. Returns when it waits again.
+   * Lets the query poll its sources once; it runs a micro-batch if there is data or Spark requires one.
+   * Returns when it waits again.
    */
   def step(): Unit = {
-    turns.open()
+    steps.open()
     await()
   }
 
-  /** Wait until the query stands at its next turn; if it has died, throw what it died of. */
+  /** Waits until the query waits for its next step; rethrows its error. */
   def await(): Unit = {
-    turns.await(() => query.isActive)
+    steps.await(() => query.isActive)
     query.exception.foreach(throw _)
   }
 
-  /** Stop without any farewell: the checkpoint stays as it is. */
+  /** Stops without a commit; the checkpoint stays unchanged. */
   def stop(): Unit = query.stop()
 }
 
-/** The clock of one query: the time is that of the shared clock, and to wait for a time is to wait for a turn. */
+/** The clock of one query: shows the shared time, and waiting for a time waits for a step. */
 class StepClock(clock: ManualClock) extends Clock {
   private var permits = 0
   private var waiting = false
-
   override def getTimeMillis(): Long = clock.getTimeMillis()
-
   override def nanoTime(): Long = TimeUnit.MILLISECONDS.toNanos(getTimeMillis())
 
   override def waitTillTime(ignored: Long): Long = synchronized {
@@ -90,20 +75,19 @@ class StepClock(clock: ManualClock) extends Clock {
     getTimeMillis()
   }
 
-  /** Let the query pass once. */
+  /** Allows one step. */
   def open(): Unit = synchronized {
     permits += 1
     waiting = false
     notifyAll()
   }
 
-  /** Wait until the query waits, or is no longer alive. */
-  def await(alive: () => Boolean): Unit = synchronized {
-    while (!waiting && alive()) wait(StepClock.LookAgainMillis)
-  }
+  /** Waits until the query waits or has ended. */
+  def await(alive: () => Boolean): Unit =
+    synchronized { while (!waiting && alive()) wait(StepClock.PollMillis) }
 }
 
 object StepClock {
-  /** A query that dies doesn't notify. */
-  private val LookAgainMillis = 5L
+  /** A failing query does not notify. */
+  private val PollMillis = 5L
 }

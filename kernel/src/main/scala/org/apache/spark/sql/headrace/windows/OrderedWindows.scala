@@ -8,20 +8,21 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.state.{OrderedBuffer, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
-/** What a key with windows that depend on order remembers. */
+/** State of a key with order-dependent windows. */
 final class OrderedState {
-  /** WindowRows taken so far, and the number of the next window. */
+  /** Number of rows processed, and number of the next window. */
   var taken: Long = 0
   var number: Long = 0
-  /** When a timer comes, in milliseconds. */
-  var wake: Long = Long.MaxValue
-  /** Open windows, the oldest first. */
+
+  /** Timer in milliseconds. */
+  var timerAt: Long = Long.MaxValue
+
+  /** Open windows, oldest first. */
   val open: mutable.ArrayBuffer[WindowState] = mutable.ArrayBuffer.empty
-  /** WindowRows that wait for the watermark. */
   val backlog = new OrderedBuffer
 }
 
-/** The state as bytes, in slot 0 of its key; rows that wait may be in slots after it. */
+/** Encodes the state in slot 0; buffered rows may occupy further slots. */
 final class OrderedCodec(panes: Panes) {
   private val out = new Output(1024, -1)
 
@@ -29,10 +30,10 @@ final class OrderedCodec(panes: Panes) {
     out.clear()
     out.writeVarLong(state.taken, true)
     out.writeVarLong(state.number, true)
-    out.writeLong(state.wake)
+    out.writeLong(state.timerAt)
     out.writeVarInt(state.open.size, true)
-    state.open.foreach { cell =>
-      val bytes = panes.write(cell)
+    state.open.foreach { window =>
+      val bytes = panes.write(window)
       out.writeVarInt(bytes.length, true)
       out.writeBytes(bytes)
     }
@@ -46,7 +47,7 @@ final class OrderedCodec(panes: Panes) {
       val in = new Input(bytes)
       state.taken = in.readVarLong(true)
       state.number = in.readVarLong(true)
-      state.wake = in.readLong()
+      state.timerAt = in.readLong()
       (0 until in.readVarInt(true)).foreach(_ => state.open += panes.read(in.readBytes(in.readVarInt(true))))
       state.backlog.read(in, bytes)
     }
@@ -55,117 +56,117 @@ final class OrderedCodec(panes: Panes) {
 }
 
 /**
- * Windows that depend on the order of rows. In event-time order a row waits until the watermark is past it, and one
- * behind the watermark is late; in arrival order rows are taken as they come. Closing is the on-time pane, and at the
- * end of the input what is open closes.
+ * Order-dependent windows. In event-time order a row is buffered until the watermark passes it, and a row
+ * behind the watermark is late; in arrival order rows are processed at once. Closing a window fires its
+ * on-time pane; the end of input closes all windows.
  */
 abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends WindowLogic {
   protected val spec: WindowingSpec = panes.spec
   private val codec = new OrderedCodec(panes)
   private val arrival = spec.arrival || spec.clockTime
-  /** WindowRows of this call that went into windows. */
+
+  /** Rows added to windows in this call. */
   private var folded = 0L
 
-  /** One row, in order: opens, fills and closes windows. */
-  protected def take(key: InternalRow, state: OrderedState, event: Event, now: Now, out: WindowEmitter): Unit
+  /** Processes one row in order: opens, fills and closes windows. */
+  protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now, out: WindowEmitter): Unit
 
-  /** The watermark has moved, and all rows before it are taken. */
+  /** Called when the watermark has advanced and all earlier rows are processed. */
   protected def advance(key: InternalRow, state: OrderedState, now: Now, out: WindowEmitter): Unit = ()
 
-  /** The event time at which an open window wants to be looked at. */
+  /** Event time at which an open window needs a call. */
   protected def due(state: OrderedState): Long = Long.MaxValue
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
+      out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
     release(key, store, state, now, out)
-    var came, waits = 0L
+    var count, buffered = 0L
     while (events.hasNext) {
       val event = events.next()
-      came += 1
-      if (event.time.isEmpty) late(event, None, now, LateReason.NoEventTime, out)
+      count += 1
+      if (event.time.isEmpty) panes.emitLate(event, None, now, LateReason.NoEventTime, out)
       else {
         val time = event.time.get
-        if (time < 0 || (!arrival && time < now.watermark)) late(event, None, now, LateReason.TooLate, out)
-        else if (arrival) take(key, state, event, now, out)
+        if (time < 0 || (!arrival && time < now.watermark)) panes
+          .emitLate(event, None, now, LateReason.TooLate, out)
+        else if (arrival) onRow(key, state, event, now, out)
         else {
-          state.backlog.add(time, layout.waiting(event.row))
-          waits += 1
+          state.backlog.add(time, layout.bufferedRow(event.row))
+          buffered += 1
         }
       }
     }
-    panes.counts.add(Counts.Rows, came)
-    panes.counts.add(Counts.Pending, waits)
-    settle(key, store, state, now, panes.unvisited(now), out)
+    panes.counts.add(Counts.Rows, count)
+    panes.counts.add(Counts.Pending, buffered)
+    afterRows(key, store, state, now, panes.outsideTimer(now), out)
   }
 
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
-    if (state.wake <= due) state.wake = Long.MaxValue
+    if (state.timerAt <= due) state.timerAt = Long.MaxValue
     release(key, store, state, now, out)
-    if (spec.byClock) state.open.filter(_.added == 0).foreach(panes.due(key, _, now, out))
-    settle(key, store, state, now, due, out)
+    if (spec.byClock) state.open.filter(_.added == 0).foreach(panes.fireIfDue(key, _, now, out))
+    afterRows(key, store, state, now, due, out)
   }
 
-  /** Takes a row into the open windows; one whose trigger has finished takes no more. */
-  protected def place(event: Event, state: OrderedState, now: Now, out: WindowEmitter): Unit = {
-    val (cells, time) = (state.open, event.time.get)
+  /** Adds a row to the open windows whose triggers have not finished. */
+  protected def assign(event: Event, state: OrderedState, now: Now, out: WindowEmitter): Unit = {
+    val (windows, time) = (state.open, event.time.get)
     var taken = false
     var i = 0
-    while (i < cells.size) {
-      val cell = cells(i)
-      if (!cell.closed) {
-        panes.fold(cell, event)
-        if (time < cell.start) cell.start = time
-        if (time > cell.end) cell.end = time
+    while (i < windows.size) {
+      val window = windows(i)
+      if (!window.closed) {
+        panes.fold(window, event)
+        if (time < window.start) window.start = time
+        if (time > window.end) window.end = time
         taken = true
       }
       i += 1
     }
-    if (taken || cells.isEmpty) folded += 1
-    else late(event, Some((cells.last.start, cells.last.end)), now, LateReason.Closed, out)
+    if (taken || windows.isEmpty) folded += 1
+    else panes.emitLate(event, Some((windows.last.start, windows.last.end)), now, LateReason.Closed, out)
   }
 
   protected def open(state: OrderedState, number: Long, event: Event, now: Now): WindowState = {
     val time = event.time.get
-    val cell = panes.open(time, time, number, now)
-    cell.passed = false
-    state.open += cell
-    cell
+    val window = panes.open(time, time, number, now)
+    window.passed = false
+    state.open += window
+    window
   }
 
-  /** Closing is to these windows what the watermark's passing is to others. */
-  protected def close(key: InternalRow, state: OrderedState, cell: WindowState, now: Now, out: WindowEmitter): Unit = {
-    panes.tell(cell, now)
-    panes.pass(key, cell, now, out)
-    panes.expire(cell)
-    state.open -= cell
+  /** Closes a window; this is its on-time firing. */
+  protected def close(key: InternalRow, state: OrderedState, window: WindowState, now: Now,
+      out: WindowEmitter): Unit = {
+    panes.notifyTrigger(window, now)
+    panes.onEndPassed(key, window, now, out)
+    panes.expire(window)
+    state.open -= window
   }
 
-  protected def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: WindowEmitter): Unit = {
-    panes.counts.add(Counts.Late, 1)
-    out.late(event, window, now, reason)
-  }
-
-  private def release(key: InternalRow, store: SlotStore, state: OrderedState, now: Now, out: WindowEmitter): Unit = {
+  private def release(
+      key: InternalRow, store: SlotStore, state: OrderedState, now: Now, out: WindowEmitter): Unit = {
     if (state.backlog.earliest < now.watermark) {
       val ready = state.backlog.release(now.watermark, store)
       panes.counts.add(Counts.Pending, -ready.length)
-      ready.foreach(held => take(key, state, held.event, now, out))
+      ready.foreach(entry => onRow(key, state, entry.event, now, out))
     }
     advance(key, state, now, out)
     if (now.ended) state.open.toVector.foreach(close(key, state, _, now, out))
   }
 
-  private def settle(
-      key: InternalRow, store: SlotStore, state: OrderedState, now: Now, visited: Long, out: WindowEmitter): Unit = {
-    state.open.foreach(panes.settle(key, _, now, out))
+  private def afterRows(key: InternalRow, store: SlotStore, state: OrderedState, now: Now, visited: Long,
+      out: WindowEmitter): Unit = {
+    state.open.foreach(panes.afterRows(key, _, now, out))
     panes.counts.add(Counts.Folded, folded)
     folded = 0
-    arm(store, state, now, visited)
+    scheduleTimer(store, state, now, visited)
     store.put(0, codec.write(state, store))
   }
 
-  private def arm(store: SlotStore, state: OrderedState, now: Now, visited: Long): Unit = {
+  private def scheduleTimer(store: SlotStore, state: OrderedState, now: Now, visited: Long): Unit = {
     val earliest = state.backlog.earliest
     val first = if (earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(earliest, 1000L) + 1
     val end = if (state.open.isEmpty) Long.MaxValue else Time.millis(Time.End)
@@ -175,13 +176,13 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
       else if (!spec.byClock || spec.clockTime) math.min(byTime, Time.millis(deadline(state, now)))
       else if (byTime == Long.MaxValue) Long.MaxValue
       else Time.millis(math.min(deadline(state, now), Time.plus(now.clock, spec.trigger.period)))
-    if (at < state.wake) {
-      state.wake = at
+    if (at < state.timerAt) {
+      state.timerAt = at
       store.setTimer(at)
     }
   }
 
-  private def deadline(state: OrderedState, now: Now): Long =
-    state.open.filterNot(_.closed).map(cell => spec.trigger.deadline(cell.trigger)).filter(_ > now.clock)
-      .minOption.getOrElse(Long.MaxValue)
+  private def deadline(state: OrderedState, now: Now): Long = state.open.filterNot(_.closed)
+    .map(window => spec.trigger.deadline(window.trigger)).filter(_ > now.clock).minOption
+    .getOrElse(Long.MaxValue)
 }

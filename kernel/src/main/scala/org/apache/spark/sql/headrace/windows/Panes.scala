@@ -4,137 +4,150 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, Now, Time}
 
-/** What all kinds of windows share: opening, folding, asking the trigger, firing, expiring, keeping. */
+/** Operations that all kinds of windows share: opening, adding rows, firing, expiring, encoding. */
 final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val counts: Counts) {
-  // A window whose content another takes over keeps it when its trigger has finished.
-  private val carries = spec.kind.isInstanceOf[Reset]
+  // The successor window takes over the content, so keep it after the trigger has finished.
+  private val keepsContent = spec.kind.isInstanceOf[Reset]
   val fingerprint: Int = 31 * spec.text.hashCode + aggregates.fingerprint
-  private val codec = new WindowStateCodec(spec.trigger, aggregates, fingerprint, carries)
+  private val codec = new WindowStateCodec(spec.trigger, aggregates, fingerprint, keepsContent)
   private val retracting = spec.mode == PaneMode.Retracting
 
   def open(start: Long, end: Long, number: Long, now: Now): WindowState = {
-    val cell = new WindowState(start, end, number, aggregates.create(), spec.trigger.start)
-    cell.passed = now.watermark >= end
+    val window = new WindowState(start, end, number, aggregates.create(), spec.trigger.start)
+    window.passed = now.watermark >= end
     counts.add(Counts.Windows, 1)
-    cell
+    window
   }
 
-  def fold(cell: WindowState, event: Event): Unit = {
-    if (event.buffer == null) aggregates.update(cell.buffer, event.row)
-    else aggregates.merge(cell.buffer, event.buffer)
-    cell.rows += event.rows
-    cell.fresh += event.rows
-    cell.added += event.rows
-    cell.newest = math.max(cell.newest, event.at)
+  def fold(window: WindowState, event: Event): Unit = {
+    if (event.buffer == null) aggregates.update(window.buffer, event.row)
+    else aggregates.merge(window.buffer, event.buffer)
+    window.rows += event.rows
+    window.unfired += event.rows
+    window.added += event.rows
+    window.newest = math.max(window.newest, event.at)
     counts.add(Counts.Placed, event.rows)
   }
 
-  /** Tells the trigger of the rows that came in and asks it once. */
-  def settle(key: InternalRow, cell: WindowState, now: Now, out: WindowEmitter): Unit = if (cell.added > 0) {
-    tell(cell, now)
-    ask(key, cell, if (cell.passed) PaneTiming.Late else PaneTiming.Early, now, out)
+  /** Counts and emits a late row. */
+  def emitLate(
+      event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: WindowEmitter): Unit = {
+    counts.add(Counts.Late, 1)
+    out.late(event, window, now, reason)
   }
 
-  /** Tells the trigger of the rows that came in. */
-  def tell(cell: WindowState, now: Now): Unit = {
-    if (!cell.closed && cell.added > 0) cell.trigger = spec.trigger.add(cell.trigger, cell.added, now.clock)
-    cell.added = 0
+  /** Passes new rows to the trigger and fires if it does. */
+  def afterRows(
+      key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Unit = if (window.added > 0) {
+    notifyTrigger(window, now)
+    fireIfTriggered(key, window, if (window.passed) PaneTiming.Late else PaneTiming.Early, now, out)
   }
 
-  /** The watermark has reached the window's end: its on-time pane, if the trigger wants one. */
-  def pass(key: InternalRow, cell: WindowState, now: Now, out: WindowEmitter): Unit = if (!cell.passed) {
-    cell.passed = true
-    ask(key, cell, PaneTiming.OnTime, now, out)
+  /** Passes new rows to the trigger. */
+  def notifyTrigger(window: WindowState, now: Now): Unit = {
+    if (!window.closed && window.added > 0)
+      window.trigger = spec.trigger.add(window.trigger, window.added, now.clock)
+    window.added = 0
   }
 
-  def ask(key: InternalRow, cell: WindowState, timing: Byte, now: Now, out: WindowEmitter): Unit =
-    if (!cell.closed && spec.trigger.fires(cell.trigger, cell.passed, now.clock)) fire(key, cell, timing, now, out)
+  /** Fires the on-time pane, if the trigger allows it, when the watermark reaches the window's end. */
+  def onEndPassed(
+      key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Unit = if (!window.passed) {
+    window.passed = true
+    fireIfTriggered(key, window, PaneTiming.OnTime, now, out)
+  }
 
-  /** A timer has come: the watermark may have reached the end, or the trigger's deadline be there. */
-  def visit(key: InternalRow, cell: WindowState, now: Now, out: WindowEmitter): Unit =
-    if (now.watermark >= cell.end && !cell.passed) pass(key, cell, now, out)
-    else if (!expired(cell, now)) due(key, cell, now, out)
+  def fireIfTriggered(
+      key: InternalRow, window: WindowState, timing: Byte, now: Now, out: WindowEmitter): Unit =
+    if (!window.closed && spec.trigger.shouldFire(window.trigger, window.passed, now.clock))
+      fire(key, window, timing, now, out)
 
-  /** Asks the trigger if its deadline has come. */
-  def due(key: InternalRow, cell: WindowState, now: Now, out: WindowEmitter): Unit =
-    if (!cell.closed && spec.trigger.deadline(cell.trigger) <= now.clock) {
-      ask(key, cell, if (cell.passed) PaneTiming.Late else PaneTiming.Early, now, out)
+  /** Handles a timer: the watermark may have reached the end, or the trigger's deadline. */
+  def onTimer(key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Unit =
+    if (now.watermark >= window.end && !window.passed) onEndPassed(key, window, now, out)
+    else if (!expired(window, now)) fireIfDue(key, window, now, out)
+
+  /** Fires if the trigger's deadline has passed and it fires. */
+  def fireIfDue(key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Unit =
+    if (!window.closed && spec.trigger.deadline(window.trigger) <= now.clock) {
+      fireIfTriggered(key, window, if (window.passed) PaneTiming.Late else PaneTiming.Early, now, out)
     }
 
-  /** The window after a window that takes over its content. */
-  def renew(cell: WindowState, number: Long): Unit = {
-    cell.number = number
-    cell.index = 0
-    cell.passed = false
-    cell.closed = false
-    cell.trigger = spec.trigger.start
-    cell.last = null
+  /** Turns a window into its successor, which takes over the content. */
+  def startNext(window: WindowState, number: Long): Unit = {
+    window.number = number
+    window.index = 0
+    window.passed = false
+    window.closed = false
+    window.trigger = spec.trigger.start
+    window.last = null
   }
 
-  /** A window that is over: what no pane has shown is lost. */
-  def expire(cell: WindowState): Unit = {
-    counts.add(Counts.Lost, cell.fresh)
-    counts.add(Counts.Settled, cell.rows - cell.fresh)
+  /** Counts a window that ends; rows that no pane has emitted are lost. */
+  def expire(window: WindowState): Unit = {
+    counts.add(Counts.Lost, window.unfired)
+    counts.add(Counts.Settled, window.rows - window.unfired)
     counts.add(Counts.Expired, 1)
   }
 
-  /** When a window wants to be visited again, in milliseconds of the step's time. */
-  private def next(cell: WindowState, now: Now, visited: Long): Long = {
-    val end = if (!cell.passed) cell.end else Time.plus(cell.end, lateness(cell))
+  /** Next timer of a window, in milliseconds of the step's time. */
+  private def next(window: WindowState, now: Now, visited: Long): Long = {
+    val end = if (!window.passed) window.end else Time.plus(window.end, lateness(window))
     if (!spec.byClock) Time.millis(end)
     else if (spec.eager) visited - 1
     else {
-      val wanted = if (cell.closed) Long.MaxValue else spec.trigger.deadline(cell.trigger)
-      // A deadline behind the clock has been asked about already; it waits for another part of its trigger.
+      val wanted = if (window.closed) Long.MaxValue else spec.trigger.deadline(window.trigger)
+      // A passed deadline was already checked; another part of the trigger decides.
       val deadline = if (wanted <= now.clock) Long.MaxValue else wanted
       val look = if (spec.clockTime) end else Time.plus(now.clock, spec.trigger.period)
       Time.millis(math.min(deadline, look))
     }
   }
 
-  /** Sets a timer unless one comes early enough already; `visited` is the millisecond of the timer that came. */
-  def arm(cell: WindowState, store: SlotStore, now: Now, visited: Long): Unit = {
-    val at = next(cell, now, visited)
-    if (at < cell.wake) {
-      cell.wake = at
+  /** Sets a timer unless an earlier one exists; `visited` is the millisecond of the current timer. */
+  def scheduleTimer(window: WindowState, store: SlotStore, now: Now, visited: Long): Unit = {
+    val at = next(window, now, visited)
+    if (at < window.timerAt) {
+      window.timerAt = at
       store.setTimer(at)
     }
   }
 
-  /** For a call that no timer brought: a timer set just before it is due already. */
-  def unvisited(now: Now): Long = Time.millis(now.clock) + 1
-
-  def lateness(cell: WindowState): Long = if (cell.end >= Time.End) 0 else spec.lateness
-  def expired(cell: WindowState, now: Now): Boolean = now.watermark >= Time.plus(cell.end, lateness(cell))
-  def write(cell: WindowState): Array[Byte] = codec.write(cell)
+  /** `visited` for calls outside a timer: a timer just before it is due at once. */
+  def outsideTimer(now: Now): Long = Time.millis(now.clock) + 1
+  def lateness(window: WindowState): Long = if (window.end >= Time.End) 0 else spec.lateness
+  def expired(window: WindowState, now: Now): Boolean = now.watermark >=
+    Time.plus(window.end, lateness(window))
+  def write(window: WindowState): Array[Byte] = codec.write(window)
   def read(bytes: Array[Byte]): WindowState = codec.read(bytes)
 
-  private def fire(key: InternalRow, cell: WindowState, timing: Byte, now: Now, out: WindowEmitter): Unit = {
-    retract(key, cell, out)
-    val values = aggregates.result(cell.buffer, key).getBytes
-    val pane = Pane(cell.start, cell.end, cell.number, cell.newest, cell.index, timing, values)
+  private def fire(
+      key: InternalRow, window: WindowState, timing: Byte, now: Now, out: WindowEmitter): Unit = {
+    retract(key, window, out)
+    val values = aggregates.result(window.buffer, key).getBytes
+    val pane = Pane(window.start, window.end, window.number, window.newest, window.index, timing, values)
     out.pane(key, pane, retraction = false)
     counts.add(Counts.Panes, 1)
-    if (retracting) cell.last = pane
-    cell.index += 1
-    cell.fresh = 0
-    if (spec.mode == PaneMode.Discarding) cell.buffer = aggregates.create()
-    spec.trigger.fired(cell.trigger, cell.passed, now.clock) match {
-      case Some(state) => cell.trigger = state
-      case None => close(cell)
+    if (retracting) window.last = pane
+    window.index += 1
+    window.unfired = 0
+    if (spec.mode == PaneMode.Discarding) window.buffer = aggregates.create()
+    spec.trigger.afterFiring(window.trigger, window.passed, now.clock) match {
+      case Some(state) => window.trigger = state
+      case None => close(window)
     }
   }
 
-  private def close(cell: WindowState): Unit = {
-    cell.closed = true
-    if (!carries) cell.buffer = null
+  private def close(window: WindowState): Unit = {
+    window.closed = true
+    if (!keepsContent) window.buffer = null
   }
 
-  private def retract(key: InternalRow, cell: WindowState, out: WindowEmitter): Unit = if (retracting) {
-    val stale = cell.pending ++ Option(cell.last)
+  private def retract(key: InternalRow, window: WindowState, out: WindowEmitter): Unit = if (retracting) {
+    val stale = window.pending ++ Option(window.last)
     stale.foreach(out.pane(key, _, retraction = true))
     counts.add(Counts.Retractions, stale.size)
-    cell.pending = Nil
-    cell.last = null
+    window.pending = Nil
+    window.last = null
   }
 }

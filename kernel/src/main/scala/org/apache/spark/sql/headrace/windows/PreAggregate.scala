@@ -10,8 +10,8 @@ import org.apache.spark.sql.headrace.operators.{BatchWatermark, OperatorPlan, Ti
 import org.apache.spark.sql.types.{BinaryType, LongType, TimestampType}
 
 /**
- * WindowRows of one key and slice of time, made one before they are sent to the key's task. Which rows are too late is decided
- * by the same watermark as in the task, so that those go through as they are and can be given out.
+ * Pre-aggregates the rows of one key and time slice before the shuffle. Late rows are determined by the same
+ * watermark as in the operator and pass through unchanged.
  */
 case class PreAggregate(step: WindowStep, keys: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
   override def output: Seq[Attribute] = child.output.map(_.withNullability(true))
@@ -20,14 +20,14 @@ case class PreAggregate(step: WindowStep, keys: Seq[Attribute], child: LogicalPl
 }
 
 object PreAggregate {
-  /** The columns that tell rows from combined ones, behind all others. */
+  /** Columns appended to mark pre-aggregated rows. */
   val Buffer = "__combined"
   val Rows = "__rows"
 
-  /** Columns for `PreAggregate` behind those of a plan: a row is one row. */
-  def columns: Seq[NamedExpression] = Seq(Alias(Literal(null, BinaryType), Buffer)(), Alias(Literal(1L), Rows)())
+  /** Values of these columns for a plain row. */
+  def columns: Seq[NamedExpression] =
+    Seq(Alias(Literal(null, BinaryType), Buffer)(), Alias(Literal(1L), Rows)())
 
-  /** How Spark plans it. */
   object Planned extends Strategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
       case c: PreAggregate if OperatorPlan.isRealTime(c.child) => planLater(c.child) :: Nil
@@ -45,32 +45,32 @@ case class PreAggregateExec(step: WindowStep, keys: Seq[Attribute], child: Spark
     val (declared, by, columns) = (step, keys, child.output)
     BatchWatermark.watermark(session, _.isInstanceOf[WindowProcessor]) match {
       case None => child.execute()
-      case Some(millis) =>
-        child.execute().mapPartitionsInternal(rows => new PreAggregator(rows, declared, by, columns, Time.watermark(millis)))
+      case Some(millis) => child.execute().mapPartitionsInternal(rows =>
+          new PreAggregator(rows, declared, by, columns, Time.watermark(millis)))
     }
   }
 }
 
 /**
- * The rows of one task, combined. WindowRows that go through as they are come at once; the others when there are too many
- * groups, or no more rows. Where the first rows show that they hardly fall together, the rest go through one by one.
+ * Pre-aggregates the rows of one task. Groups are flushed when there are too many, and at the end. If the
+ * first rows hardly share groups, the rest pass through.
  */
-private final class PreAggregator(
-    rows: Iterator[InternalRow], step: WindowStep, keys: Seq[Attribute], input: Seq[Attribute], watermark: Long)
+private final class PreAggregator(rows: Iterator[InternalRow], step: WindowStep, keys: Seq[Attribute],
+    input: Seq[Attribute], watermark: Long)
     extends Iterator[InternalRow] {
   private val grid = WindowGrid.of(step.spec.kind).get
   private val ts = step.layout.ts
   private val slice = AttributeReference("slice", LongType, nullable = false)()
-  private val nameOf = UnsafeProjection.create(keys :+ slice, input :+ slice)
+  private val groupKeyOf = UnsafeProjection.create(keys :+ slice, input :+ slice)
   private val start = new SpecificInternalRow(Seq(LongType))
-  private val whole = new JoinedRow
-  private val packed = packing
-  private val slim = slimming
+  private val joinedRow = new JoinedRow
+  private val packRow = packProjection
+  private val slim = slimProjection
   private val more = new GenericInternalRow(3)
   private val groups = new java.util.HashMap[UnsafeRow, SliceGroup]
   private var folded = 0L
-  private var passing = false
-  private var full: Iterator[InternalRow] = Iterator.empty
+  private var passThrough = false
+  private var flushedRows: Iterator[InternalRow] = Iterator.empty
   private var ready: InternalRow = _
 
   override def hasNext: Boolean = {
@@ -85,71 +85,73 @@ private final class PreAggregator(
     row
   }
 
-  /** One row further; false at the end. */
+  /** Processes one row; false at the end. */
   private def advance(): Boolean =
-    if (full.hasNext) {
-      ready = full.next()
+    if (flushedRows.hasNext) {
+      ready = flushedRows.next()
       true
     } else if (rows.hasNext) {
       val row = rows.next()
-      if (!joins(row)) ready = row
-      else if (passing) ready = slim(row)
-      else fold(row)
+      if (!neverLate(row)) ready = row else if (passThrough) ready = slim(row) else fold(row)
       true
     } else {
-      full = flushed()
-      full.hasNext
+      flushedRows = flush()
+      flushedRows.hasNext
     }
 
-  /** Whether a row is sure to be taken into its windows: one that may go to `late` has to stay whole. */
-  private def joins(row: InternalRow): Boolean = !row.isNullAt(ts) && {
+  /** True if a row cannot be late; a row that may go to `late` must stay complete. */
+  private def neverLate(row: InternalRow): Boolean = !row.isNullAt(ts) && {
     val time = row.getLong(ts)
-    val end = grid.end(grid.last(time))
+    val end = grid.end(grid.lastStart(time))
     time >= 0 && watermark < Time.plus(end, if (end >= Time.End) 0 else step.spec.lateness)
   }
 
   private def fold(row: InternalRow): Unit = {
     val time = row.getLong(ts)
     start.setLong(0, grid.sliceOf(time))
-    val name = nameOf(whole(row, start))
-    var group = groups.get(name)
+    val groupKey = groupKeyOf(joinedRow(row, start))
+    var group = groups.get(groupKey)
     if (group == null) {
       group = new SliceGroup(step.aggregates.create())
-      groups.put(name.copy(), group)
+      groups.put(groupKey.copy(), group)
     }
     step.aggregates.update(group.buffer, row)
     group.rows += 1
     group.newest = math.max(group.newest, time)
     folded += 1
-    passing = folded == PreAggregator.Trial && groups.size > PreAggregator.Trial / 2
-    if (passing || groups.size >= PreAggregator.Groups) full = flushed()
+    passThrough = folded == PreAggregator.TrialRows && groups.size > PreAggregator.TrialRows / 2
+    if (passThrough || groups.size >= PreAggregator.MaxGroups) flushedRows = flush()
   }
 
-  private def flushed(): Iterator[InternalRow] = {
-    val gathered = groups.entrySet.toArray(Array.empty[java.util.Map.Entry[UnsafeRow, SliceGroup]])
+  private def flush(): Iterator[InternalRow] = {
+    val entries = groups.entrySet.toArray(Array.empty[java.util.Map.Entry[UnsafeRow, SliceGroup]])
     groups.clear()
-    gathered.iterator.map(entry => pack(entry.getKey, entry.getValue))
+    entries.iterator.map(entry => pack(entry.getKey, entry.getValue))
   }
 
-  private def pack(name: UnsafeRow, group: SliceGroup): InternalRow = {
+  private def pack(groupKey: UnsafeRow, group: SliceGroup): InternalRow = {
     more.setLong(0, group.newest)
     more.update(1, step.aggregates.write(group.buffer))
     more.setLong(2, group.rows)
-    packed(whole(name, more))
+    packRow(joinedRow(groupKey, more))
   }
 
-  /** A row that will be folded, without the columns that only `late` would show. */
-  private def slimming: InternalRow => InternalRow = {
-    val looked = step.aggregates.columns
-    val needed = input.indices.map(i => i == ts || looked(i) || keys.exists(_.exprId == input(i).exprId) || ours(input(i)))
+  /** Nulls the columns that only `late` would show. */
+  private def slimProjection: InternalRow => InternalRow = {
+    val referenced = step.aggregates.columns
+    val needed = input.indices
+      .map(i => i == ts || referenced(i) || keys.exists(_.exprId == input(i).exprId) || isInternal(input(i)))
     if (needed.forall(identity)) identity
-    else UnsafeProjection.create(input.zip(needed).map { case (a, need) => if (need) a else Literal(null, a.dataType) }, input)
+    else UnsafeProjection.create(input.zip(needed).map { case (a, need) =>
+        if (need) a else Literal(null, a.dataType)
+      }, input)
   }
 
-  private def ours(column: Attribute): Boolean = column.name == PreAggregate.Buffer || column.name == PreAggregate.Rows
+  private def isInternal(column: Attribute): Boolean = column.name == PreAggregate.Buffer ||
+    column.name == PreAggregate.Rows
 
-  /** A group as a row of the input: its key, the newest row's time, and the rest in the two columns of `PreAggregate`. */
-  private def packing: UnsafeProjection = {
+  /** Packs a group as an input row: key, newest time, and the two appended columns. */
+  private def packProjection: UnsafeProjection = {
     val newest = AttributeReference("newest", TimestampType, nullable = false)()
     val buffer = AttributeReference("buffer", BinaryType, nullable = false)()
     val rows = AttributeReference("rows", LongType, nullable = false)()
@@ -164,13 +166,14 @@ private final class PreAggregator(
 }
 
 private object PreAggregator {
-  /** So many groups are held at most. */
-  val Groups: Int = 1 << 16
-  /** So many rows are looked at before it is decided whether combining is worth it. */
-  val Trial: Int = 1 << 14
+  /** Maximum number of groups in memory. */
+  val MaxGroups: Int = 1 << 16
+
+  /** Rows after which pass-through is decided. */
+  val TrialRows: Int = 1 << 14
 }
 
-/** WindowRows of one key and slice. */
+/** Aggregates of one key and slice. */
 private final class SliceGroup(val buffer: InternalRow) {
   var rows: Long = 0
   var newest: Long = Long.MinValue

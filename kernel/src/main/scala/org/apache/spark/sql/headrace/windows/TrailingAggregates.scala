@@ -6,18 +6,18 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.Aggregates
 
 /**
- * Aggregates over ranges of rows that are sorted by time and overlap.
+ * Aggregates over overlapping ranges of rows that are sorted by time.
  *
- * A long range is put together of stretches of a sixteenth of `size`, each folded once, and the rows at its ends. Where
- * stretches begin depends on the time alone, so that the same rows give the same result to the last bit, in whatever
- * batches they came. Where the order of rows matters to an aggregate, rows are folded one by one.
+ * A long range is merged from stretches of a sixteenth of `size`, each aggregated once, and the rows at both
+ * ends. Stretch bounds depend on time alone, so results are bit-identical in any batching. Order-dependent
+ * aggregates process rows one by one.
  */
 final class TrailingAggregates(rows: Array[TrailingRow], size: Long, aggregates: Aggregates) {
   private val width = math.max(1L, size / TrailingAggregates.Stretches)
   private lazy val shares = aggregates.commutative
   private val folded = mutable.LongMap.empty[Array[Byte]]
 
-  /** The aggregates of the rows `[from, until)`. */
+  /** Aggregates the rows `[from, until)`. */
   def over(from: Int, until: Int): InternalRow = {
     val buffer = aggregates.create()
     if (until - from < TrailingAggregates.Few || !shares) fold(buffer, from, until)
@@ -25,7 +25,7 @@ final class TrailingAggregates(rows: Array[TrailingRow], size: Long, aggregates:
       var at = from
       while (at < until) {
         val end = stretchEnd(at, until)
-        // What is at the ends may be part of a stretch only.
+        // The ends may cover only part of a stretch.
         if (at > from && end < until) aggregates.merge(buffer, stretch(at, end)) else fold(buffer, at, end)
         at = end
       }
@@ -33,12 +33,12 @@ final class TrailingAggregates(rows: Array[TrailingRow], size: Long, aggregates:
     buffer
   }
 
-  /** The rows of a whole stretch, as a buffer's bytes. */
+  /** Serialised aggregate of a whole stretch. */
   private def stretch(from: Int, until: Int): Array[Byte] = folded.getOrElseUpdate(number(from), {
-    val buffer = aggregates.create()
-    fold(buffer, from, until)
-    aggregates.write(buffer).clone() // they may be those that the next write fills
-  })
+      val buffer = aggregates.create()
+      fold(buffer, from, until)
+      aggregates.write(buffer).clone() // the next write may reuse them
+    })
 
   private def fold(buffer: InternalRow, from: Int, until: Int): Unit = {
     var i = from
@@ -50,7 +50,7 @@ final class TrailingAggregates(rows: Array[TrailingRow], size: Long, aggregates:
 
   private def number(i: Int): Long = Math.floorDiv(rows(i).time, width)
 
-  /** Where the stretch of a row ends, or the range does. */
+  /** End of the stretch, or of the range. */
   private def stretchEnd(from: Int, until: Int): Int = {
     val own = number(from)
     var (low, high) = (from + 1, until)

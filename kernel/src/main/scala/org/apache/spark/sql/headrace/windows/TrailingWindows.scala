@@ -11,23 +11,23 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
-/** A row of a key: waiting (`index` 0, nothing shown), or shown so many times. */
+/** A row of a key; `index` is the number of panes emitted for it. */
 final class TrailingRow(val time: Long, val row: UnsafeRow, var index: Int, var last: Array[Byte]) {
-  /** Pane for the first time, or again, by this call. */
-  var wanted: Boolean = false
-  def shown: Boolean = index > 0
+  /** True if this call must emit the row again. */
+  var emitAgain: Boolean = false
+  def emitted: Boolean = index > 0
 }
 
-/** The rows of a key, by time and of equal time as they came, and when a timer comes, in milliseconds. */
-final class TrailingState(var rows: Array[TrailingRow], var wake: Long)
+/** Rows of a key by time, those of equal time in arrival order, and the timer in milliseconds. */
+final class TrailingState(var rows: Array[TrailingRow], var timerAt: Long)
 
-/** The state as bytes, in slot 0 of its key. */
+/** Encodes the state in slot 0. */
 final class TrailingCodec {
   private val out = new Output(1024, -1)
 
   def write(state: TrailingState): Array[Byte] = {
     out.clear()
-    out.writeLong(state.wake)
+    out.writeLong(state.timerAt)
     out.writeVarInt(state.rows.length, true)
     state.rows.foreach { entry =>
       out.writeLong(entry.time)
@@ -43,8 +43,8 @@ final class TrailingCodec {
     if (stored == null) new TrailingState(Array.empty, Long.MaxValue)
     else {
       val in = new Input(stored)
-      val wake = in.readLong()
-      new TrailingState(Array.fill(in.readVarInt(true))(row(in)), wake)
+      val timerAt = in.readLong()
+      new TrailingState(Array.fill(in.readVarInt(true))(row(in)), timerAt)
     }
 
   private def row(in: Input): TrailingRow = {
@@ -63,8 +63,8 @@ final class TrailingCodec {
 }
 
 /**
- * One result per row over `(t - size, t]`, when the watermark is past t. A late row inside the lateness gives its own
- * result and those of the rows in `[t, t + size)` again.
+ * Trailing windows: one result per row over `(t - size, t]`, when the watermark passes t. A late row within
+ * the lateness emits its own result and, again, those of the rows in `[t, t + size)`.
  */
 final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) extends WindowLogic {
   private val spec = panes.spec
@@ -72,40 +72,40 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
   private val codec = new TrailingCodec
   private val byTime: Comparator[TrailingRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit = {
+  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
+      out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
     release(key, state, now, out)
     val added = mutable.ArrayBuffer.empty[TrailingRow]
     events.foreach { event =>
       counts.add(Counts.Rows, 1)
       event.time match {
-        case None => late(event, None, now, LateReason.NoEventTime, out)
+        case None => panes.emitLate(event, None, now, LateReason.NoEventTime, out)
         case Some(time) if time < 0 || tooLate(time, now) =>
-          late(event, Some((time - size, time)), now, LateReason.TooLate, out)
-        case Some(time) => added += new TrailingRow(time, layout.waiting(event.row).copy(), 0, null)
+          panes.emitLate(event, Some((time - size, time)), now, LateReason.TooLate, out)
+        case Some(time) => added += new TrailingRow(time, layout.bufferedRow(event.row).copy(), 0, null)
       }
     }
     counts.add(Counts.Folded, added.size)
     counts.add(Counts.Placed, added.size)
-    added.foreach(entry => if (entry.time < now.watermark) touch(state.rows, entry.time))
+    added.foreach(entry => if (entry.time < now.watermark) markAffected(state.rows, entry.time))
     state.rows ++= added
     Arrays.sort(state.rows, byTime)
     release(key, state, now, out)
-    keep(store, state, now)
+    save(store, state, now)
   }
 
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
-    if (state.wake <= due) state.wake = Long.MaxValue
+    if (state.timerAt <= due) state.timerAt = Long.MaxValue
     release(key, state, now, out)
-    keep(store, state, now)
+    save(store, state, now)
   }
 
-  private def tooLate(time: Long, now: Now): Boolean =
-    now.watermark != Time.None && Time.plus(time, spec.lateness) < now.watermark
-
-  private def touch(rows: Array[TrailingRow], time: Long): Unit =
-    rows.foreach(other => if (other.shown && other.time >= time && other.time < time + size) other.wanted = true)
+  private def tooLate(time: Long, now: Now): Boolean = now.watermark != Time.None &&
+    Time.plus(time, spec.lateness) < now.watermark
+  private def markAffected(rows: Array[TrailingRow], time: Long): Unit = rows.foreach(other =>
+    if (other.emitted && other.time >= time && other.time < time + size) other.emitAgain = true)
 
   private def release(key: InternalRow, state: TrailingState, now: Now, out: WindowEmitter): Unit = {
     val rows = state.rows
@@ -113,11 +113,11 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
     var from, until, i = 0
     while (i < rows.length) {
       val entry = rows(i)
-      if (entry.wanted || (!entry.shown && entry.time < now.watermark)) {
+      if (entry.emitAgain || (!entry.emitted && entry.time < now.watermark)) {
         while (rows(from).time <= entry.time - size) from += 1
         while (until < rows.length && rows(until).time <= entry.time) until += 1
         emit(key, entry, sums.over(from, until), out)
-        entry.wanted = false
+        entry.emitAgain = false
       }
       i += 1
     }
@@ -136,34 +136,30 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
     if (spec.mode == PaneMode.Retracting) entry.last = values
   }
 
-  private def keep(store: SlotStore, state: TrailingState, now: Now): Unit = {
+  private def save(store: SlotStore, state: TrailingState, now: Now): Unit = {
     val all = state.rows.length
     state.rows = state.rows.filterNot { entry =>
-      now.watermark != Time.None && entry.shown &&
-        Time.plus(Time.plus(entry.time, size), spec.lateness) <= now.watermark
+      now.watermark != Time.None && entry.emitted &&
+      Time.plus(Time.plus(entry.time, size), spec.lateness) <= now.watermark
     }
     counts.add(Counts.Settled, all - state.rows.length)
-    if (state.rows.isEmpty && state.wake == Long.MaxValue) store.remove(0)
+    if (state.rows.isEmpty && state.timerAt == Long.MaxValue) store.remove(0)
     else {
-      arm(store, state, now)
+      scheduleTimer(store, state, now)
       store.put(0, codec.write(state))
     }
   }
 
-  private def arm(store: SlotStore, state: TrailingState, now: Now): Unit = if (state.rows.nonEmpty) {
+  private def scheduleTimer(
+      store: SlotStore, state: TrailingState, now: Now): Unit = if (state.rows.nonEmpty) {
     var first = Long.MaxValue
     state.rows.foreach { entry =>
-      first = math.min(first, if (entry.shown) Time.plus(entry.time, size + spec.lateness) else entry.time)
+      first = math.min(first, if (entry.emitted) Time.plus(entry.time, size + spec.lateness) else entry.time)
     }
     val at = math.max(Math.floorDiv(first, 1000L), Time.floor(now.watermark)) + 1
-    if (at < state.wake) {
-      state.wake = at
+    if (at < state.timerAt) {
+      state.timerAt = at
       store.setTimer(at)
     }
-  }
-
-  private def late(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: WindowEmitter): Unit = {
-    counts.add(Counts.Late, 1)
-    out.late(event, window, now, reason)
   }
 }

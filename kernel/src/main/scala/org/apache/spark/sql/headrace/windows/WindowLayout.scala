@@ -6,20 +6,14 @@ import org.apache.spark.sql.headrace.operators.{ArrivalOrder, Event, Time}
 import org.apache.spark.sql.types._
 
 /**
- * The columns of a step: what comes in, and the two kinds of rows that go out.
+ * The columns of a windowed step: input, results and late rows.
  *
- * Columns whose names start with `__` are Headrace's own: `__ts` (event time), `__position`, `__when` (the
- * condition of punctuation and landmark windows), `__of` (the value of delta windows), `__combined` and `__rows`
- * (several rows in one, see `PreAggregate`).
+ * Internal columns start with `__`: `__ts` (event time), `__position`, `__when` (the condition of punctuation
+ * and landmark windows), `__of` (the value of delta windows), `__combined` and `__rows` (see `PreAggregate`).
  */
-final class WindowLayout(
-    val input: Seq[Attribute],
-    keys: Seq[Attribute],
-    val names: Seq[String],
-    val types: Seq[DataType],
-    kind: WindowKind)
+final class WindowLayout(val input: Seq[Attribute], keys: Seq[Attribute], val names: Seq[String],
+    val types: Seq[DataType], kind: WindowKind)
     extends Serializable {
-
   val ts: Int = ordinal("__ts")
   private val combined = ordinal(PreAggregate.Buffer)
   private val position = ordinal("__position")
@@ -34,32 +28,32 @@ final class WindowLayout(
   }
   private val bounds = new StructType().add("start", TimestampType).add("end", TimestampType)
   val window: StructType = if (number) bounds.add("number", LongType) else bounds
-  private val pane = new StructType().add("index", IntegerType).add("timing", StringType).add("retraction", BooleanType)
+  private val pane = new StructType().add("index", IntegerType).add("timing", StringType)
+    .add("retraction", BooleanType)
   private val lateBy = DayTimeIntervalType(DayTimeIntervalType.DAY, DayTimeIntervalType.SECOND)
 
-  /** The columns before `window` in a result: the key's, or all of the row's in a trailing window. */
+  /** Columns before `window` in a result: the key, or the whole row of a trailing window. */
   val carried: Seq[Attribute] = kind match {
     case _: Trailing =>
       val row = visible.toSeq.map(input(_))
-      val ours = names.toSet + "window" + "pane"
-      (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => ours(a.name))
+      val resultNames = names.toSet + "window" + "pane"
+      (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => resultNames(a.name))
     case _ => keys
   }
 
-  val main: StructType = StructType(
-    fields(carried).add("window", window).fields ++ fields(names, types) ++
-      new StructType().add("pane", pane).add("__ts", TimestampType).fields)
+  val main: StructType = StructType(fields(carried).add("window", window).fields ++ fields(names, types) ++
+    new StructType().add("pane", pane).add("__ts", TimestampType).fields)
 
-  val late: StructType = fields(visible.toSeq.map(input(_)))
-    .add("late_by", lateBy).add("window", window).add("watermark", TimestampType).add("reason", StringType)
+  val late: StructType = fields(visible.toSeq.map(input(_))).add("late_by", lateBy).add("window", window)
+    .add("watermark", TimestampType).add("reason", StringType)
 
-  val output: StructType = new StructType().add("__output", StringType).add("__main", main).add("__late", late)
+  val output: StructType = new StructType().add("__output", StringType).add("__main", main)
+    .add("__late", late)
 
-  /** The same columns under another kind of window. */
   def withKind(other: WindowKind): WindowLayout = new WindowLayout(input, keys, names, types, other)
 
-  /** The same with other columns in front of or behind those that are looked at. */
-  def over(columns: Seq[Attribute]): WindowLayout = new WindowLayout(columns, keys, names, types, kind)
+  /** Returns this layout over other columns, which include all referenced ones. */
+  def withInput(columns: Seq[Attribute]): WindowLayout = new WindowLayout(columns, keys, names, types, kind)
 
   def event(row: InternalRow): Event = {
     val at = if (row.isNullAt(ts)) Time.None else row.getLong(ts)
@@ -67,22 +61,20 @@ final class WindowLayout(
     else new Event(row, at, row.getLong(combined + 1), row.getBinary(combined))
   }
 
-  /** Whether a row satisfies the window's condition; a null condition is false. */
-  def satisfied(row: InternalRow): Boolean = !row.isNullAt(when) && row.getBoolean(when)
+  /** True if a row satisfies the window's condition; null is false. */
+  def conditionHolds(row: InternalRow): Boolean = !row.isNullAt(when) && row.getBoolean(when)
 
-  /** WindowRows of a batch, in arrival order where that matters. Takes copies: Spark reuses its rows. */
-  def arrived(rows: Iterator[InternalRow], matters: Boolean): Iterator[InternalRow] =
-    if (position < 0 || !matters) rows
-    else ArrivalOrder.sort(rows, position)
+  /** Sorts rows by arrival if that `matters`; then returns copies, because Spark reuses its rows. */
+  def inArrivalOrder(rows: Iterator[InternalRow], matters: Boolean): Iterator[InternalRow] =
+    if (position < 0 || !matters) rows else ArrivalOrder.sort(rows, position)
 
-  /** A row as it waits in state: without what it is not asked for again, its position above all. Reuses its result. */
-  @transient lazy val waiting: UnsafeProjection = UnsafeProjection.create(
+  /** A row as buffered in state, without its position. Reuses its result. */
+  @transient lazy val bufferedRow: UnsafeProjection = UnsafeProjection.create(
     input.map(a => if (a.name == "__position" || a.name == "__ts") Literal(null, a.dataType) else a), input)
 
-  /** The key of a row, as the columns of `keys`. */
   @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
 
-  /** The values of a result, out of their bytes. */
+  /** Wraps the bytes of a result. */
   def values(bytes: Array[Byte]): UnsafeRow = {
     val row = new UnsafeRow(types.size)
     row.pointTo(bytes, bytes.length)
@@ -90,7 +82,8 @@ final class WindowLayout(
   }
 
   private def ordinal(name: String): Int = input.indexWhere(_.name == name)
-  private def fields(of: Seq[Attribute]): StructType = StructType(of.map(a => StructField(a.name, a.dataType)))
-  private def fields(names: Seq[String], types: Seq[DataType]): Seq[StructField] =
-    names.zip(types).map { case (n, t) => StructField(n, t) }
+  private def fields(of: Seq[Attribute]): StructType =
+    StructType(of.map(a => StructField(a.name, a.dataType)))
+  private def fields(names: Seq[String], types: Seq[DataType]): Seq[StructField] = names.zip(types)
+    .map { case (n, t) => StructField(n, t) }
 }

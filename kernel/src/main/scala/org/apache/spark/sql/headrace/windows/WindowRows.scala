@@ -7,14 +7,14 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.headrace.operators.{Event, Now, Time}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Results as tagged rows: `__output`, `__main`, `__late`. */
+/** Builds tagged rows: `__output`, `__main`, `__late`. */
 final class WindowRows(layout: WindowLayout, kind: WindowKind) extends WindowEmitter {
   private val rows = mutable.ArrayBuffer.empty[InternalRow]
   private val types = layout.main.fields.map(_.dataType)
   private val width = layout.carried.size
   private lazy val carried = layout.carried.map(a => layout.input.indexWhere(_.exprId == a.exprId)).toArray
 
-  /** What has been emitted since the last call. */
+  /** Returns and clears the collected rows. */
   def take(): Iterator[InternalRow] = {
     val taken = rows.toArray
     rows.clear()
@@ -32,9 +32,9 @@ final class WindowRows(layout: WindowLayout, kind: WindowKind) extends WindowEmi
     val row = event.row.copy()
     val known = now.watermark != Time.None
     val by: Any = if (known && event.at != Time.None) now.watermark - event.at else null
-    val values = layout.visible.map(i => row.get(i, layout.input(i).dataType): Any) ++ Array[Any](
-      by, window.map { case (start, end) => bounds(start, end, null) }.orNull,
-      if (known) now.watermark else null, UTF8String.fromString(reason))
+    val values = layout.visible.map(i => row.get(i, layout.input(i).dataType): Any) ++
+      Array[Any](by, window.map { case (start, end) => bounds(start, end, null) }.orNull,
+        if (known) now.watermark else null, UTF8String.fromString(reason))
     rows += new GenericInternalRow(Array[Any](WindowRows.Late, null, new GenericInternalRow(values)))
   }
 
@@ -44,8 +44,8 @@ final class WindowRows(layout: WindowLayout, kind: WindowKind) extends WindowEmi
     row(width) = bounds(pane.start, pane.end, pane.number)
     val values = layout.values(pane.values)
     (0 until values.numFields).foreach(i => row(width + 1 + i) = values.get(i, types(width + 1 + i)))
-    row(types.length - 2) = new GenericInternalRow(
-      Array[Any](pane.index, WindowRows.Timings(pane.timing), retraction))
+    row(types.length - 2) =
+      new GenericInternalRow(Array[Any](pane.index, WindowRows.Timings(pane.timing), retraction))
     row(types.length - 1) = time(pane)
     rows += new GenericInternalRow(Array[Any](WindowRows.Main, new GenericInternalRow(row), null))
   }
@@ -56,7 +56,7 @@ final class WindowRows(layout: WindowLayout, kind: WindowKind) extends WindowEmi
     case _ => new GenericInternalRow(Array[Any](start, end))
   }
 
-  /** The event time of a result. */
+  /** Event time of a result. */
   private def time(pane: Pane): Any = kind match {
     case _: Sliding | _: Session | _: Reset => pane.end - 1
     case _ => if (pane.newest == Long.MinValue) null else pane.newest

@@ -1,23 +1,21 @@
 package org.apache.spark.sql.headrace.windows
 
-import org.apache.spark.sql.catalyst.plans.logical.TransformWithState
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
-import org.apache.spark.sql.classic
 import org.apache.spark.sql.functions.{collect_list, struct}
-import org.apache.spark.sql.headrace.operators.Counts
+import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan}
 import org.apache.spark.sql.headrace.operators.state.RowChunk
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Dataset, Encoders, Row}
 
-/** The state of a windowed step as rows that people can read. The state is Spark's, as its state reader gives it. */
+/** Decodes the state of a windowed step as Spark's state reader returns it. */
 final class WindowStateView(step: WindowStep) {
   private val columns = new WindowStateColumns(step)
 
-  /** Open windows, from rows of `key`, `slot` and `bytes`: the entries of the state `windows`. */
+  /** Open windows, from the entries (`key`, `slot`, `bytes`) of the state variable `windows`. */
   def windows(entries: Dataset[Row]): Dataset[Row] =
-    if (step.slices) sliding(entries) else decoded(entries, columns.windows)(_.windows)
+    if (step.slices) sliding(entries) else decode(entries, columns.windows)(_.windows)
 
-  /** What windows share is in several entries of a key. */
+  /** Windows that share slices need all entries of a key. */
   private def sliding(entries: Dataset[Row]): Dataset[Row] = {
     val (declared, shape) = (step, columns)
     val Array(key, slot, bytes) = entries.columns
@@ -27,13 +25,13 @@ final class WindowStateView(step: WindowStep) {
     }(Encoders.row(columns.windows))
   }
 
-  /** WindowRows that wait, from the same. */
-  def waiting(entries: Dataset[Row]): Dataset[Row] = decoded(entries, columns.waiting)(_.waiting)
+  /** Buffered rows, from the same entries. */
+  def waiting(entries: Dataset[Row]): Dataset[Row] = decode(entries, columns.waiting)(_.waiting)
 
-  /** Whether rows wait in this step's state. */
+  /** True if the state may hold buffered rows. */
   def ordered: Boolean = step.spec.ordered
 
-  private def decoded(entries: Dataset[Row], schema: StructType)(
+  private def decode(entries: Dataset[Row], schema: StructType)(
       read: WindowStateReader => (Row, Long, Array[Byte]) => Iterator[Row]): Dataset[Row] = {
     val (declared, shape) = (step, columns)
     entries.mapPartitions { (rows: Iterator[Row]) =>
@@ -44,30 +42,25 @@ final class WindowStateView(step: WindowStep) {
 }
 
 object WindowStateView {
-  /** The view of the windowed step in a query's plan; null where Spark's own operator runs it. */
-  def of(query: Dataset[Row]): WindowStateView =
-    query.asInstanceOf[classic.Dataset[Row]].queryExecution.analyzed.collectFirst {
-      case t: TransformWithState if t.statefulProcessor.isInstanceOf[WindowProcessor] =>
-        new WindowStateView(t.statefulProcessor.asInstanceOf[WindowProcessor].step)
-    }.orNull
+  /** Creates a view for the windowed step in a query's plan; null if Spark's own operator runs it. */
+  def of(query: Dataset[Row]): WindowStateView = OperatorPlan.processorOf(query, classOf[WindowProcessor])
+    .map(p => new WindowStateView(p.step)).orNull
 }
 
-/** The columns of a view. */
 final class WindowStateColumns(step: WindowStep) extends Serializable {
   private val layout = step.layout
   val key: StructType = StructType(step.keys.map(k => StructField(k.name, k.dataType)))
-  val row: StructType = StructType(
-    layout.visible.toSeq.map(i => StructField(layout.input(i).name, layout.input(i).dataType)))
+  val row: StructType =
+    StructType(layout.visible.toSeq.map(i => StructField(layout.input(i).name, layout.input(i).dataType)))
   val values: StructType = StructType(layout.names.zip(layout.types).map { case (n, t) => StructField(n, t) })
-  val windows: StructType = new StructType()
-    .add("key", key).add("start", TimestampType).add("end", TimestampType).add("number", LongType)
-    .add("rows", LongType).add("unshown", LongType).add("last_pane", IntegerType).add("closed", BooleanType)
-    .add("values", values)
-  val waiting: StructType = new StructType()
-    .add("key", key).add("time", TimestampType).add("panes", IntegerType).add("row", row)
+  val windows: StructType = new StructType().add("key", key).add("start", TimestampType)
+    .add("end", TimestampType).add("number", LongType).add("rows", LongType).add("unshown", LongType)
+    .add("last_pane", IntegerType).add("closed", BooleanType).add("values", values)
+  val waiting: StructType = new StructType().add("key", key).add("time", TimestampType)
+    .add("panes", IntegerType).add("row", row)
 }
 
-/** Reads entries by the layout that the step itself writes. */
+/** Decodes entries. */
 final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
   private val panes = new Panes(step.spec, step.aggregates, Counts.local())
   private val codec = new OrderedCodec(panes)
@@ -75,10 +68,10 @@ final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
   private val trailing = new TrailingCodec
   private val shared = new SliceCodec(step.aggregates, panes.fingerprint)
   private val internal = CatalystTypeConverters.createToCatalystConverter(columns.key)
-  private val shown = CatalystTypeConverters.createToScalaConverter(columns.values)
+  private val toScala = CatalystTypeConverters.createToScalaConverter(columns.values)
   private val time = CatalystTypeConverters.createToScalaConverter(TimestampType)
-  private val cells = step.layout.visible.map(i => step.layout.input(i).dataType)
-  private val converters = cells.map(CatalystTypeConverters.createToScalaConverter)
+  private val visibleTypes = step.layout.visible.map(i => step.layout.input(i).dataType)
+  private val converters = visibleTypes.map(CatalystTypeConverters.createToScalaConverter)
 
   def windows(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = {
     val open = step.spec.kind match {
@@ -87,47 +80,50 @@ final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
       case _ if !step.spec.ordered => Iterator.single(panes.read(bytes))
       case _ => if (slot == 0) codec.read(bytes).open.iterator else Iterator.empty
     }
-    open.map(window(own(key), _))
+    open.map(window(keyRow(key), _))
   }
 
-  /** Windows that share slices, from all entries of a key: slot and bytes. */
+  /** Decodes windows that share slices, from all entries of a key. */
   def sliding(key: Row, entries: Seq[Row]): Iterator[Row] = {
     val bytes = entries.map(entry => entry.getLong(0) -> entry.getAs[Array[Byte]](1)).toMap
     val slices = (bytes - SliceCodec.State).values.flatMap(shared.slices).toArray.sortBy(_.start)
-    val fired = shared.state(bytes.getOrElse(SliceCodec.State, null)).fired
+    val fired = shared.state(bytes.getOrElse(SliceCodec.State, null)).firedUntil
     val grid = WindowGrid.of(step.spec.kind).get
     val open = Vector.newBuilder[Row]
     SlicedWindows.windows(grid, slices, fired, Long.MaxValue) { (from, end) =>
-      open += window(own(key), SlicedWindows.window(step.aggregates, grid, slices, from, end))
+      open += window(keyRow(key), SlicedWindows.window(step.aggregates, grid, slices, from, end))
     }
     open.result().iterator
   }
 
   def waiting(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = step.spec.kind match {
-    case _: Trailing => trailing.read(bytes).rows.iterator.map(entry => waiting(key, entry.time, entry.index, entry.row))
+    case _: Trailing => trailing.read(bytes).rows.iterator
+        .map(entry => waiting(key, entry.time, entry.index, entry.row))
     case _ =>
       val rows = if (slot == 0) codec.read(bytes).backlog.tailRows else RowChunk.rows(bytes, 0, bytes.length)
-      rows.map(held => waiting(key, held.time, 0, held.row))
+      rows.map(entry => waiting(key, entry.time, 0, entry.row))
   }
 
-  private def waiting(key: Row, at: Long, panes: Int, of: InternalRow): Row = Row(own(key), time(at), panes, row(of))
+  private def waiting(key: Row, at: Long, panes: Int, of: InternalRow): Row =
+    Row(keyRow(key), time(at), panes, row(of))
 
-  private def window(key: Row, cell: WindowState): Row = {
+  private def window(key: Row, window: WindowState): Row = {
     val unbounded = step.spec.kind == GlobalWindow
     Row(
-      key, if (unbounded) null else time(cell.start), if (unbounded) null else time(cell.end),
-      if (step.layout.window.length == 3) cell.number else null,
-      cell.rows, cell.fresh, if (cell.index == 0) null else cell.index - 1, cell.closed, values(key, cell))
+      key, if (unbounded) null else time(window.start), if (unbounded) null else time(window.end),
+      if (step.layout.window.length == 3) window.number else null, window.rows, window.unfired,
+      if (window.index == 0) null else window.index - 1, window.closed, values(key, window))
   }
 
-  private def values(key: Row, cell: WindowState): Any =
-    if (cell.buffer == null) null
-    else shown(step.aggregates.result(cell.buffer, internal(key).asInstanceOf[InternalRow]))
+  private def values(key: Row, window: WindowState): Any =
+    if (window.buffer == null) null
+    else toScala(step.aggregates.result(window.buffer, internal(key).asInstanceOf[InternalRow]))
 
-  private def row(row: InternalRow): Row = Row.fromSeq(step.layout.visible.toSeq.zipWithIndex.map { case (at, i) =>
-    if (row.isNullAt(at)) null else converters(i)(row.get(at, cells(i)))
-  })
+  private def row(row: InternalRow): Row = Row
+    .fromSeq(step.layout.visible.toSeq.zipWithIndex.map { case (at, i) =>
+      if (row.isNullAt(at)) null else converters(i)(row.get(at, visibleTypes(i)))
+    })
 
-  /** Without key columns Spark's key is a constant, which is none of ours. */
-  private def own(key: Row): Row = if (columns.key.isEmpty) Row.empty else key
+  /** Without key columns Spark's key is a constant; hide it. */
+  private def keyRow(key: Row): Row = if (columns.key.isEmpty) Row.empty else key
 }

@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-/** Where rows are put in event time. Lengths are microseconds. */
+/** Assignment of rows to windows. Lengths are microseconds. */
 sealed trait WindowKind extends Serializable
 final case class Sliding(size: Long, every: Long, offset: Long) extends WindowKind
 final case class Session(gap: Long) extends WindowKind
@@ -16,49 +16,40 @@ case object Landmark extends WindowKind
 final case class Reset(every: Long, step: Long) extends WindowKind
 final case class Trailing(size: Long) extends WindowKind
 
-/** How the panes of one window relate. */
+/** Relation between the panes of one window. */
 object PaneMode extends Enumeration {
   val Discarding, Accumulating, Retracting = Value
 }
 
 /**
- * A windowed step as the Python side declares it.
+ * A windowed step as declared by Python.
  *
- * @param arrival rows are taken as they come, not in event-time order (order-dependent kinds)
+ * @param arrival rows are processed in arrival order (order-dependent kinds)
  * @param clockTime the clock is the watermark: ingestion and processing time
- * @param ttl how long after its last row a key is remembered, by the watermark; 0 for ever
- * @param eager where timers run by the clock, every open window is visited in every batch: in virtual time the watermark
- *              moves while the clock stands still
+ * @param ttl time after its last row, by the watermark, at which a key's state is dropped; 0 for never
+ * @param eager with clock timers, process every open window in every batch: in virtual time the watermark
+ *   advances while the clock stands still
  */
-final case class WindowingSpec(
-    kind: WindowKind,
-    trigger: Trigger,
-    lateness: Long,
-    mode: PaneMode.Value,
-    arrival: Boolean,
-    clockTime: Boolean,
-    text: String,
-    ttl: Long = 0,
-    eager: Boolean = false) {
-
-  /** Whether timers run by the clock rather than by the watermark. */
+final case class WindowingSpec(kind: WindowKind, trigger: Trigger, lateness: Long, mode: PaneMode.Value,
+    arrival: Boolean, clockTime: Boolean, text: String, ttl: Long = 0, eager: Boolean = false) {
+  /** True if timers use the clock instead of the watermark. */
   def byClock: Boolean = clockTime || trigger.period != Long.MaxValue
 
-  /** Whether windows that overlap can share slices of time: each fires once, so that a slice means the same to all. */
-  def shares: Boolean = kind match {
-    case Sliding(size, every, _) =>
-      size > every && !byClock && lateness == 0 && trigger == AfterWatermark(None, None)
+  /** True if overlapping windows can share slices: each fires once, so all see the same slice. */
+  def sharesSlices: Boolean = kind match {
+    case Sliding(size, every, _) => size > every && !byClock && lateness == 0 &&
+      trigger == AfterWatermark(None, None)
     case _ => false
   }
 
-  /** Whether a window takes every row that isn't too late: its trigger doesn't finish before. */
+  /** True if a window takes every row that is not late: its trigger does not finish early. */
   def takesAll: Boolean = trigger match {
     case _: Repeatedly => true
     case AfterWatermark(_, late) => late.isDefined || lateness == 0
     case _ => false
   }
 
-  /** Whether windows depend on the order of rows. */
+  /** True if windows depend on the order of rows. */
   def ordered: Boolean = kind match {
     case _: Sliding | _: Session | GlobalWindow => false
     case _ => true
@@ -71,14 +62,10 @@ object WindowingSpec {
   def parse(text: String): WindowingSpec = {
     val tree = json.readTree(text)
     WindowingSpec(
-      kind(tree.get("window")),
-      trigger(tree.get("trigger")),
-      long(tree, "lateness", 0),
+      kind(tree.get("window")), trigger(tree.get("trigger")), long(tree, "lateness", 0),
       PaneMode.withName(tree.get("mode").asText.capitalize),
       arrival = tree.get("window").path("order").asText == "arrival",
-      clockTime = tree.path("time").asText == "clock",
-      text,
-      long(tree, "ttl", 0))
+      clockTime = tree.path("time").asText == "clock", text, long(tree, "ttl", 0))
   }
 
   private def kind(node: JsonNode): WindowKind = node.get("kind").asText match {
@@ -112,13 +99,10 @@ object WindowingSpec {
   }
 
   private def parts(node: JsonNode): Seq[Trigger] = node.elements.asScala.map(trigger).toVector
-
   private def part(node: JsonNode, name: String): Option[Trigger] =
     if (node.hasNonNull(name)) Some(trigger(node.get(name))) else None
-
   private def long(node: JsonNode, name: String, default: => Long): Long =
     if (node.hasNonNull(name)) node.get(name).asLong else default
-
   private def long(node: JsonNode, name: String): Long =
     long(node, name, throw new IllegalArgumentException(s"$name is missing in $node"))
 }

@@ -9,23 +9,18 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.headrace.operators.state.MemoryStore
 import org.apache.spark.sql.headrace.operators.{Counts, Now, ScriptRows, Time}
-import org.apache.spark.sql.headrace.patterns.MatchStep
-import org.apache.spark.sql.{Dataset, Row}
 
 /**
- * Runs an in-order step without a streaming query: the same per-key logic over in-memory state, for
- * tests in virtual time. Uses the scripts of `WindowDriver`; `"rules"` in an event replaces the
- * rules before it.
+ * Runs an in-order step without a streaming query: the same per-key logic over in-memory state, for tests in
+ * virtual time. Uses the scripts of `WindowDriver`; `"rules"` in an event replaces the rules before it.
  */
 final class InOrderDriver(step: InOrderStep) {
-  def this(frame: Dataset[Row], spec: String) = this(MatchStep(frame, spec))
-
   private val json = new ObjectMapper
   private val rows = new ScriptRows(StepColumns.struct(step.columns.source))
 
   /**
-   * Runs a script from an empty state. Returns the rows of each event, the counts, the number of
-   * keys with state, and the schema.
+   * Runs a script from an empty state. Returns the rows of each event, the counts, the number of keys with
+   * state, and the schema.
    */
   def run(script: String): String = {
     val run = new InOrderRun(step)
@@ -63,7 +58,8 @@ final class InOrderRun(step: InOrderStep) {
       groups.getOrElseUpdate(step.columns.keyOf(row).copy(), mutable.ArrayBuffer.empty) += row
     }
     groups.foreach { case (key, rows) =>
-      logic.onRows(key, stores.getOrElseUpdate(key, new MemoryStore), step.columns.events(rows.iterator), now, out)
+      logic.onRows(
+        key, stores.getOrElseUpdate(key, new MemoryStore), step.columns.events(rows.iterator), now, out)
     }
     val time = Time.floor(if (step.clockTime) clock else watermark)
     stores.foreach { case (key, store) => store.due(time).foreach(logic.onTimer(key, store, _, now, out)) }

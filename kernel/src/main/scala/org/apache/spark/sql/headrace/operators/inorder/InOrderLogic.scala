@@ -9,9 +9,9 @@ import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, 
 /**
  * Per-key logic of an in-order step: buffers rows and passes them to the matcher in order.
  *
- * In event-time order a row is buffered until the watermark passes it, rows of equal time keep
- * arrival order, and a row behind the watermark is late. In arrival order rows are passed on at
- * once and none is late. Within a call the watermark is applied first.
+ * In event-time order a row is buffered until the watermark passes it, rows of equal time keep arrival order,
+ * and a row behind the watermark is late. In arrival order rows are passed on at once and none is late.
+ * Within a call the watermark is applied first.
  */
 final class InOrderLogic(step: InOrderStep, counts: Counts) {
   private val matcher = step.matcher()
@@ -19,7 +19,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
   private val bytes = new Output(256, -1)
 
   /** State of one key during a call. */
-  private final class Key(var wake: Long, val memory: matcher.Memory, val backlog: OrderedBuffer)
+  private final class Key(var timerAt: Long, val memory: matcher.Memory, val backlog: OrderedBuffer)
 
   /** Processes the rows of one key in a micro-batch. */
   def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
@@ -32,7 +32,8 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
       count += 1
       step.arriving(event.row)
       if (event.at == Time.None) out.late(event, now, LateReason.NoEventTime)
-      else if (event.at < 0 || (!arrival && event.at < now.watermark)) out.late(event, now, LateReason.TooLate)
+      else if (event.at < 0 || (!arrival && event.at < now.watermark)) out
+        .late(event, now, LateReason.TooLate)
       else if (!step.matters(event.row)) skipped += 1
       else if (arrival) take(key, own, event.row.copy(), event.at, out)
       else {
@@ -51,7 +52,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
   def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val before = store.get(0)
     val own = read(before)
-    if (own.wake <= due) own.wake = Long.MaxValue
+    if (own.timerAt <= due) own.timerAt = Long.MaxValue
     release(key, store, own, now, out)
     save(store, own, before, now)
   }
@@ -59,7 +60,8 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
   /** Processes all rows of a key as a batch, then the end of input. */
   def processBatch(key: InternalRow, events: Iterator[Event], end: Now, out: TaggedRows): Unit = {
     val memory = matcher.empty
-    val (timed, timeless) = events.map(e => e.copy(row = e.row.copy())).toVector.partition(_.time.exists(_ >= 0))
+    val (timed, timeless) = events.map(e => e.copy(row = e.row.copy())).toVector
+      .partition(_.time.exists(_ >= 0))
     timeless.foreach(out.late(_, Now(Time.None, 0), LateReason.NoEventTime))
     (if (arrival) timed else timed.sortBy(_.time.get)).foreach { event =>
       matcher.advance(key, memory, event.time.get, out)
@@ -88,7 +90,8 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
   private def save(store: SlotStore, own: Key, before: Array[Byte], now: Now): Unit = {
     val earliest = own.backlog.earliest
     if (earliest == Long.MaxValue && matcher.isEmpty(own.memory)) {
-      if (own.wake != Long.MaxValue) store.cancelTimer(own.wake) // the entry is removed, so no later call could cancel it
+      if (own.timerAt != Long.MaxValue)
+        store.cancelTimer(own.timerAt) // the entry is removed, so no later call could cancel it
       if (before != null) store.remove(0)
     } else {
       scheduleTimer(store, own, earliest, now)
@@ -97,16 +100,13 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
     }
   }
 
-  /**
-   * Sets the key's only timer. Replaces an expired one, so that a key with rows gets no second
-   * call.
-   */
+  /** Sets the key's only timer. Replaces an expired one, so that a key with rows gets no second call. */
   private def scheduleTimer(store: SlotStore, own: Key, earliest: Long, now: Now): Unit = {
     val first = if (earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(earliest, 1000L) + 1
     val at = math.min(first, Time.millis(matcher.due(own.memory)))
-    if (at < own.wake || own.wake <= Time.floor(now.watermark)) {
-      if (own.wake != Long.MaxValue) store.cancelTimer(own.wake)
-      own.wake = at
+    if (at < own.timerAt || own.timerAt <= Time.floor(now.watermark)) {
+      if (own.timerAt != Long.MaxValue) store.cancelTimer(own.timerAt)
+      own.timerAt = at
       if (at != Long.MaxValue) store.setTimer(at)
     }
   }
@@ -115,7 +115,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
     bytes.clear()
     bytes.writeByte(InOrderLogic.Format)
     bytes.writeInt(step.fingerprint)
-    bytes.writeLong(own.wake)
+    bytes.writeLong(own.timerAt)
     bytes.writeBoolean(!matcher.isEmpty(own.memory))
     if (!matcher.isEmpty(own.memory)) matcher.write(own.memory, bytes)
     own.backlog.write(bytes, store)
@@ -126,10 +126,10 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
     if (stored == null) new Key(Long.MaxValue, matcher.empty, new OrderedBuffer)
     else {
       val in = InOrderLogic.open(stored, step.fingerprint)
-      val wake = in.readLong()
+      val timerAt = in.readLong()
       val memory = if (in.readBoolean()) matcher.read(in) else matcher.empty
       counts.add(Counts.Dropped, matcher.dropped(memory))
-      new Key(wake, memory, InOrderLogic.backlog(in, stored))
+      new Key(timerAt, memory, InOrderLogic.backlog(in, stored))
     }
 }
 
@@ -155,7 +155,8 @@ object InOrderLogic {
   }
 
   /** Contents of slot 0: the matcher's memory, if any, and the newest buffered rows. */
-  def readSlot(bytes: Array[Byte], fingerprint: Int, matcher: Matcher): (Option[matcher.Memory], Iterator[BufferedRow]) = {
+  def readSlot(bytes: Array[Byte], fingerprint: Int, matcher: Matcher)
+      : (Option[matcher.Memory], Iterator[BufferedRow]) = {
     val in = open(bytes, fingerprint)
     in.skip(8L)
     val memory = if (in.readBoolean()) Some(matcher.read(in)) else None
@@ -167,7 +168,8 @@ object InOrderLogic {
     if (slot == 0) readSlot(bytes, fingerprint, matcher)._2 else RowChunk.rows(bytes, 0, bytes.length)
 
   /** All buffered rows of a key in order, from slot 0 (may be null) and the other slots. */
-  def bufferedRows(bytes: Array[Byte], pieces: Seq[Array[Byte]], fingerprint: Int, matcher: Matcher): Seq[BufferedRow] = {
+  def bufferedRows(
+      bytes: Array[Byte], pieces: Seq[Array[Byte]], fingerprint: Int, matcher: Matcher): Seq[BufferedRow] = {
     val newest = if (bytes == null) Iterator.empty else readSlot(bytes, fingerprint, matcher)._2
     (pieces.flatMap(piece => RowChunk.rows(piece, 0, piece.length)) ++ newest).sortBy(_.time)
   }

@@ -5,10 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Dataset, Encoders, Row}
 
-/**
- * Decodes the state of an in-order step from rows of `key`, `slot` and `bytes`, the entries of the
- * state variable `matches`.
- */
+/** Decodes the state of an in-order step from the entries of the state variable `matches`. */
 abstract class InOrderView(step: InOrderStep) {
   /** Returns the buffered rows. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
@@ -28,8 +25,8 @@ class InOrderReader(step: InOrderStep) {
   private val shown = createToScalaConverter(StepColumns.struct(step.columns.visible))
   private lazy val matcher = step.matcher()
 
-  def waiting(key: Row, slot: Long, stored: Array[Byte]): Iterator[Row] =
-    InOrderLogic.bufferedIn(slot, stored, step.fingerprint, matcher).map { held =>
+  def waiting(key: Row, slot: Long, stored: Array[Byte]): Iterator[Row] = InOrderLogic
+    .bufferedIn(slot, stored, step.fingerprint, matcher).map { held =>
       Row(keyRow(key), time(held.time), row(step.columns.storedRow(held.row).copy()))
     }
 

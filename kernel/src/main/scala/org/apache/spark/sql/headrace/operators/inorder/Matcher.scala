@@ -14,23 +14,20 @@ trait MatchOutput {
 }
 
 /**
- * Finds matches among the rows of one key, which it receives in order. `InOrderLogic` handles
- * state, micro-batches and buffering for every matcher.
+ * Finds matches among the rows of one key, which it receives in order. `InOrderLogic` handles state,
+ * micro-batches and buffering for every matcher.
  */
 trait Matcher {
   /** State of one key; mutable, valid for one call. */
   type Memory
-
   def empty: Memory
 
   /** True if the state is equivalent to no state. */
   def isEmpty(memory: Memory): Boolean
-
   def read(in: Input): Memory
 
   /** Number of partial matches dropped on read because their rule is no longer active. */
   def dropped(memory: Memory): Int = 0
-
   def write(memory: Memory, out: Output): Unit
 
   /** Processes the next row, after `advance` to its time. The row is a copy and may be stored. */
@@ -42,9 +39,6 @@ trait Matcher {
   /** Processes the end of the input. */
   def finish(key: InternalRow, memory: Memory, out: MatchOutput): Unit
 
-  /**
-   * Event time at which `advance` must be called without a row: `Time.End` for the end of input,
-   * Long.MaxValue for never.
-   */
+  /** Event time at which `advance` must be called without a row; Long.MaxValue for never. */
   def due(memory: Memory): Long
 }

@@ -12,13 +12,14 @@ import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.headrace.operators.{BatchWatermark, Counts, OperatorPlan, StatePartition, Time}
 
 /**
- * Drops, before the shuffle, rows that cannot affect a step, and counts them as folded. Late rows
- * are determined by the same watermark as in the operator and pass through.
+ * Drops, before the shuffle, rows that cannot affect a step, and counts them as folded. Late rows are
+ * determined by the same watermark as in the operator and pass through.
  *
- * @param conditions boolean columns, one of which is true for every relevant row; if empty, the
- *   step itself decides
+ * @param conditions boolean columns, one of which is true for every relevant row; if empty, the step itself
+ *   decides
  */
-case class PreShuffleFilter(step: InOrderStep, conditions: Seq[Attribute], ts: Attribute, counts: Counts, child: LogicalPlan)
+case class PreShuffleFilter(step: InOrderStep, conditions: Seq[Attribute], ts: Attribute, counts: Counts,
+    child: LogicalPlan)
     extends UnaryNode {
   override def output: Seq[Attribute] = child.output
   // `step.matters` reads all columns by ordinal.
@@ -30,16 +31,17 @@ case class PreShuffleFilter(step: InOrderStep, conditions: Seq[Attribute], ts: A
 object PreShuffleFilter {
   object Planned extends Strategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      // In real-time mode the watermark advances during a batch, and Spark accepts no custom
-      // operator.
+      // In real-time mode the watermark advances during a batch, and Spark accepts no custom operator.
       case s: PreShuffleFilter if OperatorPlan.isRealTime(s.child) => planLater(s.child) :: Nil
-      case s: PreShuffleFilter => PreShuffleFilterExec(s.step, s.conditions, s.ts, s.counts, planLater(s.child)) :: Nil
+      case s: PreShuffleFilter =>
+        PreShuffleFilterExec(s.step, s.conditions, s.ts, s.counts, planLater(s.child)) :: Nil
       case _ => Nil
     }
   }
 }
 
-case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], ts: Attribute, counts: Counts, child: SparkPlan)
+case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], ts: Attribute, counts: Counts,
+    child: SparkPlan)
     extends UnaryExecNode with CodegenSupport {
   /** Generated code cannot call `step.matters`. */
   override def supportCodegen: Boolean = conditions.nonEmpty && super.supportCodegen
@@ -47,15 +49,14 @@ case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], t
   override def outputPartitioning: Partitioning = child.outputPartitioning
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
   override protected def withNewChildInternal(next: SparkPlan): PreShuffleFilterExec = copy(child = next)
-
   override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
   override def usedInputs: AttributeSet = AttributeSet(conditions :+ ts)
-
-  override protected def doProduce(context: CodegenContext): String =
-    child.asInstanceOf[CodegenSupport].produce(context, this)
+  override protected def doProduce(context: CodegenContext): String = child.asInstanceOf[CodegenSupport]
+    .produce(context, this)
 
   override def doConsume(context: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
-    val dropped = context.addReferenceObj("sifted", new FilterCounts(counts, minTime), classOf[FilterCounts].getName)
+    val dropped = context
+      .addReferenceObj("sifted", new FilterCounts(counts, minTime), classOf[FilterCounts].getName)
     context.addPartitionInitializationStatement(s"$dropped.begin(partitionIndex);")
     def value(column: Attribute): ExprCode = input(child.output.indexWhere(_.exprId == column.exprId))
     val flags = conditions.map(value)
@@ -78,7 +79,8 @@ case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], t
     child.execute().mapPartitionsWithIndexInternal { (number, rows) =>
       dropped.begin(number)
       def matters(row: InternalRow): Boolean =
-        if (flags.isEmpty) keepAll || declaredStep.matters(row) else flags.exists(c => !row.isNullAt(c) && row.getBoolean(c))
+        if (flags.isEmpty) keepAll || declaredStep.matters(row)
+        else flags.exists(c => !row.isNullAt(c) && row.getBoolean(c))
       rows.filterNot(row => !matters(row) && !row.isNullAt(at) && dropped.drop(row.getLong(at)))
     }
   }
@@ -86,7 +88,8 @@ case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], t
   /** Rows at or after this time are not late. Long.MaxValue keeps all rows. */
   private def minTime: Long =
     if (step.arrival || step.clockTime) 0L
-    else BatchWatermark.watermark(session, _.isInstanceOf[InOrderProcessor]).fold(Long.MaxValue)(w => math.max(0L, Time.watermark(w)))
+    else BatchWatermark.watermark(session, _.isInstanceOf[InOrderProcessor])
+      .fold(Long.MaxValue)(w => math.max(0L, Time.watermark(w)))
 
   private def ordinal(columns: Seq[Attribute], of: Attribute): Int = columns.indexWhere(_.exprId == of.exprId)
 }

@@ -10,9 +10,7 @@ import org.apache.spark.sql.headrace.windows.{GlobalWindow, WindowLayout}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/**
- * A step that processes the rows of each key in order: a pattern, a rule set or MATCH_RECOGNIZE.
- */
+/** A step that processes the rows of each key in order: a pattern, a rule set or MATCH_RECOGNIZE. */
 trait InOrderStep extends Serializable {
   def columns: StepColumns
 
@@ -34,9 +32,7 @@ trait InOrderStep extends Serializable {
   /** True if `matters` can filter rows before the shuffle although `conditions` is empty. */
   def sifts: Boolean = false
 
-  /**
-   * Called for each arriving row, which may be buffered; stores in it what depends on this moment.
-   */
+  /** Called for each arriving row, which may be buffered; stores in it what depends on this moment. */
   def arriving(row: InternalRow): Unit = ()
 
   /** Creates a matcher for one task. */
@@ -58,15 +54,16 @@ trait ReloadableStep {
  * @param counted outputs whose rows are only counted
  * @param whole the columns that `added` is computed from, if more than `raw`
  */
-final class StepColumns(
-    val raw: Seq[Attribute], val added: Seq[Alias], keyNames: Seq[String], outputs: Seq[(String, StructType)],
-    counted: Set[String] = Set.empty, whole: Option[Seq[Attribute]] = None)
+final class StepColumns(val raw: Seq[Attribute], val added: Seq[Alias], keyNames: Seq[String],
+    outputs: Seq[(String, StructType)], counted: Set[String] = Set.empty,
+    whole: Option[Seq[Attribute]] = None)
     extends Serializable {
   /** Columns of the input frame. */
   val source: Seq[Attribute] = whole.getOrElse(raw)
   val input: Seq[Attribute] = raw ++ added.map(_.toAttribute)
-  val keys: Seq[Attribute] = keyNames.map(name => raw.find(_.name == name).getOrElse(
-    throw new IllegalArgumentException(s"a key must be a column here, got $name")))
+  val keys: Seq[Attribute] = keyNames.map(name =>
+    raw.find(_.name == name)
+      .getOrElse(throw new IllegalArgumentException(s"a key must be a column here, got $name")))
   val ts: Attribute = input.find(_.name == "__ts").get
   private val side = new WindowLayout(input, keys, Nil, Nil, GlobalWindow)
 
@@ -75,13 +72,15 @@ final class StepColumns(
   val keyType: StructType = StepColumns.struct(keys)
 
   /** Tagged rows: `__output` names the struct that holds the row. */
-  val output: StructType = (outputs :+ ("late" -> side.late)).foldLeft(new StructType().add("__output", StringType)) {
-    case (made, (name, columns)) => made.add(s"__$name", columns)
-  }
+  val output: StructType = (outputs :+ ("late" -> side.late))
+    .foldLeft(new StructType().add("__output", StringType)) { case (made, (name, columns)) =>
+      made.add(s"__$name", columns)
+    }
   private val names = output.fieldNames.tail.map(_.drop(2))
   private val tags = names.map(UTF8String.fromString)
   private val emitted = names.map(!counted(_))
   private val late = tags.length - 1
+
   /** Index of the output of timed-out partial matches; -1 for none. */
   val timeouts: Int = names.indexOf("timeouts")
 
@@ -93,17 +92,19 @@ final class StepColumns(
   def over(plan: LogicalPlan): LogicalPlan = Project(raw ++ added, plan)
 
   /** Computes a full input row where no plan does. */
-  @transient lazy val withAddedColumns: UnsafeProjection = UnsafeProjection.create(raw ++ added.map(_.child), source)
+  @transient lazy val withAddedColumns: UnsafeProjection = UnsafeProjection
+    .create(raw ++ added.map(_.child), source)
 
   @transient lazy val storedRow: UnsafeProjection = UnsafeProjection.create(visible, input)
 
   /** A row as buffered in state, without its position. Reuses its result. */
-  @transient lazy val bufferedRow: UnsafeProjection = UnsafeProjection.create(
-    input.map(a => if (a.name == "__position") Literal(null, a.dataType) else a), input)
+  @transient lazy val bufferedRow: UnsafeProjection = UnsafeProjection
+    .create(input.map(a => if (a.name == "__position") Literal(null, a.dataType) else a), input)
   @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
 
   /** Events of a key in one micro-batch, in arrival order. */
-  def events(rows: Iterator[InternalRow]): Iterator[Event] = side.arrived(rows, matters = true).map(side.event)
+  def events(rows: Iterator[InternalRow]): Iterator[Event] = side.inArrivalOrder(rows, matters = true)
+    .map(side.event)
 
   def tag(output: Int, row: InternalRow): InternalRow = {
     val values = new Array[Any](tags.length + 1)
@@ -116,20 +117,20 @@ final class StepColumns(
     val known = now.watermark != Time.None
     val by = for (t <- event.time if known) yield now.watermark - t
     val row = event.row.copy()
-    val values = side.visible.map(i => row.get(i, input(i).dataType): Any) ++ Array[Any](
-      by.orNull, null, if (known) now.watermark else null, UTF8String.fromString(reason))
+    val values = side.visible.map(i => row.get(i, input(i).dataType): Any) ++
+      Array[Any](by.orNull, null, if (known) now.watermark else null, UTF8String.fromString(reason))
     tag(late, new GenericInternalRow(values))
   }
 }
 
 object StepColumns {
-  def struct(of: Seq[Attribute]): StructType = StructType(of.map(a => StructField(a.name, a.dataType, a.nullable)))
+  def struct(of: Seq[Attribute]): StructType =
+    StructType(of.map(a => StructField(a.name, a.dataType, a.nullable)))
 }
 
 /** Collects tagged rows and counts those of side outputs. */
 final class TaggedRows(columns: StepColumns, counts: Counts) extends MatchOutput {
   private val rows = mutable.ArrayBuffer.empty[InternalRow]
-
   override def takes(output: Int): Boolean = columns.emits(output)
 
   override def emit(output: Int, row: InternalRow): Unit = {

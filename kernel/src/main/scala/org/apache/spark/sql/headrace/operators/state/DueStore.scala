@@ -1,36 +1,42 @@
 package org.apache.spark.sql.headrace.operators.state
 
-import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.DriverStatefulProcessorHandleImpl
-import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.headrace.compat.{ColumnFamilies, DueKeys}
-import org.apache.spark.sql.streaming.{StatefulProcessorHandle, TimeMode}
-import org.apache.spark.sql.types.{LongType, StructType}
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.headrace.compat.DueKeys
+import org.apache.spark.unsafe.Platform
 import org.apache.spark.util.NextIterator
 
 /**
- * Slots of all keys in a partition, ordered by due time. An aligned window is due at its end and at
- * the end of its lateness, so its state key doubles as its timer; Spark's timers would need two
- * more entries per visit.
+ * Slots of all keys in a partition, ordered by due time. An aligned window is due at its end and at the end
+ * of its lateness, so its state key doubles as its timer; Spark's timers would need two more entries per
+ * visit.
  *
  * @param width number of key columns
  */
-final class DueStore(handle: StatefulProcessorHandle, store: StateStore, width: Int)
-    extends RowStore(handle, store, null, null) with DueKeys {
-  override protected val slots: SlotRow = new SlotRow(3)
+final class DueStore(store: StateStore, variable: String, width: Int) extends SlotStore with DueKeys {
+  private val slots = new SlotRow(3)
+  private val values = new ValueRow
   private var dueEntry: (Long, Array[Byte]) = _
   // Lower bound of the next due time; real-time mode polls after every row.
   private var nextDue = Long.MinValue
-
-  override def get(slot: Long, due: Long): Array[Byte] = read(slots.at(slot, due))
+  override def bind(key: UnsafeRow): Unit = slots.bind(key)
+  override def get(slot: Long, due: Long): Array[Byte] = {
+    val stored = store.get(slots.at(slot, due), variable)
+    if (stored == null) null else stored.getBinary(0)
+  }
   override def put(slot: Long, value: Array[Byte], due: Long): Unit = {
     nextDue = math.min(nextDue, due)
-    write(slots.at(slot, due), value)
+    store.put(slots.at(slot, due), values.of(value), variable)
   }
   override def dueSlot: Option[(Long, Array[Byte])] = Option(dueEntry)
   override def remove(slot: Long): Unit = ()
   override def setTimer(millis: Long): Unit = ()
+  override def get(slot: Long): Array[Byte] = unsupported
+  override def put(slot: Long, value: Array[Byte]): Unit = unsupported
+  override def all: Iterator[(Long, Array[Byte])] = unsupported
+  override def clear(): Unit = unsupported
+  private def unsupported: Nothing =
+    throw new UnsupportedOperationException("slots are addressed with their due time")
 
   /** Iterates keys and due times up to `until`; the scanned range is deleted at the end. */
   override def expired(until: Long): Iterator[(Any, Long)] =
@@ -41,7 +47,7 @@ final class DueStore(handle: StatefulProcessorHandle, store: StateStore, width: 
     }
 
   private def dueEntries(until: Long): Iterator[(Any, Long)] = new NextIterator[(Any, Long)] {
-    private val scan = store.rangeScan(None, None, RowStore.Name)
+    private val scan = store.rangeScan(None, None, variable)
     private var first, last: UnsafeRow = _
 
     override protected def getNext(): (Any, Long) = {
@@ -62,37 +68,66 @@ final class DueStore(handle: StatefulProcessorHandle, store: StateStore, width: 
     // Slots written meanwhile are due later, outside the deleted range.
     override protected def close(): Unit = {
       scan.close()
-      if (last ne first) store.deleteRange(first, last, RowStore.Name)
-      if (last != null) store.remove(last, RowStore.Name)
+      if (last ne first) store.deleteRange(first, last, variable)
+      if (last != null) store.remove(last, variable)
     }
   }
 }
 
-object DueStore {
-  private val value = Encoders.BINARY.schema
+/** Builds the row Spark's map state stores a slot under: the key, then the slot as a struct. */
+final class SlotRow(fields: Int) {
+  private val fixed = 8 + 8 * fields
+  private val row = new UnsafeRow(fields)
+  private var bytes = new Array[Byte](256)
+  private var slotAt = 0L
+  var key: UnsafeRow = _
 
-  /**
-   * Key columns of a slot: those of Spark's map state, which its state reader expects, and the due
-   * time.
-   */
-  private def schema(key: StructType): StructType = new StructType()
-    .add("key", key).add("userKey", Encoders.scalaLong.schema).add("due", LongType, nullable = false)
-
-  private def spec(key: StructType) = RangeKeyScanStateEncoderSpec(schema(key), Seq(2))
-
-  /**
-   * Declares the layout to Spark for the checkpoint's schema files; the map state is already
-   * registered.
-   */
-  def declare(handle: DriverStatefulProcessorHandleImpl, key: StructType): Unit = {
-    val schemas = handle.columnFamilySchemas
-    val declared = schemas(RowStore.Name)
-    schemas.put(RowStore.Name, declared.copy(keySchema = schema(key), keyStateEncoderSpec = Some(spec(key))))
+  def bind(next: UnsafeRow): Unit = {
+    key = next
+    val size = next.getSizeInBytes
+    val whole = fixed + size + 16
+    if (bytes.length < whole) bytes = new Array[Byte](whole * 2)
+    val base = Platform.BYTE_ARRAY_OFFSET
+    Platform.putLong(bytes, base, 0L)
+    Platform.putLong(bytes, base + 8, (fixed.toLong << 32) | size)
+    Platform.putLong(bytes, base + 16, ((fixed + size).toLong << 32) | 16L)
+    Platform.copyMemory(next.getBaseObject, next.getBaseOffset, bytes, base + fixed, size)
+    Platform.putLong(bytes, base + fixed + size, 0L)
+    slotAt = base + fixed + size + 8
+    row.pointTo(bytes, whole)
   }
 
-  def open(handle: StatefulProcessorHandle, store: StateStore, key: StructType): DueStore = {
-    ColumnFamilies.ensure(store, RowStore.Name, schema(key), value, spec(key))
-    ColumnFamilies.timers(store, TimeMode.EventTime(), key) // empty, but Spark expects the column family
-    new DueStore(handle, store, key.length)
+  /** Row of a slot, valid until the next call. */
+  def at(slot: Long): UnsafeRow = {
+    Platform.putLong(bytes, slotAt, slot)
+    row
+  }
+
+  /** Row of a slot with its due time as third column. */
+  def at(slot: Long, due: Long): UnsafeRow = {
+    Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET + 24, due)
+    at(slot)
+  }
+}
+
+object SlotRow {
+  def slot(row: UnsafeRow): Long = row.getStruct(1, 1).getLong(0)
+}
+
+/** Builds the row that Spark's encoder makes of a byte array. */
+final class ValueRow {
+  private val row = new UnsafeRow(1)
+  private var bytes = new Array[Byte](256)
+
+  def of(value: Array[Byte]): UnsafeRow = {
+    val padded = (value.length + 7) & ~7
+    if (bytes.length < 16 + padded) bytes = new Array[Byte](32 + 2 * padded)
+    val base = Platform.BYTE_ARRAY_OFFSET
+    Platform.putLong(bytes, base, 0L)
+    Platform.putLong(bytes, base + 8, (16L << 32) | value.length)
+    if (padded > 0) Platform.putLong(bytes, base + 8 + padded, 0L)
+    Platform.copyMemory(value, base, bytes, base + 16, value.length)
+    row.pointTo(bytes, 16 + padded)
+    row
   }
 }

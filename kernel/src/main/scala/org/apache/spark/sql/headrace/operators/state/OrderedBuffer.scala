@@ -24,7 +24,6 @@ final class RowChunk {
   private var bytes = new Array[Byte](RowChunk.First)
   private var used = 0
   var earliest: Long = Long.MaxValue
-
   def size: Int = used
   def toBytes: Array[Byte] = Arrays.copyOf(bytes, used)
   def writeTo(out: Output): Unit = out.writeBytes(bytes, 0, used)
@@ -72,9 +71,9 @@ object RowChunk {
 /**
  * Rows of one key that wait for the watermark.
  *
- * The newest rows, up to `TailBytes`, are part of the key's own entry (the tail); older ones are
- * chunks in slots of their own. A chunk is read only when the watermark reaches its earliest row,
- * so a slow watermark does not make every micro-batch rewrite all buffered rows.
+ * The newest rows, up to `TailBytes`, are part of the key's own entry (the tail); older ones are chunks in
+ * slots of their own. A chunk is read only when the watermark reaches its earliest row, so a slow watermark
+ * does not make every micro-batch rewrite all buffered rows.
  */
 final class OrderedBuffer {
   /** Slots of the chunks and their earliest times, oldest chunk first. */
@@ -94,10 +93,7 @@ final class OrderedBuffer {
 
   def add(time: Long, row: UnsafeRow): Unit = added.add(time, row)
 
-  /**
-   * Removes and returns the rows before a time, sorted by time; rows of equal time keep arrival
-   * order. Must precede `add`.
-   */
+  /** Removes and returns the rows before a time, by time, then arrival. Must precede `add`. */
   def release(before: Long, store: SlotStore): Array[BufferedRow] = {
     val released = mutable.ArrayBuffer.empty[BufferedRow]
     var i = 0
@@ -154,7 +150,8 @@ final class OrderedBuffer {
   /** Rows in the key's own entry. */
   def tailRows: Iterator[BufferedRow] = RowChunk.rows(tail, tailFrom, tail.length)
 
-  private def split(rows: Iterator[BufferedRow], before: Long, released: mutable.ArrayBuffer[BufferedRow]): RowChunk = {
+  private def split(
+      rows: Iterator[BufferedRow], before: Long, released: mutable.ArrayBuffer[BufferedRow]): RowChunk = {
     val rest = new RowChunk
     rows.foreach(held => if (held.time < before) released += held else rest.add(held.time, held.row))
     rest

@@ -1,7 +1,12 @@
 package org.apache.spark.sql.headrace.operators.state
 
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import scala.collection.mutable
+
 /** State of one key: numbered slots and timers. */
 trait SlotStore {
+  /** Selects the key of the following calls; Spark's own state API knows it. */
+  def bind(key: UnsafeRow): Unit = ()
   def get(slot: Long): Array[Byte]
   def put(slot: Long, value: Array[Byte]): Unit
   def remove(slot: Long): Unit
@@ -15,8 +20,8 @@ trait SlotStore {
   def dueSlot: Option[(Long, Array[Byte])] = None
 
   /** When rows last arrived, as encoded by `KeyAge`; used only with a TTL. */
-  def age: Array[Byte]
-  def age_=(value: Array[Byte]): Unit
+  def age: Array[Byte] = null
+  def age_=(value: Array[Byte]): Unit = throw new UnsupportedOperationException("age")
 
   /** Removes all state and timers of the key. */
   def clear(): Unit
@@ -28,3 +33,38 @@ trait SlotStore {
   def cancelTimer(millis: Long): Unit = ()
 }
 
+/** In-memory state of one key. */
+final class MemoryStore extends SlotStore {
+  private val slots = mutable.TreeMap.empty[Long, Array[Byte]]
+  override var age: Array[Byte] = _
+  private val timers = mutable.TreeSet.empty[Long]
+  override def get(slot: Long): Array[Byte] = slots.getOrElse(slot, null)
+  override def put(slot: Long, value: Array[Byte]): Unit = slots.put(slot, value)
+  override def remove(slot: Long): Unit = slots.remove(slot)
+  override def all: Iterator[(Long, Array[Byte])] = slots.toVector.iterator
+  override def clear(): Unit = {
+    slots.clear()
+    timers.clear()
+    age = null
+  }
+  override def setTimer(millis: Long): Unit = timers += millis
+  override def cancelTimer(millis: Long): Unit = timers -= millis
+
+  /** Removes and returns the timers up to `millis`. */
+  def due(millis: Long): Seq[Long] = {
+    val expired = timers.rangeTo(millis).toVector
+    timers --= expired
+    expired
+  }
+
+  def size: Int = slots.size
+
+  /** Returns a deep copy. */
+  def deepCopy: MemoryStore = {
+    val other = new MemoryStore
+    slots.foreach { case (slot, value) => other.slots.put(slot, value.clone()) }
+    other.timers ++= timers
+    other.age = if (age == null) null else age.clone()
+    other
+  }
+}

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.headrace.kafka
+package org.apache.spark.sql.headrace.compat.kafka
 
 import java.util.{Collections => JCollections, List => JList}
 
@@ -9,28 +9,30 @@ import org.apache.kafka.common.message.FetchResponseData.AbortedTransaction
 import org.apache.kafka.common.record.{ControlRecordType, RecordBatch}
 
 /**
- * Tells which batches of an answer nobody is to see: markers of transactions, and what a transaction wrote that was aborted.
+ * Determines which batches of a fetch response are hidden: transaction markers and records of aborted
+ * transactions.
  *
- * Kafka names the aborted ones, by producer and first offset, to those who read what is committed, and nobody else. Batches
- * must be asked about in their order.
+ * With read_committed, Kafka returns the aborted transactions by producer and first offset. Batches must be
+ * passed in order.
  */
-private final class AbortedTransactions(begun: mutable.Queue[AbortedTransaction]) {
+private[headrace] final class AbortedTransactions(upcoming: mutable.Queue[AbortedTransaction]) {
   private val aborted = mutable.Set.empty[Long]
 
   def hide(batch: RecordBatch): Boolean = {
-    while (begun.headOption.exists(_.firstOffset <= batch.lastOffset)) aborted += begun.dequeue().producerId
-    if (batch.isControlBatch && ends(batch)) aborted -= batch.producerId
+    while (upcoming.headOption.exists(_.firstOffset <= batch.lastOffset)) aborted += upcoming.dequeue()
+      .producerId
+    if (batch.isControlBatch && isAbort(batch)) aborted -= batch.producerId
     batch.isControlBatch || batch.isTransactional && aborted(batch.producerId)
   }
 
-  /** Whether a marker tells that a transaction was aborted: the next one of the producer is another. */
-  private def ends(marker: RecordBatch): Boolean = {
+  /** True if a marker aborts its producer's transaction. */
+  private def isAbort(marker: RecordBatch): Boolean = {
     val records = marker.iterator
     records.hasNext && ControlRecordType.parse(records.next().key) == ControlRecordType.ABORT
   }
 }
 
-private object AbortedTransactions {
+private[headrace] object AbortedTransactions {
   def of(aborted: JList[AbortedTransaction]): AbortedTransactions = {
     val named = if (aborted == null) JCollections.emptyList[AbortedTransaction] else aborted
     new AbortedTransactions(named.asScala.sortBy(_.firstOffset).to(mutable.Queue))
