@@ -14,14 +14,8 @@ import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 import org.apache.spark.util.AccumulatorV2
 
 /** One record that could not be decoded: its bytes, the reason, and its position in the source. */
-final case class DeadLetter(
-    raw: Array[Byte],
-    reason: String,
-    field: String,
-    partition: String,
-    position: java.lang.Long,
-    readAt: Long) {
-
+final case class DeadLetter(raw: Array[Byte], reason: String, field: String, partition: String,
+    position: java.lang.Long, readAt: Long) {
   /** The approximate size in memory. */
   def bytes: Long = DeadLetterCollector.Overhead + raw.length + 2L * reason.length
 }
@@ -35,15 +29,14 @@ final case class DeadLetter(
  * @param counting keep no content, only counts
  * @param directory of spilled files, on storage that tasks and driver share
  */
-final class DeadLetterCollector(val source: String, val limit: Long, val counting: Boolean, val directory: String)
-  extends AccumulatorV2[DeadLetter, java.util.List[DeadLetter]] {
-
+final class DeadLetterCollector(val source: String, val limit: Long, val counting: Boolean,
+    val directory: String)
+    extends AccumulatorV2[DeadLetter, java.util.List[DeadLetter]] {
   private val held = new JArrayList[DeadLetter]
   private val spilled = new JArrayList[String]
   private var bytes = 0L
   private var beyond = 0L
   @transient private var stale = false
-
   override def isZero: Boolean = synchronized(held.isEmpty && spilled.isEmpty && beyond == 0)
 
   override def copy(): DeadLetterCollector = synchronized {
@@ -74,9 +67,8 @@ final class DeadLetterCollector(val source: String, val limit: Long, val countin
   override def value: java.util.List[DeadLetter] = synchronized(new JArrayList(held))
 
   /** The number of dead letters since the last `take`, each position once. */
-  def count(spark: SparkSession): Long = synchronized {
-    if (spilled.isEmpty) distinct.size + beyond else rows(spark).count()
-  }
+  def count(spark: SparkSession): Long =
+    synchronized { if (spilled.isEmpty) distinct.size + beyond else rows(spark).count() }
 
   /** The dead letters since the last `take`, each position once, as rows of `DeadLetterCollector.schema`. */
   def take(spark: SparkSession): DataFrame = synchronized {
@@ -123,7 +115,8 @@ final class DeadLetterCollector(val source: String, val limit: Long, val countin
     if (spilled.isEmpty) inMemory
     else {
       val stored = spark.read.schema(DeadLetterCollector.stored).json(spilled.asScala.toSeq: _*)
-      val read = stored.withColumn("source", lit(source)).withColumn("read_at", timestamp_micros(col("read_at")))
+      val read = stored.withColumn("source", lit(source))
+        .withColumn("read_at", timestamp_micros(col("read_at")))
       val all = inMemory.unionByName(read)
       // A record without a position can't be recognised as a duplicate.
       val unique = all.where(col("position").isNotNull).dropDuplicates("partition", "position")
@@ -153,13 +146,13 @@ object DeadLetterCollector {
     "raw binary, reason string, field string, source string, partition string, position bigint, read_at timestamp")
 
   /** The columns of a spilled file. */
-  private val stored: StructType =
-    StructType.fromDDL("raw binary, reason string, field string, partition string, position bigint, read_at bigint")
+  private val stored: StructType = StructType
+    .fromDDL("raw binary, reason string, field string, partition string, position bigint, read_at bigint")
   private lazy val json = new ObjectMapper
 
   /** Registers a collector; there is one for each source and query. */
-  def open(
-      spark: SparkSession, source: String, limit: Long, counting: Boolean, directory: String): DeadLetterCollector = {
+  def open(spark: SparkSession, source: String, limit: Long, counting: Boolean, directory: String)
+      : DeadLetterCollector = {
     val collector = new DeadLetterCollector(source, limit, counting, directory)
     collector.deleteFiles()
     spark.sparkContext.register(collector, s"dead letters of $source")
