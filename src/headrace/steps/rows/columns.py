@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expression_checks import check_columns, check_expressions
 from headrace.steps.expressions import Expression, Named, describe_columns, names_of
 from headrace.steps.facts import Facts, output_name, source_column, with_columns
 from headrace.steps.grammar.step import Slot, StepModel
@@ -31,6 +32,9 @@ class Where(Node):
     input: Ref
     condition: Expression
     verb: ClassVar[str] = "where"
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from check_expressions([self.condition], plan.facts(self.input).columns, "where")
 
     def description(self) -> list[str]:
         return [str(self.condition)]
@@ -57,6 +61,9 @@ class Select(Node):
             time_column=next(kept, None) if time is not None else None,
         )
 
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from check_columns(self.columns, plan.facts(self.input).columns, "select")
+
     def description(self) -> list[str]:
         return [describe_columns(self.columns)]
 
@@ -77,6 +84,9 @@ class WithColumns(Node):
         )
         added = with_columns(inputs[0], names_of(self.columns))
         return replace(added, order_from=(*inputs[0].order_from, *ordered))
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from check_columns(self.columns, plan.facts(self.input).columns, "with_columns")
 
     def description(self) -> list[str]:
         return [describe_columns(self.columns)]

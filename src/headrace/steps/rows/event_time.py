@@ -10,6 +10,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from headrace.durations import text
 from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expression_checks import check_expressions
 from headrace.steps.expressions import Expression
 from headrace.steps.facts import Facts, with_columns
 from headrace.steps.grammar.model import DocumentModel
@@ -42,6 +43,7 @@ class EventTime(Node):
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         facts = plan.facts(self.input)
+        yield from check_expressions([self.watermark_when], facts.columns, "event_time")
         yield from unknown_columns((self.column,), facts.columns, "event time", _KEYS)
         if facts.schema is not None and self.column in facts.schema:
             kind = str(facts.schema[self.column].type)

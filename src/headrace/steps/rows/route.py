@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expression_checks import check_expressions
 from headrace.steps.expressions import Named, names_of
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Expected, NamedExpressions
+from headrace.steps.traits import Finding
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,10 @@ class Route(Node):
     @property
     def outputs(self) -> tuple[str, ...]:
         return names_of(self.branches)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        conditions = (condition for _, condition in self.branches)
+        yield from check_expressions(conditions, plan.facts(self.input).columns, "route")
 
     def description(self) -> list[str]:
         return [f"{name} if {condition}" for name, condition in self.branches]

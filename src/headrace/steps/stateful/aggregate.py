@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expression_checks import check_aggregates
 from headrace.steps.expressions import (
     Named,
     PythonFold,
@@ -43,6 +44,7 @@ class Aggregate(Node):
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from check_keys(self.keys, plan.facts(self.input))
+        yield from check_aggregates(self.aggregates, self.keys, plan.facts(self.input).columns)
         for name, item in self.aggregates:
             if isinstance(item, PythonFold):
                 yield Finding(

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from headrace.durations import text
 from headrace.steps.base import MAIN, Node, Plan, Ref, out_of_order
+from headrace.steps.expression_checks import check_aggregates, check_expressions
 from headrace.steps.expressions import (
     Named,
     PythonFold,
@@ -82,7 +83,11 @@ class WindowAggregate(Node):
         return (*(name for name in carried if name in keys or name not in results), *results)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
+        columns = plan.facts(self.input).columns
         yield from check_keys(self.keys, plan.facts(self.input))
+        yield from check_aggregates(self.aggregates, self.keys, columns)
+        boundary = (getattr(self.window, field, None) for field in ("when", "of"))
+        yield from check_expressions(boundary, columns, "window")
         yield from check_emission(self.window, self.emission)
         yield from check_ttl(self.window, self.ttl)
 

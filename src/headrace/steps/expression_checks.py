@@ -1,0 +1,43 @@
+"""Check the Spark SQL expressions of steps without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from headrace.sql.expression_check import ExpressionFault, check_aggregate, check_expression
+from headrace.steps.expressions import Expression, Named, names_of
+from headrace.steps.traits import Finding
+
+Columns = Sequence[str] | None
+
+
+def check_expressions(
+    expressions: Iterable[Expression | None], columns: Columns, key: str
+) -> Iterator[Finding]:
+    """Yield the mistakes of expressions over `columns` (None: unknown), located at `key` of the document.
+
+    A pyspark `Column` is left to Spark.
+    """
+    for expression in expressions:
+        if isinstance(expression, str):
+            yield from _findings(check_expression(expression, columns), key)
+
+
+def check_columns(named: Named, columns: Columns, key: str) -> Iterator[Finding]:
+    """Yield the mistakes of named expressions, which can refer to the names of each other."""
+    known = None if columns is None else (*columns, *names_of(named))
+    yield from check_expressions((expression for _, expression in named), known, key)
+
+
+def check_aggregates(aggregates: Named, keys: Named, columns: Columns) -> Iterator[Finding]:
+    """Yield the mistakes of aggregates, among them columns that are neither keys nor aggregated."""
+    grouped = (*names_of(keys), *names_of(aggregates), *(key for _, key in keys if isinstance(key, str)))
+    known = None if columns is None else (*columns, *grouped)
+    for _, aggregate in aggregates:
+        if isinstance(aggregate, str):
+            yield from _findings(check_aggregate(aggregate, known, grouped), "aggregate")
+
+
+def _findings(faults: Iterable[ExpressionFault], key: str) -> Iterator[Finding]:
+    for fault in faults:
+        yield Finding(fault.problem, fault.hint, (key,))
