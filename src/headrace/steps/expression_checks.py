@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from headrace.sql.expression_check import ExpressionFault, check_aggregate, check_expression
 from headrace.steps.expressions import Expression, Named, names_of
+from headrace.steps.facts import output_name
 from headrace.steps.traits import Finding
 
 Columns = Sequence[str] | None
@@ -25,7 +26,8 @@ def check_expressions(
 
 def check_columns(named: Named, columns: Columns, key: str) -> Iterator[Finding]:
     """Yield the mistakes of named expressions, which can refer to the names of each other."""
-    known = None if columns is None else (*columns, *names_of(named))
+    new = (name or output_name(expression) for name, expression in named)
+    known = None if columns is None else (*columns, *filter(None, new))
     yield from check_expressions((expression for _, expression in named), known, key)
 
 
