@@ -65,10 +65,7 @@ final class TextValues(options: DecodeOptions) {
 }
 
 object TextValues {
-  /**
-   * Rounds half up to the type's scale; null on overflow. Checks the exponent first: rounding `1e999999999`
-   * would exhaust memory.
-   */
+  /** Rounds half up to the scale; null on overflow. Checks the exponent before it allocates digits. */
   def fit(value: JBigDecimal, kind: DecimalType): Decimal = {
     val wholeDigits = value.precision.toLong - value.scale
     if (value.signum == 0 || wholeDigits < -kind.scale) Decimal(JBigDecimal.ZERO, kind.precision, kind.scale)

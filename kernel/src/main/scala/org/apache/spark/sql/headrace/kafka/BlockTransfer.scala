@@ -39,10 +39,7 @@ object BlockTransfer {
     number
   }
 
-  /**
-   * Removes all blocks of an epoch. A task of a failed epoch may still write a block later; it is removed
-   * when another epoch ends.
-   */
+  /** Removes all blocks of an epoch; those that a failed task writes later go with the next epoch. */
   def end(number: Int): Unit = {
     active.remove(number)
     removeInactive()

@@ -11,10 +11,7 @@ final case class TakenFor(step: Int) extends Outcome
 final case class StoppedBy(step: Int) extends Outcome
 case object PassedOver extends Outcome
 
-/**
- * Rows that a partial match waits for: steps that continue it, steps that stop it, whether only the next row
- * qualifies, and whether it waits for a timeout.
- */
+/** What a partial match waits for: steps, stops, strictly the next row, or a timeout. */
 final case class AwaitedRows(steps: Seq[Int], stops: Seq[Int], strict: Boolean, pending: Boolean)
 
 /** Inspects the automaton: which transitions a row enables, and which conditions were evaluated. */

@@ -50,10 +50,7 @@ final class MatchExplainer(pattern: ExplainedPattern) {
     found.toString
   }
 
-  /**
-   * Effect of the buffered rows if the watermark passed them now; `pieces` are the key's other slots, in
-   * order.
-   */
+  /** Effect of the buffered rows if the watermark passed them; `pieces` are the key's other slots. */
   def waiting(stored: Array[Byte], pieces: java.util.List[Array[Byte]]): String = {
     val report = mapper.createArrayNode()
     val memory = readState(stored)

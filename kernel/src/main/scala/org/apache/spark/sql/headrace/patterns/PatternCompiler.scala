@@ -59,10 +59,7 @@ final class PatternCompiler(spec: PatternSpec) {
       case _ => positive(sink)
     }
 
-    /**
-     * At the end of a pattern, a state that waits for the timeout; elsewhere the preceding states get stop
-     * edges.
-     */
+    /** At the end of a pattern, waits for the timeout; elsewhere the preceding states get stop edges. */
     private def notFollowedBy(sink: AutomatonState): AutomatonState =
       if (!sink.isFinal || (spec.within.isEmpty && spec.between.isEmpty)) sink
       else {
@@ -131,10 +128,7 @@ final class PatternCompiler(spec: PatternSpec) {
         case _: ElementStep => leaf(sink, proceed, take, ignore, optional, patience)
       }
 
-    /**
-     * As in Flink, `combinations` lift the gap limit (`patience`) in an optional repeat once a row was
-     * ignored.
-     */
+    /** As in Flink, `combinations` lift the gap limit (`patience`) once an optional repeat ignored a row. */
     private def leaf(sink: AutomatonState, proceed: AutomatonState, take: EdgeTest, ignore: Option[EdgeTest],
         optional: Boolean, patience: Option[EdgeTest]): AutomatonState = {
       val newState = state(StateKind.Normal, step)

@@ -10,10 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 
 /** Decodes the state of a rules step: partial matches by rule, and buffered rows. */
 final class RulesView(step: RulesStep) extends InOrderView(step) {
-  /**
-   * Partial matches of the given rules, from the entries (`key`, `slot`, `bytes`) of the state variable
-   * `matches`.
-   */
+  /** Partial matches of the given rules, from the entries of the state variable `matches`. */
   def partials(entries: Dataset[Row], rules: String): Dataset[Row] = {
     step.load(rules)
     val (declared, shape) = (step, RulesView.partials(step))
@@ -59,9 +56,7 @@ private final class RulesReader(step: RulesStep) extends InOrderReader(step) {
   }
 }
 
-/**
- * Explains why a rule has or has not matched for one key. Rules are independent, so each is explained alone.
- */
+/** Explains why a rule has or has not matched for one key; rules are independent. */
 object RulesExplainer {
   /** Creates an explainer for one rule in a query's plan; null if the plan has no rules. */
   def of(query: Dataset[Row], rule: String): MatchExplainer = InOrderProcessor.stepOf(query)

@@ -23,9 +23,7 @@ trait SplitEnumerator {
   /** AvailableNow: fixes the end offset; newer data is ignored. */
   def available(): Unit
 
-  /**
-   * End offset of the next epoch; `start` if there is no new data. Everything before `start` is committed.
-   */
+  /** End offset of the next epoch; `start` if there is no new data. What precedes `start` is committed. */
   def latest(start: String): String
 
   /** Splits of an epoch, one per task, as lines of base64. Deterministic for a range. */

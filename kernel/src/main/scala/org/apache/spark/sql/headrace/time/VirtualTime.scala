@@ -14,10 +14,7 @@ object VirtualTime {
   /** Creates a clock that several queries share, starting at 0. */
   def clock(): ManualClock = new ManualClock(0L)
 
-  /**
-   * Starts a query and returns when it waits for its first step. An uncommitted epoch in the checkpoint has
-   * run again by then.
-   */
+  /** Starts a query and returns when it waits for its first step, after a recovered epoch. */
   def start(frame: DataFrame, deliver: PythonForeachBatchFunction, mode: String, name: String,
       checkpoint: String, clock: ManualClock): SteppedQuery = {
     val dataset: Dataset[Row] = castToImpl(frame)
@@ -41,10 +38,7 @@ object VirtualTime {
 
 /** A query in virtual time. */
 class SteppedQuery(val query: StreamingQuery, steps: StepClock) {
-  /**
-   * Lets the query poll its sources once; it runs a micro-batch if there is data or Spark requires one.
-   * Returns when it waits again.
-   */
+  /** Lets the query poll its sources once and run a micro-batch; returns when it waits again. */
   def step(): Unit = {
     steps.open()
     await()

@@ -49,10 +49,7 @@ final class PunctuatedWindows(panes: Panes, layout: WindowLayout) extends Ordere
   }
 }
 
-/**
- * Landmark windows: a row that satisfies the condition closes the window and opens the next. Rows before the
- * first such row are window 0.
- */
+/** Landmark windows: a row that satisfies the condition opens a window; earlier rows are window 0. */
 final class LandmarkWindows(panes: Panes, layout: WindowLayout) extends OrderedWindows(panes, layout) {
   override protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now,
       out: WindowEmitter): Unit = {

@@ -31,10 +31,7 @@ final class WindowDriver(source: Dataset[Row], frame: Dataset[Row], grouped: Dat
   private val rows = new ScriptRows(source.schema)
   private val conditions = WindowDriver.conditions(source, frame)
 
-  /**
-   * Runs a script from an empty state. Returns the output of each event, the counts, the number of rows in
-   * open windows, and the schema.
-   */
+  /** Runs a script from an empty state. Returns rows, counts, rows in open windows, and the schema. */
   def run(spec: String, script: String): String = synchronized {
     step = WindowStep(step.layout.withKind(WindowingSpec.parse(spec).kind), step.aggregates, step.keys,
       WindowingSpec.parse(spec))

@@ -13,10 +13,7 @@ trait WindowEmitter {
   def trailing(key: InternalRow, row: InternalRow, pane: Pane, retraction: Boolean): Unit
 }
 
-/**
- * Per-key logic of a windowed step, independent of Spark's state and of micro-batches. Within a call the
- * watermark is applied first.
- */
+/** Per-key logic of a windowed step. Within a call the watermark is applied first. */
 trait WindowLogic {
   /** Processes the rows of one key in a micro-batch, in arrival order. */
   def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: WindowEmitter): Unit

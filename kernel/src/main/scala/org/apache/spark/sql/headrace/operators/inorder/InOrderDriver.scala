@@ -18,10 +18,7 @@ final class InOrderDriver(step: InOrderStep) {
   private val json = new ObjectMapper
   private val rows = new ScriptRows(StepColumns.struct(step.columns.source))
 
-  /**
-   * Runs a script from an empty state. Returns the rows of each event, the counts, the number of keys with
-   * state, and the schema.
-   */
+  /** Runs a script from an empty state. Returns rows, counts, keys with state, and the schema. */
   def run(script: String): String = {
     val run = new InOrderRun(step)
     val events = json.readTree(script).elements.asScala.map { event =>

@@ -13,10 +13,7 @@ trait MatchOutput {
   def takes(output: Int): Boolean = true
 }
 
-/**
- * Finds matches among the rows of one key, which it receives in order. `InOrderLogic` handles state,
- * micro-batches and buffering for every matcher.
- */
+/** Finds matches among the rows of one key, which `InOrderLogic` passes in order. */
 trait Matcher {
   /** State of one key; mutable, valid for one call. */
   type Memory
