@@ -35,8 +35,8 @@ def read(spark: SparkSession, source: connect.kafka, checkpoint: Path) -> list[R
 
 
 def links(spark: SparkSession, topic: str) -> int:
-    """How many links to Kafka are kept: none where Spark's reader had to take over."""
-    return int(spark._jvm.org.apache.spark.sql.headrace.kafka.FetcherPool.kept(topic))  # type: ignore[union-attr]
+    """Return the number of pooled fetchers of a topic: none if Spark's reader took over."""
+    return int(spark._jvm.org.apache.spark.sql.headrace.compat.kafka.FetcherPool.pooled(topic))  # type: ignore[union-attr]
 
 
 def test_records_of_every_compression_are_read_whole_wherever_an_epoch_ends(
