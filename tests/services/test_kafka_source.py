@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 from topics_held import settle
 from waiting import wait_until
 
-from headrace import Pipeline, connect
+from headrace import Pipeline, connect, windows
 from headrace.connectors.base import ReadContext
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
@@ -241,3 +242,45 @@ def test_a_broker_that_goes_and_comes_back_loses_nothing(
         kafka_server.restart(broker, 1)
         client.produce(source_topic, [(None, '{"v": 2}')])
         wait_until(lambda: arrived() == ['{"v":1}', '{"v":2}'], running)
+
+
+EVENTS = 300_000
+PARTITIONS = 4
+
+
+def skewed_events(client: Client, name: str) -> None:
+    """Write events with 5 seconds of disorder; each partition covers the same time with another number of events."""
+    shares = (0.55, 0.25, 0.15, 0.05)
+    for partition, share in enumerate(shares):
+        count = int(EVENTS * share)
+        times = [
+            1_700_000_000 + number * 3600 / count - (number * 7919 % 5000) / 1000 for number in range(count)
+        ]
+        records = [
+            (None, json.dumps({"k": number % 10, "ts": datetime.fromtimestamp(at, UTC).isoformat()}))
+            for number, at in enumerate(times)
+        ]
+        client.produce(name, records, partition=partition)
+
+
+def test_rows_of_a_slow_partition_are_not_late_and_a_replay_gives_the_rows_of_a_batch(
+    client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = topic(partitions=PARTITIONS)
+    skewed_events(client, name)
+
+    def totals(pipeline: Pipeline) -> Any:
+        source = connect.kafka(servers=client.servers, topic=name, max_per_batch=40_000)
+        rows = pipeline.read("tx", source, format="json", schema="k int, ts timestamp")
+        timed = rows.event_time("ts", out_of_order="20 seconds").key_by("k")
+        return timed.window(windows.tumbling("10 seconds")).aggregate("totals", n="count(*)")
+
+    pipeline, result = Pipeline("skewed"), connect.memory()
+    totals(pipeline).write("result", result)
+    running = pipeline.start(until="drained", checkpoint=tmp_path)
+    running.wait()
+    assert running.status().late == 0
+    assert sum(row["n"] for row in result.contents()) == EVENTS
+    batch = totals(Pipeline("batch")).to_dataframe(how="batch").collect()
+    counted = {(row["k"], row["window"]["start"]): row["n"] for row in result.contents()}
+    assert counted == {(row["k"], row["window"]["start"]): row["n"] for row in batch}

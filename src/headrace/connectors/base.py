@@ -48,6 +48,8 @@ class Connector(BaseModel):
     roles: ClassVar[frozenset[Role]]
     delivers: ClassVar[Guarantee] = "at_least_once"
     """The strongest guarantee of a sink of this kind; unused by pure sources."""
+    has_partitions: ClassVar[bool] = False
+    """True if the source system has partitions with a record order of their own; positions name them."""
     listable: ClassVar[bool] = False
     """True if `listing()` returns all rows on demand, as a table of rules needs."""
     jars: ClassVar[tuple[str, ...]] = ()

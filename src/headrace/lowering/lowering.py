@@ -11,7 +11,7 @@ steps with several outputs `__output` with one struct for each (`__main`, `__lat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documen
 
 from headrace.errors import PlanError, Problem
 from headrace.lowering.distinct import deduplicated
+from headrace.lowering.event_times import AHEAD
 from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
 from headrace.lowering.match_recognize import recognized
 from headrace.lowering.native import native_windows
@@ -63,6 +64,10 @@ class Inputs(Protocol):
         """The decoded rows of a source."""
         ...
 
+    def frame(self, node: FrameSource) -> DataFrame:
+        """The rows of a DataFrame source."""
+        ...
+
     def table(self, node: Lookup) -> DataFrame:
         """The table of a lookup."""
         ...
@@ -71,8 +76,10 @@ class Inputs(Protocol):
         """The table of a step's rules."""
         ...
 
-    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
-        """The rows with a watermark on the node's column."""
+    def add_watermark(
+        self, frame: DataFrame, node: EventTime | ClockTime, sources: Sequence[Source]
+    ) -> DataFrame:
+        """Put a watermark on the node's column; `sources` are those of the rows."""
         ...
 
 
@@ -145,7 +152,7 @@ def _source(node: Source, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _frame_source(node: FrameSource, lowering: Lowering) -> DataFrame:
-    return node.frame  # type: ignore[no-any-return]
+    return lowering.inputs.frame(node)
 
 
 @lower.register
@@ -160,11 +167,17 @@ def _clock_time(node: ClockTime, lowering: Lowering) -> DataFrame:
 
 
 def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) -> DataFrame:
-    """The frame with its watermark; a floor over it, unless what follows at once is a step that has no condition."""
-    marked = lowering.inputs.watermarked(frame, node)
-    followed = lowering.graph.consumers[Ref(node.name)]
-    unconditional = all(step.stateful and not isinstance(step, Sql) for step in followed)
-    return marked if unconditional or not marked.isStreaming else block_predicate_pushdown(marked)
+    """Add the watermark; conditions of later steps must not be pushed below it."""
+    timed = lowering.inputs.add_watermark(frame, node, _sources(node, lowering.graph))
+    followers = lowering.graph.consumers[Ref(node.name)]
+    unconditional = all(step.stateful and not isinstance(step, Sql) for step in followers)
+    return timed if unconditional or not timed.isStreaming else block_predicate_pushdown(timed)
+
+
+def _sources(node: Node, graph: Graph) -> list[Source]:
+    """The sources whose positions the rows of a node have; none behind a stateful step, which gives its own order."""
+    upstream = graph.upstream(node)
+    return [] if any(step.stateful for step in upstream) else [s for s in upstream if isinstance(s, Source)]
 
 
 @lower.register
@@ -251,7 +264,8 @@ def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
 def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     refuse_unpicklable(lowering.graph.where(node), node)
     frame = lowering.frame(node.input)
-    if node.emission.late_rows == "count" or _same_in_batch(frame, node):
+    native = node.emission.late_rows == "count" and AHEAD not in frame.columns
+    if native or _same_in_batch(frame, node):
         return native_windows(frame, node, named(node.keys), named(node.aggregates))
     aggregates = {name: column(item) for name, item in node.aggregates}
     ready, keys, time = _keyed(frame, node, lowering)

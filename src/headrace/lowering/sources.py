@@ -1,4 +1,4 @@
-"""Where the rows of a lowering come from: sources read as streams or as batches, and lookup tables."""
+"""The inputs of a lowering: sources read as streams or as batches, and lookup tables."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import Acknowledging, Connector, Finite, ReadContext
 from headrace.lowering.decode import DeadLetters, decoded
-from headrace.lowering.expressions import POSITION, TIME
+from headrace.lowering.event_times import check_event_time, set_time
+from headrace.lowering.expressions import POSITION
+from headrace.lowering.watermarks import Heartbeats, partition_column
 from headrace.rules.tables import RuleTable, table_of
+from headrace.steps.rows.event_time import ClockTime, EventTime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.base import Reader
-    from headrace.lowering.watermarks import Heartbeats
-    from headrace.steps.endpoints.source import Source
+    from headrace.steps.endpoints.source import FrameSource, Source
     from headrace.steps.patterns.match_rules import MatchRules
-    from headrace.steps.rows.event_time import ClockTime, EventTime
     from headrace.steps.rows.lookup import Lookup
 
 
@@ -41,8 +42,10 @@ class StreamInputs:
         self.pipeline = pipeline
         self.directory = Path(directory)
         self.heartbeats = heartbeats
+        self.checkpoint: Path | None = None
+        """The checkpoint of the query; None if it has none."""
         self.run_on_start = False
-        """True if the query has to run a batch as soon as it starts, whether or not there are rows."""
+        """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes one."""
         self.dead_letters: dict[str, DeadLetters] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
         self._primary_reader_of = frozenset(primary_reader_of)
@@ -52,7 +55,18 @@ class StreamInputs:
 
     def source(self, node: Source) -> DataFrame:
         """The decoded rows of a source, with their position."""
-        return self._decoded(node, self._read(node))
+        return self._decode(node, self._read(node))
+
+    def frame(self, node: FrameSource) -> DataFrame:
+        """Return a DataFrame source as a stream. A batch is stored once per checkpoint, so that it can be replayed."""
+        frame: DataFrame = node.frame
+        if frame.isStreaming:
+            return frame
+        path = self.directory / "sources" / node.name
+        if not path.exists():
+            frame.write.mode("overwrite").parquet(f"{path}.draft")
+            Path(f"{path}.draft").rename(path)
+        return self.spark.readStream.schema(frame.schema).parquet(str(path))
 
     def table(self, node: Lookup) -> DataFrame:
         """The table of a lookup, read once for a run and kept."""
@@ -64,9 +78,21 @@ class StreamInputs:
         """The table of a step's rules."""
         return table_of(node)
 
-    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
-        """The rows with a watermark that their own time and heartbeats move."""
-        return self.heartbeats.watermarked(frame, node, run_on_start=self.run_on_start)
+    def add_watermark(
+        self, frame: DataFrame, node: EventTime | ClockTime, sources: Sequence[Source]
+    ) -> DataFrame:
+        """Put a watermark on the node's column, computed per partition of its sources."""
+        partition = None
+        if isinstance(node, EventTime) and POSITION in frame.columns and not self._real_time:
+            partitioned = [source.name for source in sources if self.has_partitions(source)]
+            partition = partition_column([source.name for source in sources], partitioned)
+        return self.heartbeats.add_watermark(
+            frame, node, partition=partition, checkpoint=self.checkpoint, run_on_start=self.run_on_start
+        )
+
+    def has_partitions(self, source: Source) -> bool:
+        """Return True if the source system has units with a record order of their own."""
+        return source.connector.has_partitions
 
     def acknowledge(self, reported: Sequence[Mapping[str, Any]]) -> None:
         """Report the offsets of an epoch to the servers of the sources.
@@ -79,7 +105,7 @@ class StreamInputs:
                     reader.acknowledge(source["description"], source.get("endOffset"))
 
     def available(self) -> None:
-        """The run takes what is there now and ends; Spark tells sources so only where it paces the query itself."""
+        """Limit the sources to the present data; Spark does so only for queries that it paces itself."""
         for _, reader in self._reading:
             if isinstance(reader, Finite):
                 reader.available()
@@ -99,7 +125,7 @@ class StreamInputs:
         self._reading.append((node.name, reader))
         return reader.stream(self.spark, context)
 
-    def _decoded(self, node: Source, frame: DataFrame) -> DataFrame:
+    def _decode(self, node: Source, frame: DataFrame) -> DataFrame:
         if node.connector.carries == "rows" or node.format is None:
             return (
                 frame
@@ -133,9 +159,14 @@ class BatchInputs(StreamInputs):
     def __init__(self, spark: SparkSession, pipeline: str) -> None:
         super().__init__(spark, pipeline, "", None)  # type: ignore[arg-type]
 
-    def watermarked(self, frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
-        """The rows with their time."""
-        return frame.withColumn(TIME, F.col(f"`{node.column}`"))
+    def add_watermark(
+        self, frame: DataFrame, node: EventTime | ClockTime, sources: Sequence[Source]
+    ) -> DataFrame:
+        """Set the time of the rows; a batch has no watermark."""
+        return set_time(check_event_time(frame, node), node)
+
+    def frame(self, node: FrameSource) -> DataFrame:
+        return node.frame  # type: ignore[no-any-return]
 
     def _spill_directory(self, node: Source) -> Path | None:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.directory import PipelineDirectory
@@ -74,7 +75,7 @@ class MicroBatchRun(RunHandle):
         self._cleaner = ExchangeCleaner(exchange_readers(directory.path, self._planned))
         self._progress = ProgressLog(self.queries, self._acknowledge)
         self._progress.listen(spark, on_failure=self._abort)
-        self._idleness = IdlenessTicker(graph, self._heartbeats, self._progress, on_failure=self._abort)
+        self._idleness = IdlenessTicker(graph, self._heartbeats, on_failure=self._abort)
         self._thread = start_thread(graph.name, self._execute, on_failure=self._fail)
 
     @property
@@ -85,7 +86,7 @@ class MicroBatchRun(RunHandle):
         deliveries = [planned.delivery for planned in self._planned]
         logs = [delivery.accounting for delivery in deliveries if delivery.accounting is not None]
         books = [delivery.rules for delivery in deliveries if delivery.rules is not None]
-        return self._progress.status(
+        status = self._progress.status(
             {sink.name: sink.rows for delivery in deliveries for sink in delivery.sinks},
             {log.step: log.current() for log in logs},
             {book.name: RulesStatus(book.in_force, tuple(map(str, book.faults))) for book in books},
@@ -93,6 +94,7 @@ class MicroBatchRun(RunHandle):
             active=not self._ended.is_set(),
             phase=self._phase,
         )
+        return replace(status, slowest_partition=self._heartbeats.slowest_partition())
 
     def stop(self) -> None:
         self._stopping = True

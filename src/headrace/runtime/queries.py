@@ -110,6 +110,7 @@ class QueryPlanner:
         checkpoint = checkpoint_of(self.directory, query)
         step = self.graph[query.output.step]
         uses_clock = any(step.fires_by_clock(self.graph.facts(ref)) for ref in step.inputs)
+        inputs.checkpoint = checkpoint
         inputs.run_on_start = uses_clock or has_pending_firing(checkpoint)
         exchanges = {ref: self._read_exchange(ref, inputs) for ref in query.reads}
         lowering = Lowering(self.spark, self.graph, inputs, frames=exchanges)

@@ -53,6 +53,11 @@ class Clock:
         self._clock = _time(spark).VirtualTime.clock()
 
     @property
+    def java_clock(self) -> Any:
+        """The Java clock that queries and watermarks run by."""
+        return self._clock
+
+    @property
     def millis(self) -> int:
         return int(self._clock.getTimeMillis())
 

@@ -157,7 +157,11 @@ class Pipeline:
         return SourceStream(self, self.add(node))
 
     def from_dataframe(self, name: str, frame: Any, /) -> Stream:
-        """Take a DataFrame that was made elsewhere, streaming or not, as a source."""
+        """Read a DataFrame, streaming or not, as a source.
+
+        The rows of a batch DataFrame are read once per checkpoint: the first run stores them, and a later run with the
+        same checkpoint resumes from there.
+        """
         from headrace.streams.stream import Stream
 
         return Stream(self, self.add(FrameSource(name, frame)))

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from headrace.explain.rule_listing import rules_as_steps, tables_listed
 from pyspark.sql import SparkSession
 from servers import Server
 
@@ -14,7 +15,6 @@ from headrace import Pipeline, connect
 from headrace.connectors import registry
 from headrace.debugging.why import why_of
 from headrace.plan.graph import Graph
-from headrace.rules.listing import rules_as_steps, tables_listed
 from headrace.steps.patterns.match_rules import MatchRules
 
 

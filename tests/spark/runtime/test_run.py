@@ -352,3 +352,12 @@ def test_dataframes_as_source_and_result(spark: SparkSession, bench: Bench) -> N
     joined = bench.pipeline.from_dataframe("more", frame).where("amount = 1")
     assert joined.to_dataframe(how="batch").collect() == [("x", 1)]
     assert bench.tx.to_dataframe().isStreaming
+
+
+def test_a_batch_dataframe_is_a_source_of_a_run(spark: SparkSession, bench: Bench) -> None:
+    out = bench.sink()
+    frame = spark.createDataFrame([("x", 1), ("y", 2)], "card string, amount int")
+    bench.pipeline.from_dataframe("more", frame).where("amount = 2").write("out", out)
+    for _ in range(2):  # a second run with the same checkpoint finds nothing new
+        bench.run(until="caught_up")
+        assert [row["card"] for row in out.contents()] == ["y"]

@@ -65,7 +65,8 @@ class Summary:
             yield name, f"{count_of(len(rules.in_force), 'rule')} in force", faults
         yield from self._side_outputs()
         if status.watermark and self.ending != "drained":
-            yield "watermark", format_time(status.watermark), ""
+            slowest = f"slowest partition {status.slowest_partition}" if status.slowest_partition else ""
+            yield "watermark", format_time(status.watermark), slowest
         if self.ending != "drained":
             yield "checkpoint", f"in {self.directory}", ""
         if self.command:

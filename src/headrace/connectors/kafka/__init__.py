@@ -61,6 +61,7 @@ class Kafka(Connector):
     kind: ClassVar[str] = "kafka"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    has_partitions: ClassVar[bool] = True
     jars: ClassVar[tuple[str, ...]] = ("kafka",)
 
     servers: str = Field(description="The bootstrap servers: host:port, several with commas")

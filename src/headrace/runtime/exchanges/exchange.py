@@ -15,7 +15,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from headrace.connectors.files import Files
 from headrace.lowering.expressions import TIME
-from headrace.lowering.watermarks import MARKER, block_predicate_pushdown, drop_markers
+from headrace.lowering.watermarks import PARTITION, block_predicate_pushdown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from headrace.connectors.base import Writer
     from headrace.lowering.watermarks import Heartbeats
     from headrace.steps.base import Ref
+
+
+MARKER = "__marker"
+"""Column that is true in watermark markers."""
 
 
 def exchange_path(directory: str | Path, ref: Ref) -> Path:
@@ -73,16 +77,14 @@ class Exchange:
         if self.delay is None:
             return self._files(spark, schema)
         stored = StructType([*schema.fields, StructField(MARKER, BooleanType())])
-        rows = heartbeats.union_heartbeats(
-            self._files(spark, stored), TIME, self.path.name, run_on_start=run_on_start
-        )
-        marked = rows.withWatermark(TIME, f"{self.delay} microseconds")
-        return block_predicate_pushdown(drop_markers(marked, TIME))
+        rows = self._files(spark, stored).withColumn(PARTITION, F.when(~F.col(MARKER), "")).drop(MARKER)
+        timed = heartbeats.track(rows, TIME, self.path.name, delay=self.delay, run_on_start=run_on_start)
+        return block_predicate_pushdown(timed)
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """Return all rows that are in the exchange now, as a batch."""
         frame = spark.read.parquet(str(self.path))
-        return frame if self.delay is None else drop_markers(frame, TIME)
+        return frame if self.delay is None else frame.where(~F.col(MARKER)).drop(MARKER)
 
     def _files(self, spark: SparkSession, schema: StructType) -> DataFrame:
         # By default Spark ignores files that are a week older than the newest one.

@@ -53,7 +53,6 @@ class ProgressLog:
         self._early: deque[tuple[str, dict[str, Any]]] = deque(maxlen=RECENT)
         self._queries: dict[str, QueryStatus] = {}
         self._recent: deque[tuple[float, int, int]] = deque(maxlen=RECENT)
-        self._event_time: tuple[float | None, float] = (None, time.time())
         self._terminated: set[str] = set()
         self._silent = False
         self._changed = threading.Condition()
@@ -79,10 +78,6 @@ class ProgressLog:
             for report in [report for run, report in self._early if run == run_id]:
                 self._add(name, report)
                 self._on_report(name, report)  # before any later report
-
-    def event_time(self) -> tuple[float | None, float]:
-        """Return the highest event time seen, in seconds, and the clock time of the last row."""
-        return self._event_time
 
     def settle(self) -> None:
         """Wait for the last reports, which Spark sends from its listener thread unless its context was stopped."""
@@ -141,10 +136,6 @@ class ProgressLog:
         before, rows = self._queries[name], rows_read(report)
         self._queries[name] = _after(before, report, rows)
         self._recent.append((time.time(), rows, int(report["durationMs"].get("triggerExecution", 0))))
-        highest = report.get("eventTime", {}).get("max")
-        if rows and highest:
-            seconds = parse_time(highest)
-            self._event_time = (max(self._event_time[0] or seconds, seconds), time.time())
 
     def _collect(self, delay: float) -> None:
         try:

@@ -44,6 +44,8 @@ class Status:
     watermark: str | None
     late: int
     dead_letters: int
+    slowest_partition: str | None = None
+    """The source partition that determines the watermark, if the source has several."""
     queries: tuple[QueryStatus, ...] = ()
     sinks: dict[str, int] = field(default_factory=dict)
     """Rows written by each sink."""

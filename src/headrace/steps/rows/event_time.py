@@ -64,6 +64,7 @@ class EventTime(Node):
         if self.idle is not None:
             yield Blocks("idle needs heartbeats, which only a Kafka topic could deliver there")
         yield Differs("the watermark moves once per real-time batch, so long batches delay on-time panes")
+        yield Differs("the watermark follows the highest event time over all partitions, not the slowest one")
 
     def description(self) -> list[str]:
         order = f"up to {text(self.out_of_order)} out of order" if self.out_of_order else "in order"

@@ -10,6 +10,7 @@ from headrace.schemas.datatypes import Array, DataType, Map, Struct
 from headrace.steps.endpoints.source import Source
 from headrace.steps.rows.event_time import EventTime
 from headrace.testing.transcripts.case import Case
+from headrace.testing.transcripts.partitions import PartitionModel
 from headrace.testing.transcripts.script import Advance, End, Line, Restart, Rows, Watermark, only, schema_of
 from headrace.testing.transcripts.values import micros_of_plain
 
@@ -23,7 +24,8 @@ class Batches:
         self._schema = schema_of(only(case.graph, Source))
         self._fixed = bool(case.fed)
         self._clock = 0
-        self._highest: int | None = None
+        self._model = PartitionModel()
+        self._reached: int | None = None
         self._count = 0
         self._died = self._restarted = False
 
@@ -35,14 +37,21 @@ class Batches:
             batches._line(line, dying=case.kills_in(index))
         return batches
 
-    def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
-        content = [self._row(row) for given in rows.values() for row in given]
+    def rows(
+        self,
+        rows: Mapping[str, Any],
+        *,
+        partitions: Mapping[str, Sequence[str]] | None = None,
+        dying: bool = False,
+    ) -> None:
+        [(source, given)] = rows.items()
+        names = (partitions or {}).get(source) or ["0"] * len(given)
+        content = list(map(self._row, given, names))
         self._add(content, dies=dying)
         self._died = dying
-        times = [row["__ts"] for row in content if row["__ts"] is not None]
-        if times and not self._fixed:
-            self._highest = max([*times, self._highest or times[0]])
-            self._add([], self._highest - self._time.out_of_order)
+        if not self._fixed:
+            self._reached = self._model.complete(_highest(content), self._clock // 1000)
+            self._move(self._reached)
 
     def watermark(self, marks: Mapping[str, int]) -> None:
         self._add([], next(iter(marks.values())))
@@ -50,6 +59,10 @@ class Batches:
     def advance(self, microseconds: int) -> None:
         self._clock += microseconds
         self._add([])
+        reached = None if self._fixed else self._model.tick(self._clock // 1000)
+        if reached != self._reached:
+            self._reached = reached
+            self._move(reached)
 
     def restart(self) -> None:
         self._restarted, self._died = not self._died, False
@@ -59,8 +72,8 @@ class Batches:
 
     def _line(self, line: Line, *, dying: bool) -> None:
         match line:
-            case Rows(_, rows):
-                self.rows(rows, dying=dying)
+            case Rows(_, rows, partitions):
+                self.rows(rows, partitions=partitions, dying=dying)
             case Watermark(_, marks):
                 self.watermark(marks)
             case Advance(_, length):
@@ -80,11 +93,28 @@ class Batches:
         self.content.append(batch | {death: True for death, holds in deaths.items() if holds})
         self._restarted = False
 
-    def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        place = {"source": "", "partition": "0", "offset": self._count}
+    def _move(self, reached: int | None) -> None:
+        """Run a micro-batch under the watermark of the event time reached, in milliseconds."""
+        if reached is not None:
+            self._add([], reached * 1000 - self._time.out_of_order)
+
+    def _row(self, row: Mapping[str, Any], partition: str) -> dict[str, Any]:
+        place = {"source": "", "partition": partition, "offset": self._count}
         self._count += 1
         values = {field.name: _inner(row.get(field.name), field.type) for field in self._schema.fields}
         return {**values, "__ts": values[self._time.column], "__position": place}
+
+
+def _highest(rows: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
+    """Return the highest event time per partition, in milliseconds; None if no row of it has one."""
+    highest: dict[str, int | None] = {}
+    for row in rows:
+        name, time = row["__position"]["partition"], row["__ts"]
+        times = [
+            part for part in (highest.get(name), None if time is None else time // 1000) if part is not None
+        ]
+        highest[name] = max(times, default=None)
+    return highest
 
 
 def _inner(value: Any, kind: DataType) -> Any:

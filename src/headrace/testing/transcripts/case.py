@@ -65,6 +65,11 @@ class Case:
         return frozenset(name for line in self.script if isinstance(line, Watermark) for name in line.marks)
 
     @property
+    def partitioned(self) -> frozenset[str]:
+        """The sources whose rows the script gives by partition."""
+        return frozenset(name for line in self.script if isinstance(line, Rows) for name in line.partitions)
+
+    @property
     def rule_steps(self) -> frozenset[str]:
         """The steps whose rules are set by the script."""
         return frozenset(name for line in self.script if isinstance(line, Rules) for name in line.tables)

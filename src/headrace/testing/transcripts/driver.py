@@ -66,7 +66,7 @@ def drivable(case: Case) -> bool:
 
 
 def _plain_time(node: EventTime) -> bool:
-    return node.idle is None and node.watermark_when is None
+    return node.idle is None and node.watermark_when is None and node.max_ahead is None
 
 
 def _plain_window(node: WindowAggregate) -> bool:
@@ -116,9 +116,15 @@ class DriverStage:
         self._input: Input | None = None
         self._seen: dict[str, int] = {}
 
-    def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
+    def rows(
+        self,
+        rows: Mapping[str, Any],
+        *,
+        partitions: Mapping[str, Sequence[str]] | None = None,
+        dying: bool = False,
+    ) -> None:
         """Run a micro-batch with these rows and, if the watermark moves, one more."""
-        self._batches.rows(rows, dying=dying)
+        self._batches.rows(rows, partitions=partitions, dying=dying)
 
     def watermark(self, marks: Mapping[str, int]) -> None:
         """Set the watermark."""

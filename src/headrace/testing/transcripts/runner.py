@@ -157,7 +157,7 @@ def perform(line: Line, stage: Stage | DriverStage, *, dying: bool) -> None:
     """Apply a script line to the pipeline; `expect` has no effect."""
     match line:
         case Rows():
-            stage.rows(line.rows, dying=dying)
+            stage.rows(line.rows, partitions=line.partitions, dying=dying)
         case Rules():
             assert isinstance(stage, Stage)  # the in-process driver does not run such cases
             stage.rules(line.tables)

@@ -12,7 +12,7 @@ end        ends the input, the same as a drain
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headrace.durations import microseconds
@@ -39,6 +39,8 @@ class Rows:
 
     where: str
     rows: Mapping[str, tuple[Mapping[str, Any] | bytes, ...]]
+    partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The partition of each row, for sources whose rows are given by partition."""
 
 
 @dataclass(frozen=True)
@@ -155,14 +157,33 @@ def _line(value: Value, graph: Graph, errors: ErrorCollector) -> Line:
 
 def _rows(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Rows:
     given = read_mapping(value, expected="sources and their rows", hint=_LINE_HINT)
-    return Rows(where, {name: _source_rows(given, name, graph, errors) for name in given})
+    rows: dict[str, tuple[Mapping[str, Any] | bytes, ...]] = {}
+    partitions: dict[str, tuple[str, ...]] = {}
+    for name in given:
+        source = _source(given, name, graph)
+        by_partition = _by_partition(given[name])
+        if by_partition is None:
+            rows[name] = _source_rows(source, given[name], errors)
+        else:
+            parts = {key: _source_rows(source, by_partition[key], errors) for key in by_partition}
+            rows[name] = tuple(row for part in parts.values() for row in part)
+            partitions[name] = tuple(key for key, part in parts.items() for _ in part)
+    return Rows(where, rows, partitions)
+
+
+def _by_partition(value: Value) -> Fields | None:
+    """Return the rows by partition of `{partitions: {0: [...], 1: [...]}}`; None for a plain list of rows."""
+    if not isinstance(value, Fields) or "partitions" not in value:
+        return None
+    hint = "such as {partitions: {0: [...], 1: [...]}}"
+    _, content = read_one_entry(value, expected="partitions", hint=hint)
+    return read_mapping(content, expected="partitions and their rows", hint=hint)
 
 
 def _source_rows(
-    given: Fields, name: str, graph: Graph, errors: ErrorCollector
+    source: Source, value: Value, errors: ErrorCollector
 ) -> tuple[Mapping[str, Any] | bytes, ...]:
-    source = _source(given, name, graph)
-    value, schema = given[name], schema_of(source)
+    schema = schema_of(source)
     if not isinstance(value, Items):
         raise_problem(value.where, f"expected a list of rows, got {value}", "such as [{k: a, v: 1}]")
     if decodes(source) and source.format is not None:

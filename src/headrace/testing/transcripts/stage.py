@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.changing import ScriptedTable
 from headrace.testing.transcripts.collecting import CollectingWriter, Collector
-from headrace.testing.transcripts.feeding import Idle, Input
+from headrace.testing.transcripts.feeding import Input
 from headrace.testing.transcripts.outputs import Output
 from headrace.testing.transcripts.script import output_of, times_of
 
@@ -48,6 +48,10 @@ class _ScriptedInputs(StreamInputs):
 
     feeds: Mapping[str, Feed] = {}
     tables: Mapping[str, ScriptedTable] = {}
+    partitioned: Collection[str] = ()
+
+    def has_partitions(self, source: Source) -> bool:
+        return source.name in self.partitioned
 
     def rules(self, node: MatchRules) -> RuleTable:
         return self.tables.get(node.name) or super().rules(node)
@@ -65,12 +69,12 @@ class Stage:
         self._graph = with_outputs(case.graph, tuple(dict.fromkeys([*case.outputs, *also])))
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-", dir=_quick_directory()))
         self._clock = Clock(self._session)
+        self._partitioned = case.partitioned
         self._feeds = {source.name: Input(self._session, source) for source in self._graph.of(Source)}
         self.collectors = {sink.name: Collector(sink.mode) for sink in self._graph.sinks}
         self._id = uuid.uuid4().hex
         fixed = [node.name for source in case.fed for node in times_of(self._graph, source)]
-        self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed)
-        self._idle = Idle(self._graph, fixed)
+        self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed, clock=self._clock.java_clock)
         self._tables = {
             node.name: ScriptedTable(node)
             for node in self._graph.of(MatchRules)
@@ -86,11 +90,16 @@ class Stage:
             self.close()
             raise
 
-    def rows(self, rows: Mapping[str, Any], *, dying: bool = False) -> None:
+    def rows(
+        self,
+        rows: Mapping[str, Any],
+        *,
+        partitions: Mapping[str, Sequence[str]] | None = None,
+        dying: bool = False,
+    ) -> None:
         """Run a micro-batch with these rows and at most one without data; with `dying`, kill the run in that epoch."""
         for source, content in rows.items():
-            self._feeds[source].add(content)
-        self._idle.saw(rows, self._clock.millis)
+            self._feeds[source].add(content, (partitions or {}).get(source))
         self._dying = dying
         with silent_callbacks():
             try:
@@ -117,8 +126,7 @@ class Stage:
         now = self._clock.millis
         for clock in self._graph.of(ClockTime):
             self._beat(clock, now)
-        for node, millis in self._idle.beats(now):
-            self._beat(node, millis)
+        self._heartbeats.tick()
         self._settle()
 
     def restart(self) -> None:
@@ -220,6 +228,7 @@ class Stage:
         )
         inputs.feeds = self.feeds
         inputs.tables = self._tables
+        inputs.partitioned = self._partitioned
         return inputs
 
     def _deliver(self, built: PlannedQuery) -> Callable[[DataFrame, int], None]:

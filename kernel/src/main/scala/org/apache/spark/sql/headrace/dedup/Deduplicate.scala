@@ -4,7 +4,7 @@ import java.sql.Timestamp
 import java.time.{Duration, Instant}
 
 import org.apache.spark.sql.functions.col
-import org.apache.spark.sql.headrace.operators.Counts
+import org.apache.spark.sql.headrace.operators.{Counts, LateReason}
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
@@ -37,7 +37,7 @@ class Deduplicate(within: Option[Long], timed: Boolean, counts: Counts)
       lateness(time, watermark) match {
         case Some(late) =>
           counts.add(Counts.Late, 1)
-          Some(Row(LateTag, null, lateRow(row.getStruct(Data), time, watermark, late)))
+          Some(Row(LateTag, null, lateRow(row.getStruct(Data), time, watermark, reasonOf(row.getStruct(Data), late))))
         case None if repeats(time, known) =>
           counts.add(Counts.Repeated, 1)
           None
@@ -95,6 +95,12 @@ object Deduplicate {
     StructField("late_by", DayTimeIntervalType()),
     StructField("window", new StructType().add("start", TimestampType).add("end", TimestampType)),
     StructField("watermark", TimestampType), StructField("reason", StringType))
+
+  /** A row too far ahead of the clock has no event time; its column `__ahead` is true. */
+  private def reasonOf(data: Row, reason: String): String = {
+    val ahead = data.schema.getFieldIndex("__ahead").filter(at => !data.isNullAt(at) && data.getBoolean(at))
+    if (reason == LateReason.NoEventTime && ahead.isDefined) LateReason.AheadOfClock else reason
+  }
 
   private def lateRow(data: Row, time: Option[Long], watermark: Long, reason: String): Row = Row
     .fromSeq(data.toSeq ++ Seq(time.map(t => Duration.ofNanos((watermark - t) * 1000)).orNull, null,

@@ -49,5 +49,6 @@ object Event {
 object LateReason {
   val TooLate = "too_late"
   val NoEventTime = "no_event_time"
+  val AheadOfClock = "ahead_of_clock"
   val Closed = "closed"
 }

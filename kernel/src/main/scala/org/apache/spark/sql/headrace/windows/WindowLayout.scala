@@ -2,8 +2,9 @@ package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Literal, UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.headrace.operators.{ArrivalOrder, Event, Time}
+import org.apache.spark.sql.headrace.operators.{ArrivalOrder, Event, LateReason, Time}
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * The columns of a windowed step: input, results and late rows.
@@ -17,6 +18,7 @@ final class WindowLayout(val input: Seq[Attribute], keys: Seq[Attribute], val na
   val ts: Int = ordinal("__ts")
   private val combined = ordinal(PreAggregate.Buffer)
   private val position = ordinal("__position")
+  private val ahead = ordinal("__ahead")
   private val when: Int = ordinal("__when")
   val of: Int = ordinal("__of")
   val visible: Array[Int] = input.indices.filterNot(i => input(i).name.startsWith("__")).toArray
@@ -60,6 +62,12 @@ final class WindowLayout(val input: Seq[Attribute], keys: Seq[Attribute], val na
     if (combined < 0 || row.isNullAt(combined)) new Event(row, at, 1, null)
     else new Event(row, at, row.getLong(combined + 1), row.getBinary(combined))
   }
+
+  /** The reason of a late row: one too far ahead of the clock has no event time in `__ts`. */
+  def lateReason(row: InternalRow, reason: String): UTF8String = UTF8String.fromString(
+    if (reason == LateReason.NoEventTime && ahead >= 0 && !row.isNullAt(ahead) && row.getBoolean(ahead))
+      LateReason.AheadOfClock
+    else reason)
 
   /** True if a row satisfies the window's condition; null is false. */
   def conditionHolds(row: InternalRow): Boolean = !row.isNullAt(when) && row.getBoolean(when)

@@ -34,7 +34,7 @@ final class WindowRows(layout: WindowLayout, kind: WindowKind) extends WindowEmi
     val by: Any = if (known && event.at != Time.None) now.watermark - event.at else null
     val values = layout.visible.map(i => row.get(i, layout.input(i).dataType): Any) ++
       Array[Any](by, window.map { case (start, end) => bounds(start, end, null) }.orNull,
-        if (known) now.watermark else null, UTF8String.fromString(reason))
+        if (known) now.watermark else null, layout.lateReason(row, reason))
     rows += new GenericInternalRow(Array[Any](WindowRows.Late, null, new GenericInternalRow(values)))
   }
 

@@ -118,7 +118,7 @@ final class StepColumns(val raw: Seq[Attribute], val added: Seq[Alias], keyNames
     val by = for (t <- event.time if known) yield now.watermark - t
     val row = event.row.copy()
     val values = side.visible.map(i => row.get(i, input(i).dataType): Any) ++
-      Array[Any](by.orNull, null, if (known) now.watermark else null, UTF8String.fromString(reason))
+      Array[Any](by.orNull, null, if (known) now.watermark else null, side.lateReason(row, reason))
     tag(late, new GenericInternalRow(values))
   }
 }

@@ -1,0 +1,50 @@
+"""The event time of rows: values that don't count, and rows too far ahead of the clock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.lowering.expressions import TIME, column
+from headrace.steps.rows.event_time import ClockTime, EventTime
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+AHEAD = "__ahead"
+"""True for rows further ahead of the clock than `max_ahead`; their `__ts` is null."""
+MARK = "__wm"
+"""The time of rows that count for the watermark, where not all do."""
+_YEARS = "between timestamp'0001-01-01 00:00:00' and timestamp'9999-12-31 23:59:59.999999'"
+
+
+def check_event_time(frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+    """Replace event times outside the years 1 to 9999 by null, and find the rows beyond `max_ahead`."""
+    if isinstance(node, ClockTime):
+        return frame
+    time = f"`{node.column}`"
+    frame = frame.withColumn(node.column, F.expr(f"case when {time} {_YEARS} then {time} end"))
+    if node.max_ahead is None:
+        return frame
+    limit = f"current_timestamp() + interval '{node.max_ahead}' microsecond"
+    return frame.withColumn(AHEAD, F.expr(f"coalesce({time} > {limit}, false)"))
+
+
+def add_mark(frame: DataFrame, node: EventTime | ClockTime) -> tuple[DataFrame, str]:
+    """Return the frame and the column that the watermark follows: a column of its own if not all rows count."""
+    conditions: list[Column] = []
+    if isinstance(node, EventTime) and node.watermark_when is not None:
+        conditions.append(column(node.watermark_when))
+    if AHEAD in frame.columns:
+        conditions.append(~F.col(AHEAD))
+    if not conditions:
+        return frame, node.column
+    counts = conditions[0] if len(conditions) == 1 else conditions[0] & conditions[1]
+    return frame.withColumn(MARK, F.when(counts, F.col(f"`{node.column}`"))), MARK
+
+
+def set_time(frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
+    """Copy the node's column to `__ts`, null for rows too far ahead of the clock."""
+    time = F.col(f"`{node.column}`")
+    return frame.withColumn(TIME, F.when(~F.col(AHEAD), time) if AHEAD in frame.columns else time).drop(MARK)
