@@ -48,6 +48,7 @@ def test_a_chain_from_kafka_to_kafka_could_run_there_and_is_told_what_differs() 
         "Real time   nothing blocks it; what would be different",
         "  tx          where a batch ends rows wait until the next has begun, some tenths of a second",
         "  event_time  the watermark moves once per real-time batch, so long batches delay on-time panes",
+        "              the watermark follows the highest event time over all partitions, not the slowest one",
         "  threes      triggers are evaluated after each row, not after each batch",
         "              a replay after a failure may deliver rows in another order of arrival",
         "  out         at least once: exactly once is refused unless the reader removes duplicates",
