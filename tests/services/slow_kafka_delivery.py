@@ -14,7 +14,7 @@ from topics_held import held
 from headrace import connect
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
-from headrace.testing.delivery import sinks as delivery
+from headrace.testing import delivery
 
 _numbers = itertools.count()
 

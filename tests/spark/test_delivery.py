@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace import connect
 from headrace.connectors.base import Connector, Role, Staged, StagedRows, WriteContext, Writer
 from headrace.connectors.failpoints import reach
-from headrace.testing.delivery import sinks as delivery
+from headrace.testing import delivery
 
 
 def test_files_keep_their_promise(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace import testing
-from headrace.testing.delivery import sinks as delivery
+from headrace.testing import delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from servers import Server
 
 from headrace import connect
-from headrace.testing.delivery import sinks as delivery
+from headrace.testing import delivery
 
 
 def test_tables_keep_their_promise(spark: SparkSession, server: Server, table: str) -> None:

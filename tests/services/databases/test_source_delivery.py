@@ -10,7 +10,7 @@ from servers import Server
 
 from headrace import connect
 from headrace.connectors.base import Connector
-from headrace.testing.delivery import sinks as delivery
+from headrace.testing import delivery
 
 
 @pytest.mark.parametrize("kind", ["changes", "cursor"])

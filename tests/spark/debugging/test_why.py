@@ -192,17 +192,17 @@ def test_a_key_that_only_the_input_knows(spark: SparkSession, feed: Any, checkpo
 def test_an_input_that_has_changed_is_noticed(spark: SparkSession, checkpoint: Path) -> None:
     other = connect.memory(rows=[payment("4711", 20, 5)])
     fraud = of(asked(other, checkpoint, "fraud", "4711"))
-    assert "read again, leads to other partial matches than the checkpoint" in fraud.notes[0]
+    assert "the replayed input leads to other partial matches than the checkpoint" in fraud.notes[0]
     assert len(fraud.partials) == 1
 
 
 def test_without_the_input_the_checkpoint_still_answers(feed: Any, checkpoint: Path) -> None:
     fraud = of(asked(feed, checkpoint, "fraud", "4711", read_input=False))
     assert (len(fraud.partials), fraud.taken) == (1, None)
-    assert fraud.notes == ("the input was not read again (--no-input)",)
+    assert fraud.notes == ("the input was not replayed (--no-input)",)
 
 
 def test_a_key_that_nobody_knows_is_told_of_near_ones(feed: Any, checkpoint: Path) -> None:
-    said = r"the checkpoint and the input know nothing of the key 471\n  hint: keys that are there: 471[12], 471[12]$"
+    said = r"the checkpoint and the input have no key 471\n  hint: keys that are there: 471[12], 471[12]$"
     with pytest.raises(OptionError, match=said):
         why_of(Payments(feed).graph, checkpoint, step="fraud", key=["471"])
