@@ -85,7 +85,7 @@ def test_a_kill_before_the_commit_leaves_the_rows_written_and_the_epoch_open(spa
     [rows, *_] = case.script
     stage.rows(rows.rows, dying=True)  # type: ignore[union-attr]
     [built] = stage._queries
-    assert not built.running.isActive
+    assert not built.spark_query.isActive
     assert len(stage.came("sums")) == 2  # the sink has them
     assert not list((built.checkpoint / "spark" / "commits").glob("[0-9]*"))  # Spark has not committed
     stage.restart()

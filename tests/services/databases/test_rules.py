@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from headrace.explain.rule_listing import rules_as_steps, tables_listed
+from headrace.rules.listing import rules_as_steps, tables_listed
 from pyspark.sql import SparkSession
 from servers import Server
 
