@@ -41,5 +41,5 @@ def test_demo_prints_alerts_and_ends_with_a_summary(example: Callable[[str], Exa
     assert len([alert for alert in alerts if "smallest" in alert]) == 4
     said = [line.split() for line in done.stderr.splitlines()]
     assert any(words[:3] == ["read", "617", "rows"] for words in said)
-    assert any(words[:4] == ["dead", "letters", "3", "rows"] for words in said)
+    assert any(words[:4] == ["dead", "letters", "3", "records"] for words in said)
     assert (found.directory / "fraud.db").exists()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace import Pipeline
-from headrace.errors import TranscriptError
+from headrace.errors import HeadraceError, TranscriptError
 from headrace.testing import Case, read_case, read_file, run_case, run_cases, stream_equals_batch
 from headrace.testing.transcripts.case import read_text
 from headrace.testing.transcripts.driver import check_replays, drivable
@@ -61,11 +61,17 @@ script:
     assert "Traceback" not in failure
 
 
-def test_a_column_that_is_not_there_fails_the_case(spark: SparkSession) -> None:
+def test_unknown_column_makes_the_case_invalid(spark: SparkSession) -> None:
     text = SUMS.replace("sum(v)", "sum(w)") + "  - expect: {sums: []}\n"
+    with pytest.raises(HeadraceError, match="unknown column `w`"):
+        run_case(text, spark=spark)
+
+
+def test_type_error_in_an_expression_fails_the_case(spark: SparkSession) -> None:
+    text = SUMS.replace("sum(v)", '"sum(map(1, v))"') + "  - expect: {sums: []}\n"
     failure = run_case(text, spark=spark).failure
     assert "the run failed" in failure
-    assert "`w`" in failure
+    assert "sum(map(1, v))" in failure
 
 
 def test_outcomes_are_in_the_order_of_the_cases_and_a_broken_one_is_among_them(spark: SparkSession) -> None:

@@ -6,7 +6,7 @@ as one about a second.
 
 >>> from headrace import testing
 >>> outcome = testing.run_case('''
-... name: late rows are counted with late_rows: count
+... name: late rows are counted, not diverted
 ... pipeline:
 ...   sources: {tx: {memory: {}, schema: "v int, ts timestamp", event_time: {column: ts}}}
 ...   steps: {sums: {from: tx, window: {tumbling: 10 seconds}, emit: {late_rows: count}, aggregate: {s: sum(v)}}}

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from headrace.rules.listing import rules_as_steps, tables_listed
 from pyspark.sql import SparkSession
 from servers import Server
 
@@ -15,6 +14,7 @@ from headrace import Pipeline, connect
 from headrace.connectors import registry
 from headrace.debugging.why import why_of
 from headrace.plan.graph import Graph
+from headrace.rules.listing import rules_as_steps, tables_listed
 from headrace.steps.patterns.match_rules import MatchRules
 
 
