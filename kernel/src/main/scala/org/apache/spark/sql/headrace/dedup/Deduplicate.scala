@@ -37,7 +37,8 @@ class Deduplicate(within: Option[Long], timed: Boolean, counts: Counts)
       lateness(time, watermark) match {
         case Some(late) =>
           counts.add(Counts.Late, 1)
-          Some(Row(LateTag, null, lateRow(row.getStruct(Data), time, watermark, reasonOf(row.getStruct(Data), late))))
+          Some(Row(LateTag, null,
+              lateRow(row.getStruct(Data), time, watermark, reasonOf(row.getStruct(Data), late))))
         case None if repeats(time, known) =>
           counts.add(Counts.Repeated, 1)
           None

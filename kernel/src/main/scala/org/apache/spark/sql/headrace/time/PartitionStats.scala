@@ -15,7 +15,8 @@ import org.apache.spark.util.AccumulatorV2
  *
  * @param complete called once, on the driver, with the highest event time per partition
  */
-class PartitionStats(@transient private val complete: Map[String, Long] => Option[Long]) extends EventTimeStatsAccum {
+class PartitionStats(@transient private val complete: Map[String, Long] => Option[Long])
+    extends EventTimeStatsAccum {
   import PartitionTimes.Never
 
   private val highest = new util.HashMap[UTF8String, Array[Long]]()

@@ -32,20 +32,20 @@ class PartitionTimes(idleMillis: Long, clock: Clock, store: Option[PartitionTime
    * @param behind the partitions with unread records, as of the planning of this micro-batch
    * @return the event time that the source has reached; None if it does not advance
    */
-  def complete(epoch: Option[Long], rows: Map[String, Long], behind: Set[String]): Option[Long] =
-    synchronized {
-      val now = clock.getTimeMillis()
-      restore(epoch, now)
-      partitions ++= rows.map { case (name, highest) =>
-        name -> Partition(math.max(highest, partitions.get(name).fold(Never)(_.highest)), now)
-      }
-      unread = behind
-      running = false
-      for (files <- store; number <- epoch) files.write(number, highestTimes)
-      val reached = lowest(now)
-      published = math.max(published, reached.getOrElse(Never))
-      reached
+  def complete(
+      epoch: Option[Long], rows: Map[String, Long], behind: Set[String]): Option[Long] = synchronized {
+    val now = clock.getTimeMillis()
+    restore(epoch, now)
+    partitions ++= rows.map { case (name, highest) =>
+      name -> Partition(math.max(highest, partitions.get(name).fold(Never)(_.highest)), now)
     }
+    unread = behind
+    running = false
+    for (files <- store; number <- epoch) files.write(number, highestTimes)
+    val reached = lowest(now)
+    published = math.max(published, reached.getOrElse(Never))
+    reached
+  }
 
   /**
    * The event time that the source has reached because time has passed and no row came: some
@@ -67,13 +67,15 @@ class PartitionTimes(idleMillis: Long, clock: Clock, store: Option[PartitionTime
       .map { case (name, partition) => name -> partition.highest }
   }
 
-  private def highestTimes: Map[String, Long] = seen.map { case (name, partition) => name -> partition.highest }
+  private def highestTimes: Map[String, Long] = seen.map { case (name, partition) =>
+    name -> partition.highest
+  }
 
   private def seen: Map[String, Partition] = partitions.filter(_._2.highest != Never)
 
   /** Partitions with unread records of which no row has been seen. */
-  private def blocked: Set[String] =
-    unread.filterNot(partition => seen.keysIterator.exists(matches(_, partition)))
+  private def blocked: Set[String] = unread
+    .filterNot(partition => seen.keysIterator.exists(matches(_, partition)))
 
   private def lowest(now: Long): Option[Long] =
     if (blocked.nonEmpty) None else participants(now).values.map(_.highest).minOption
@@ -82,18 +84,19 @@ class PartitionTimes(idleMillis: Long, clock: Clock, store: Option[PartitionTime
     val top = seen.values.map(_.highest).maxOption
     seen.filter { case (name, partition) =>
       !isQuiet(partition, now) || unread.exists(matches(name, _)) ||
-        (idleMillis < 0 && top.contains(partition.highest))
+      (idleMillis < 0 && top.contains(partition.highest))
     }
   }
 
-  private def isQuiet(partition: Partition, now: Long): Boolean =
-    now - partition.lastRow >= (if (idleMillis < 0) DefaultTimeoutMillis else idleMillis)
+  private def isQuiet(partition: Partition, now: Long): Boolean = now - partition.lastRow >=
+    (if (idleMillis < 0) DefaultTimeoutMillis else idleMillis)
 
   /** Reads the times as of the epoch before, once. The idle timeouts start again. */
   private def restore(epoch: Option[Long], now: Long): Unit = if (!restored) {
     restored = true
-    for (files <- store; number <- epoch)
-      partitions ++= files.read(number).map { case (name, highest) => name -> Partition(highest, now) }
+    for (files <- store; number <- epoch) partitions ++= files.read(number).map { case (name, highest) =>
+      name -> Partition(highest, now)
+    }
   }
 }
 
@@ -107,6 +110,6 @@ object PartitionTimes {
   private case class Partition(highest: Long, lastRow: Long)
 
   /** With several sources the name of a partition is `source/partition`; offsets lack the source. */
-  private def matches(name: String, partition: String): Boolean =
-    name == partition || name.endsWith("/" + partition)
+  private def matches(name: String, partition: String): Boolean = name == partition ||
+    name.endsWith("/" + partition)
 }

@@ -32,8 +32,8 @@ object PartitionTimesDriver {
   def store(directory: String): StoreDriver = new StoreDriver(new PartitionTimesStore(Paths.get(directory)))
 
   class StoreDriver(store: PartitionTimesStore) {
-    def write(epoch: Long, times: util.Map[String, lang.Number]): Unit =
-      store.write(epoch, times.asScala.map { case (name, time) => name -> time.longValue }.toMap)
+    def write(epoch: Long, times: util.Map[String, lang.Number]): Unit = store
+      .write(epoch, times.asScala.map { case (name, time) => name -> time.longValue }.toMap)
 
     def read(epoch: Long): util.Map[String, Long] = store.read(epoch).asJava
   }

@@ -17,8 +17,8 @@ class PartitionTimesStore(directory: Path) {
   import PartitionTimesStore._
 
   /** Returns the times as they were before an epoch. */
-  def read(epoch: Long): Map[String, Long] =
-    epochs.filter(_ < epoch).maxOption.fold(Map.empty[String, Long]) { last =>
+  def read(epoch: Long): Map[String, Long] = epochs.filter(_ < epoch).maxOption
+    .fold(Map.empty[String, Long]) { last =>
       val fields = mapper.readTree(Files.readString(file(last), UTF_8)).properties()
       fields.asScala.map(field => field.getKey -> field.getValue.asLong).toMap
     }
@@ -26,7 +26,8 @@ class PartitionTimesStore(directory: Path) {
   /** Writes the times as they are after an epoch, and removes files that no restart needs. */
   def write(epoch: Long, times: Map[String, Long]): Unit = {
     Files.createDirectories(directory)
-    val draft = Files.writeString(directory.resolve(s".$epoch"), mapper.writeValueAsString(times.asJava), UTF_8)
+    val draft = Files
+      .writeString(directory.resolve(s".$epoch"), mapper.writeValueAsString(times.asJava), UTF_8)
     Files.move(draft, file(epoch), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING)
     epochs.filter(_ < epoch - 1).foreach(old => Files.deleteIfExists(file(old)))
   }

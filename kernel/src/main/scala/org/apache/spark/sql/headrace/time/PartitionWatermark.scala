@@ -60,24 +60,25 @@ object PartitionWatermark {
   }
 
   /** Returns `{"partition": ..., "millis": ...}` of the slowest partition of a name; null if there is none. */
-  def slowest(name: String): String =
-    of(name).flatMap(_.slowest).minByOption(_._2).map { case (partition, millis) =>
-      mapper.writeValueAsString(Map[String, Any](
-        "partition" -> partition, "millis" -> (if (millis == PartitionTimes.Never) null else millis)).asJava)
+  def slowest(name: String): String = of(name).flatMap(_.slowest).minByOption(_._2)
+    .map { case (partition, millis) =>
+      mapper.writeValueAsString(Map[String, Any]("partition" -> partition,
+          "millis" -> (if (millis == PartitionTimes.Never) null else millis)).asJava)
     }.orNull
 
   /** Drops the trackers of a name; its queries must have ended. */
   def forget(name: String): Unit = tracked.values().removeIf(_.name == name)
 
-  private def of(name: String): Seq[PartitionTimes] =
-    tracked.values().asScala.filter(_.name == name).map(_.times).toSeq
+  private def of(name: String): Seq[PartitionTimes] = tracked.values().asScala.filter(_.name == name)
+    .map(_.times).toSeq
 
   private val mapper = new ObjectMapper()
 
   object Planner extends Strategy {
     override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
       // Real-time mode accepts no operators but Spark's own.
-      case EventTimeWatermark(id, time, delay, child) if tracked.containsKey(id) && !OperatorPlan.isRealTime(child) =>
+      case EventTimeWatermark(id, time, delay, child)
+          if tracked.containsKey(id) && !OperatorPlan.isRealTime(child) =>
         new PartitionWatermarkExec(id, time, delay, planLater(child), tracked.get(id).times) :: Nil
       case _ => Nil
     }
@@ -88,13 +89,14 @@ object PartitionWatermark {
  * Spark's watermark operator with statistics per partition, as part of generated code. Spark collects
  * the operators of its own class from the executed plan, so this is a subclass.
  */
-class PartitionWatermarkExec private (
-    nodeId: UUID, eventTime: Attribute, delay: CalendarInterval, child: SparkPlan,
-    @transient private val times: PartitionTimes, override val eventTimeStats: PartitionStats)
-  extends EventTimeWatermarkExec(nodeId, eventTime, delay, child) with CodegenSupport {
+class PartitionWatermarkExec private (nodeId: UUID, eventTime: Attribute, delay: CalendarInterval,
+    child: SparkPlan, @transient private val times: PartitionTimes,
+    override val eventTimeStats: PartitionStats)
+    extends EventTimeWatermarkExec(nodeId, eventTime, delay, child) with CodegenSupport {
 
-  def this(nodeId: UUID, eventTime: Attribute, delay: CalendarInterval, child: SparkPlan, times: PartitionTimes) =
-    this(nodeId, eventTime, delay, child, times, new PartitionStats(rows =>
+  def this(nodeId: UUID, eventTime: Attribute, delay: CalendarInterval, child: SparkPlan,
+      times: PartitionTimes) = this(nodeId, eventTime, delay, child, times,
+    new PartitionStats(rows =>
       times.complete(UnreadPartitions.currentEpoch, rows, UnreadPartitions.of(child))))
 
   private def timeAt: Int = child.output.indexWhere(_.exprId == eventTime.exprId)
@@ -154,23 +156,28 @@ private object UnreadPartitions {
 
   /** The micro-batch that this thread runs. */
   def currentEpoch: Option[Long] =
-    Option(classic.SparkSession.active.sparkContext.getLocalProperty(MicroBatchExecution.BATCH_ID_KEY)).map(_.toLong)
+    Option(classic.SparkSession.active.sparkContext.getLocalProperty(MicroBatchExecution.BATCH_ID_KEY))
+      .map(_.toLong)
 
   /** Partitions whose end offset in this micro-batch is below the latest offset that its source knows. */
-  def of(plan: SparkPlan): Set[String] = plan.collect { case scan: MicroBatchScanExec => scan }.flatMap { scan =>
-    scan.stream match {
-      case source: SupportsAdmissionControl =>
-        val read = offsets(scan.end)
-        offsets(source.reportLatestOffset()).filter { case (name, latest) => read.get(name).forall(_ < latest) }.keys
-      case _ => Nil
-    }
-  }.toSet
+  def of(plan: SparkPlan): Set[String] = plan.collect { case scan: MicroBatchScanExec => scan }
+    .flatMap { scan =>
+      scan.stream match {
+        case source: SupportsAdmissionControl =>
+          val read = offsets(scan.end)
+          offsets(source.reportLatestOffset()).filter { case (name, latest) =>
+            read.get(name).forall(_ < latest)
+          }.keys
+        case _ => Nil
+      }
+    }.toSet
 
   /** Offsets of the form `{"topic": {"0": 12}}`, by `topic-0`; none of any other form. */
   private def offsets(offset: Offset): Map[String, Long] = {
     val topics = Option(offset).map(offset => mapper.readTree(offset.json())).filter(_.isObject)
     topics.toSeq.flatMap(_.properties().asScala).filter(_.getValue.isObject).flatMap { topic =>
-      topic.getValue.properties().asScala.map(entry => s"${topic.getKey}-${entry.getKey}" -> entry.getValue.asLong)
+      topic.getValue.properties().asScala
+        .map(entry => s"${topic.getKey}-${entry.getKey}" -> entry.getValue.asLong)
     }.toMap
   }
 }
