@@ -75,7 +75,8 @@ def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
     given = {"offsets": {0: 1}}  # the others are filled in
     assert values(spark, source(topic=parted, start=given)) == ["p1", "p2"]
     with pytest.raises(
-        OptionError, match=r"kafka: start: partition 7 of `\w+` isn't read\n  hint: read are \w+: \[0, 1, 2\]"
+        OptionError,
+        match=r"kafka: start: partition 7 of `\w+` isn't read\n  hint: partitions that are read: \w+: \[0, 1, 2\]",
     ):
         source(topic=parted, start={"offsets": {7: 1}}).reader().batch(spark, CONTEXT)
 
@@ -219,7 +220,9 @@ def test_records_that_retention_removed_before_they_were_read_stop_the_run_unles
         return client.bounds(name)[0][0] > 0
 
     wait_until(removed)
-    with pytest.raises(SourceError, match=r'gone before they were read\n  hint: .*on_data_loss="continue"'):
+    with pytest.raises(
+        SourceError, match=r'deleted before they were read\n  hint: .*on_data_loss="continue"'
+    ):
         run()
     run(on_data_loss="continue")
 

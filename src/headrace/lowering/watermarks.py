@@ -124,7 +124,7 @@ class Heartbeats:
         directory = None if checkpoint is None else str(checkpoint / "watermarks" / name)
         idle_ms = -1 if idle is None else idle // 1000
         self._time.PartitionWatermark.track(
-            java_frame(timed), self._name(name), idle_ms, self._clock, directory
+            java_frame(timed), self._name(name), idle_ms, self._clock, directory, pinned
         )
         return _drop_heartbeats(timed, marked, pinned=pinned).drop(PARTITION)
 
@@ -191,5 +191,8 @@ def _drop_heartbeats(frame: DataFrame, time: str, *, pinned: bool) -> DataFrame:
     """Filter by a condition that stays above the watermark operator: non-deterministic, or on the time column."""
     partition = F.col(PARTITION)
     if pinned:  # null for heartbeats; Spark can't simplify it, so it keeps the column
-        return frame.where(F.octet_length(partition) + F.spark_partition_id() >= 0)
+        # The second condition keeps Spark from folding the filter, and with it the watermark operator, to an empty
+        # relation in a micro-batch of heartbeats alone, where the partition is a constant null.
+        is_row = F.octet_length(partition) + F.spark_partition_id() >= 0
+        return frame.where(is_row | F.col(f"`{time}`").isNull())
     return frame.where(partition.isNotNull() | F.col(f"`{time}`").isNull())

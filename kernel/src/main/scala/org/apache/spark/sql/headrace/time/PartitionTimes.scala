@@ -11,8 +11,10 @@ import org.apache.spark.util.Clock
  * the source back.
  *
  * @param idleMillis the `idle` setting of the step, or a negative number if it is unset
+ * @param partitioned true if rows differ in their partition
  */
-class PartitionTimes(idleMillis: Long, clock: Clock, store: Option[PartitionTimesStore] = None) {
+class PartitionTimes(idleMillis: Long, clock: Clock, store: Option[PartitionTimesStore] = None,
+    val partitioned: Boolean = false) {
   import PartitionTimes._
 
   private var partitions = Map.empty[String, Partition]

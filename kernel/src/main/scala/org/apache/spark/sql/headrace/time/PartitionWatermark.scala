@@ -43,12 +43,15 @@ object PartitionWatermark {
    * @param idleMillis the `idle` setting of the step, negative if it is unset
    * @param clock null for the system's
    * @param directory where to store the highest event times; null for nowhere
+   * @param partitioned true if rows differ in their partition: then Spark prunes the partition column only in
+   *   a micro-batch of heartbeats alone
    */
-  def track(frame: DataFrame, name: String, idleMillis: Long, clock: Clock, directory: String): Unit = {
+  def track(frame: DataFrame, name: String, idleMillis: Long, clock: Clock, directory: String,
+      partitioned: Boolean): Unit = {
     val dataset = castToImpl(frame)
     val node = dataset.queryExecution.analyzed.collectFirst { case node: EventTimeWatermark => node }.get
     val store = Option(directory).map(path => new PartitionTimesStore(Paths.get(path)))
-    val times = new PartitionTimes(idleMillis, Option(clock).getOrElse(new SystemClock), store)
+    val times = new PartitionTimes(idleMillis, Option(clock).getOrElse(new SystemClock), store, partitioned)
     tracked.put(node.nodeId, Tracked(name, times))
     OperatorPlan.addStrategy(dataset.sparkSession, Planner)
   }
@@ -120,12 +123,11 @@ class PartitionWatermarkExec private (nodeId: UUID, eventTime: Attribute, delay:
   override protected def doExecute(): RDD[InternalRow] = {
     times.begin()
     val (stats, time, partition) = (eventTimeStats, timeAt, partitionAt)
+    val unnamed = if (times.partitioned) null else UTF8String.EMPTY_UTF8
     child.execute().map { row =>
       val millis = if (row.isNullAt(time)) 0L else DateTimeUtils.microsToMillis(row.getLong(time))
       val name =
-        if (partition < 0) UTF8String.EMPTY_UTF8
-        else if (row.isNullAt(partition)) null
-        else row.getUTF8String(partition)
+        if (partition < 0) unnamed else if (row.isNullAt(partition)) null else row.getUTF8String(partition)
       stats.add(name, !row.isNullAt(time), millis)
       row
     }
@@ -139,7 +141,9 @@ class PartitionWatermarkExec private (nodeId: UUID, eventTime: Attribute, delay:
   override def doConsume(context: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
     val stats = context.addReferenceObj("eventTimes", eventTimeStats)
     val time = input(timeAt)
-    val partition = input.lift(partitionAt).fold(s"${classOf[UTF8String].getName}.EMPTY_UTF8") { name =>
+    val string = classOf[UTF8String].getName
+    val unnamed = if (times.partitioned) s"(($string) null)" else s"$string.EMPTY_UTF8"
+    val partition = input.lift(partitionAt).fold(unnamed) { name =>
       s"(${name.isNull} ? null : ${name.value})"
     }
     val millis = s"${DateTimeUtils.getClass.getName}.MODULE$$.microsToMillis(${time.value})"
@@ -165,12 +169,20 @@ private object UnreadPartitions {
       scan.stream match {
         case source: SupportsAdmissionControl =>
           val read = offsets(scan.end)
-          offsets(source.reportLatestOffset()).filter { case (name, latest) =>
-            read.get(name).forall(_ < latest)
-          }.keys
+          latest(source).fold(read.keySet) {
+            _.filter { case (name, end) => read.get(name).forall(_ < end) }.keySet
+          }
         case _ => Nil
       }
     }.toSet
+
+  /**
+   * The latest offsets of a source. None in a replayed micro-batch, for which Kafka's source has not looked them up:
+   * its offset then has no map, and any partition may have unread records.
+   */
+  private def latest(source: SupportsAdmissionControl): Option[Map[String, Long]] =
+    try Some(offsets(source.reportLatestOffset()))
+    catch { case _: NullPointerException => None }
 
   /** Offsets of the form `{"topic": {"0": 12}}`, by `topic-0`; none of any other form. */
   private def offsets(offset: Offset): Map[String, Long] = {
