@@ -2,7 +2,7 @@
 
 sqlglot parses, and `spark_functions.txt` lists the functions of the pinned Spark version. The checks never reject an
 expression that Spark accepts: constructs that sqlglot cannot parse and names that only a session can resolve are left to
-Spark's own analysis (`headrace check --spark`, and `run` before its first epoch).
+Spark's own analysis, which runs when a run is planned.
 """
 
 from __future__ import annotations

@@ -1,0 +1,32 @@
+"""The language of the code: rates that may only fall. Targets: 0.5 per 1,000 words, 2 % of functions, 1 % of docstrings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.language import Language, measure, source_files, starts_with_participle
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def language() -> Language:
+    return measure(source_files([ROOT / "src", ROOT / "kernel"]))
+
+
+def test_prose_has_few_verbs_of_speech(language: Language) -> None:
+    assert language.verb_rate < 0.7, "\n".join(language.verbs)
+
+
+def test_few_functions_start_with_a_participle(language: Language) -> None:
+    assert language.participle_share < 0.032, "\n".join(language.participles)
+
+
+def test_few_docstrings_open_with_a_relative_clause(language: Language) -> None:
+    assert language.clause_share < 0.014, "\n".join(language.clauses)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("told", True), ("_kept_rows", True), ("feed_rows", False)])
+def test_participles_are_recognised(name: str, expected: bool) -> None:
+    assert starts_with_participle(name) is expected
