@@ -285,5 +285,9 @@ def test_rows_of_a_slow_partition_are_not_late_and_a_replay_gives_the_rows_of_a_
     assert running.status().late == 0
     assert sum(row["n"] for row in result.contents()) == EVENTS
     batch = totals(Pipeline("batch")).to_dataframe(how="batch").collect()
-    counted = {(row["k"], row["window"]["start"]): row["n"] for row in result.contents()}
-    assert counted == {(row["k"], row["window"]["start"]): row["n"] for row in batch}
+
+    def counts(rows: Any) -> set[tuple[int, float, int]]:
+        return {(row["k"], row["window"]["start"].timestamp(), row["n"]) for row in rows}
+
+    differences = counts(result.contents()) ^ counts(batch)
+    assert sorted(differences)[:5] == []
