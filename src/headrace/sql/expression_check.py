@@ -136,11 +136,9 @@ def _hint_of_syntax(text: str) -> str:
 
 
 def _unknown_functions(text: str) -> Iterator[ExpressionFault]:
-    if _session_may_have_functions():
-        return
     known = spark_functions()
     for name in dict.fromkeys(_function_names(text)):
-        if name.lower() not in known and name.lower() not in _GRAMMAR:
+        if name.lower() not in known and name.lower() not in _GRAMMAR and not _session_has(name):
             near = nearest(name.lower(), known)
             yield ExpressionFault(f"unknown function `{name}`", f"did you mean `{near}`?" if near else "")
 
@@ -156,10 +154,11 @@ def _function_names(text: str) -> Iterator[str]:
             yield token.text
 
 
-def _session_may_have_functions() -> bool:
-    """True while this process has a SparkSession, in which users can register functions."""
-    pyspark = sys.modules.get("pyspark")
-    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
+def _session_has(function: str) -> bool:
+    """True if the SparkSession of this process, if any, has a function of this name, registered by the user."""
+    sql = sys.modules.get("pyspark.sql")
+    session = sql.SparkSession.getActiveSession() if sql is not None else None
+    return session is not None and session.catalog.functionExists(function)
 
 
 def _unknown_columns(tree: exp.Expr, columns: Collection[str] | None) -> Iterator[ExpressionFault]:

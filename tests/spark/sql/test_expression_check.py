@@ -41,7 +41,7 @@ def test_packaged_list_holds_every_function_of_this_spark(spark: SparkSession) -
 def test_no_example_of_a_built_in_function_is_rejected(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expression_check, "_session_may_have_functions", lambda: False)
+    monkeypatch.setattr(expression_check, "_session_has", lambda function: False)
     checked = 0
     for info in built_in(spark):
         for query in EXAMPLE.findall(info.getExamples().replace("_FUNC_", info.getName())):
@@ -54,3 +54,9 @@ def test_no_example_of_a_built_in_function_is_rejected(
                 assert [*check_aggregate(text, None, ())] == [], text
             checked += 1
     assert checked > 1000
+
+
+def test_function_that_the_user_registered_is_known(spark: SparkSession) -> None:
+    assert [fault.problem for fault in check_expression("doubled(1)", ())] == ["unknown function `doubled`"]
+    spark.udf.register("doubled", lambda number: 2 * number, "int")
+    assert [*check_expression("doubled(1)", ())] == []
