@@ -11,7 +11,8 @@ RUN := .venv/bin
 READY := .venv/.ready
 
 # Debian packages that tests talk to, as command:package. They are installed where the command is missing.
-SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql openssl:openssl
+SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql openssl:openssl mosquitto:mosquitto redis-server:redis-server \
+	rabbitmq-server:rabbitmq-server chromium:chromium
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18

@@ -1,0 +1,1 @@
+"""The live pages of the job service."""

@@ -1,0 +1,1 @@
+"""The job service: submits, runs, tracks and upgrades jobs."""

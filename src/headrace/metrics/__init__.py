@@ -1,0 +1,1 @@
+"""Measurements of jobs: rates, latencies, lag, state, and their history."""
