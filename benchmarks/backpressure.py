@@ -3,8 +3,8 @@
     python -m benchmarks backpressure                  # 3 minutes; the plot goes to benchmarks/results
     python -m benchmarks backpressure --picture docs/images/backpressure.svg
 
-Events of 4 kB come at a steady rate, then for a while ten times as fast, then steadily again. The sink takes three times the
-steady rate and no more. The burst is larger than the JVM's heap.
+Events of 4 kB come at a steady rate, then for a while ten times as fast, then steadily again. The sink takes
+three times the steady rate and no more. The burst is larger than the JVM's heap.
 """
 
 from __future__ import annotations
@@ -261,8 +261,8 @@ def _rates(seen: list[Moment], name: str) -> tuple[list[float], list[float]]:
 def _at_most(rate: int) -> Callable[[int], None]:
     """Waits until a sink that takes so many rows a second is through with its rows.
 
-    What Spark did since the last call counts as time in which the sink worked on the rows it had, so that the sink's rate
-    is the one that is told, on a slow machine as well.
+    What Spark did since the last call counts as time in which the sink worked on the rows it had, so that the
+    sink's rate is the one that is told, on a slow machine as well.
     """
     free = time.monotonic()
 

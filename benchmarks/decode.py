@@ -1,7 +1,7 @@
 """JSON bytes to rows: the kernel's decode beside Spark's `from_json`, in one run.
 
-Both read the same records, alternating, and every column of every row is consumed. Prints the medians and their ratio,
-once for records held in memory and once for a Parquet file of them.
+Both read the same records, alternating, and every column of every row is consumed. Prints the medians and
+their ratio, once for records held in memory and once for a Parquet file of them.
 
     python benchmarks/decode.py [--records 200000] [--rounds 5]
 """

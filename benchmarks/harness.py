@@ -1,7 +1,7 @@
 """Contenders side by side: the same input, one machine, one Spark, warm, alternating; medians and ratios.
 
-Seconds mean little on a shared machine, so what is reported is the ratio within one run of the harness; and beside the
-seconds on the wall those of CPU time, over all processes, which others' work disturbs less.
+Seconds mean little on a shared machine, so what is reported is the ratio within one run of the harness; and
+beside the seconds on the wall those of CPU time, over all processes, which others' work disturbs less.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m benchmarks.soak --minutes 60
 
-Samples the size of the checkpoint directory, the JVM's heap after a collection, the rows in state and the open file
-descriptors, and draws them. The run fails if one of them grows by more than 10 % from the first quarter of the duration
-(minute 15 of 60) to its end. Shorter durations are scaled.
+Samples the size of the checkpoint directory, the JVM's heap after a collection, the rows in state and the
+open file descriptors, and draws them. The run fails if one of them grows by more than 10 % from the first
+quarter of the duration (minute 15 of 60) to its end. Shorter durations are scaled.
 """
 
 from __future__ import annotations

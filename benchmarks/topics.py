@@ -1,8 +1,9 @@
 """Topics full of JSON events, made quickly and kept: what the benchmarks of several engines read.
 
-An event is `{"k": "k123", "v": 456, "ts": 1767225600123, "note": "..."}`: a key out of `keys`, a number below 1,000, a
-time in milliseconds that grows by one with each event of its partition, and a text that no benchmark looks at, as
-records in practice have. It depends on its number and the seed only, so a topic is the same wherever it is made.
+An event is `{"k": "k123", "v": 456, "ts": 1767225600123, "note": "..."}`: a key out of `keys`, a number below
+1,000, a time in milliseconds that grows by one with each event of its partition, and a text that no benchmark
+looks at, as records in practice have. It depends on its number and the seed only, so a topic is the same
+wherever it is made.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class Events:
 def kafka(place: Path | None = None) -> Iterator[str]:
     """A Kafka of the benchmarks' own, ended afterwards; its topics stay in `place` for the next time.
 
-    Without a place they go with it. Yields the address. A SIGTERM ends the block as an exception would, and with it the
-    broker, which is a process of its own.
+    Without a place they go with it. Yields the address. A SIGTERM ends the block as an exception would, and
+    with it the broker, which is a process of its own.
     """
     # Old events must not be cleaned away: their times are of 2026.
     settings = {"log.retention.ms": "-1"}
@@ -111,7 +112,10 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 def fill(servers: str, events: Made) -> str:
-    """The topic with these events: made by a process for each partition, unless it is there. Returns its name."""
+    """The topic with these events: made by a process for each partition, unless it is there.
+
+    Returns its name.
+    """
     client = Client(servers)
     held = {topic.name: topic.records for topic in client.topics()}
     if held.get(events.topic) == events.count:

@@ -19,19 +19,20 @@ from hypothesis.internal.constants_ast import Constants
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Tests start many JVMs that live for seconds: on two cores the second compiler and the parallel collector cost more than
-# they give. Inherited by every process that a test starts.
+# Tests start many JVMs that live for seconds: on two cores the second compiler and the parallel collector
+# cost more than they give. Inherited by every process that a test starts.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-# The same generated cases in every run, so that a failure belongs to the change that caused it. New ones are found with
-# HYPOTHESIS_PROFILE=random. How long they take is never a fault: machines differ.
+# The same generated cases in every run, so that a failure belongs to the change that caused it. New ones are
+# found with HYPOTHESIS_PROFILE=random. How long they take is never a fault: machines differ.
 TIMELESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fixed", TIMELESS, derandomize=True, database=None)
 settings.register_profile("random", TIMELESS, derandomize=False)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fixed")
 settings.load_profile(PROFILE)
 if PROFILE == "fixed":
-    # Hypothesis also draws constants of those modules of ours that are loaded: which ones depends on the tests that ran before.
+    # Hypothesis also draws constants of those modules of ours that are loaded: which ones depends on the
+    # tests that ran before.
     pytest.MonkeyPatch().setattr(providers, "_get_local_constants", Constants)
 
 

@@ -1,10 +1,11 @@
 """Kafka in, Kafka and PostgreSQL out: Headrace beside PySpark by hand and Flink SQL, on one topic, in one run.
 
-    python -m benchmarks connectors                                            # all, 2 + 10 million events: an hour
-    python -m benchmarks connectors --case filter --warm 200000 --events 1000000 --batch 100000
+    python -m benchmarks connectors                                            # all, 2 + 10 million events:
+    an hour python -m benchmarks connectors --case filter --warm 200000 --events 1000000 --batch 100000
 
-Each side runs in a process of its own, one after the other, and reads the same topic from its beginning: the first
-`--warm` events warm it up, the next `--events` are measured, in the same run. All Spark sides have the same session.
+Each side runs in a process of its own, one after the other, and reads the same topic from its beginning: the
+first `--warm` events warm it up, the next `--events` are measured, in the same run. All Spark sides have the
+same session.
 """
 
 from __future__ import annotations

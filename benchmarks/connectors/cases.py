@@ -13,7 +13,10 @@ PYSPARK = "PySpark"
 
 @dataclass(frozen=True)
 class Case:
-    """One job, done by several engines. Headrace's own sides come last; the first named `Headrace` is what aims speak of."""
+    """One job, done by several engines.
+
+    Headrace's own sides come last; the first named `Headrace` is what aims speak of.
+    """
 
     name: str
     title: str

@@ -3,11 +3,13 @@
     with Flink(parallelism=2, state="heap") as flink:
         flink.sql(kafka_table("events", "k string, v int", servers, topic))
         flink.sql(nowhere_table("out", "k string, v int"))
-        taken = flink.measure("insert into out select k, v from events where v < 10", warm=2_000_000, events=10_000_000)
+        taken = flink.measure("insert into out select k, v from events where v < 10", warm=2_000_000,
+        events=10_000_000)
     taken.rate          # events/s of the 10 million after the first 2 million, of one run
 
-The jars come from Maven Central, pinned in `jars.toml` beside this module; only benchmarks fetch them. How far a job is, is
-what its Kafka source says (the current offset of each partition), asked over Flink's REST interface ten times a second.
+The jars come from Maven Central, pinned in `jars.toml` beside this module; only benchmarks fetch them. How
+far a job is, is what its Kafka source says (the current offset of each partition), asked over Flink's REST
+interface ten times a second.
 """
 
 from __future__ import annotations
@@ -120,8 +122,8 @@ class Flink:
     def measure(self, insert: str, *, warm: int, events: int, patience: float = 1800) -> Taken:
         """Run an `insert` until `warm + events` events were taken from Kafka, and time the last `events` of them.
 
-        From bounded tables it runs to its end, which then is the end of the measured range. Otherwise it is cancelled as soon
-        as it has taken enough; the topic may hold more.
+        From bounded tables it runs to its end, which then is the end of the measured range. Otherwise it is
+        cancelled as soon as it has taken enough; the topic may hold more.
         """
         job = self.start(insert)
         seen: list[tuple[float, int]] = []

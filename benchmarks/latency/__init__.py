@@ -1,14 +1,16 @@
 """Latency from Kafka to Kafka: how long after a record was produced its result is in the topic.
 
-For each rate, in one run: real time beside micro-batches and Flink SQL, without state (a filter) and with it: a window
-that fires on every row (in Flink, whose windows fire once, a running aggregate per key and hour), and a pattern of two rows in
-arrival order, which every second row completes (not in Flink, which has no such order in SQL). A result carries when its record
-was produced; the topic of results notes when it was appended. Real time is measured over whole batches: over a minute and a
-quarter with two ends of batches of a minute, one of them would be counted for a time that isn't there.
+For each rate, in one run: real time beside micro-batches and Flink SQL, without state (a filter) and with it:
+a window that fires on every row (in Flink, whose windows fire once, a running aggregate per key and hour),
+and a pattern of two rows in arrival order, which every second row completes (not in Flink, which has no such
+order in SQL). A result carries when its record was produced; the topic of results notes when it was appended.
+Real time is measured over whole batches: over a minute and a quarter with two ends of batches of a minute,
+one of them would be counted for a time that isn't there.
 
     python -m benchmarks latency                                                       # an hour
     python -m benchmarks latency --rates 1000 --modes "real time" --seconds 120
-    python -m benchmarks latency --kinds stateless windows --batch "20 seconds" --warm-up 30 --seconds 20      # 20 minutes
+    python -m benchmarks latency --kinds stateless windows --batch "20 seconds" --warm-up 30 --seconds 20
+    # 20 minutes
 """
 
 from __future__ import annotations

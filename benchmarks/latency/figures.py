@@ -1,8 +1,8 @@
 """What a trial's results say: shares of the latencies, over all rows and without those that met the end of a batch.
 
-A run in real time ends a batch now and then, and commits offsets and state; meanwhile its rows wait. Around each commit the longest
-time in which nothing was written is the *pause*. A row met it if it was on its way during the pause, or came while what had waited
-was caught up, for which a pause gets as long again as it was.
+A run in real time ends a batch now and then, and commits offsets and state; meanwhile its rows wait. Around
+each commit the longest time in which nothing was written is the *pause*. A row met it if it was on its way
+during the pause, or came while what had waited was caught up, for which a pause gets as long again as it was.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class Latency:
     pauses: tuple[int, ...]
     """How long nothing was written around each commit, in milliseconds."""
     fed: Shares
-    """From sent to in the input's topic: what of the time is the benchmark's own and the broker's, and if that is much, the
-    machine's, which then has other work to do."""
+    """From sent to in the input's topic: what of the time is the benchmark's own and the broker's, and if
+    that is much, the machine's, which then has other work to do.
+    """
 
 
 def pauses(rows: Sequence[Row], commits: Sequence[float]) -> list[Row]:

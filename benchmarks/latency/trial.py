@@ -21,7 +21,9 @@ from headrace.durations import microseconds
 BATCH = "batch"
 """The warm-up that lasts until a whole batch has ended, so that its end is warm as well."""
 LAST = "after all others"
-"""The key of the records that come after all others: a text that no other result has in it, as panes have `"end"`."""
+"""The key of the records that come after all others: a text that no other result has in it, as panes have
+`"end"`.
+"""
 SETTLED = 10.0
 """How many seconds after that batch what counts begins."""
 

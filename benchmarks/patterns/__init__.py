@@ -1,8 +1,9 @@
 """Patterns: a login, then a payment over 90 of the same card within 60 seconds, asked of several engines.
 
-Each engine reads the same topic of JSON events, on 2 cores, in a process of its own: it warms up on the first events and is
-measured on those after them, in the same run. Flink and Headrace count an event when its source, or its micro-batch, is
-through with it; Pathway when the minibatch is through that has its answers, which must be every pair.
+Each engine reads the same topic of JSON events, on 2 cores, in a process of its own: it warms up on the first
+events and is measured on those after them, in the same run. Flink and Headrace count an event when its
+source, or its micro-batch, is through with it; Pathway when the minibatch is through that has its answers,
+which must be every pair.
 
     python -m benchmarks patterns
     python -m benchmarks patterns --engine headrace --engine flink-match --warm 500000 --events 1000000

@@ -1,8 +1,8 @@
 """The question as one answers it on Spark today: a stateful processor in Python, over rows or over pandas' frames.
 
-Written to be fast: events that can't be part of an answer are filtered out before the processor sees them, all that a card
-remembers is one value (a call to Spark's state costs more than all the rest), and a timer is set only where none comes
-earlier.
+Written to be fast: events that can't be part of an answer are filtered out before the processor sees them,
+all that a card remembers is one value (a call to Spark's state costs more than all the rest), and a timer is
+set only where none comes earlier.
 """
 
 from __future__ import annotations

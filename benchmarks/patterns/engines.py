@@ -46,7 +46,9 @@ class Result:
     events: int
     seconds: float
     cpu: float | None = None
-    """CPU seconds, over all of its processes; on a machine that has other work to do they say more than those on the wall."""
+    """CPU seconds, over all of its processes; on a machine that has other work to do they say more than
+    those on the wall.
+    """
     answers: int | None = None
     """Where it counts them."""
 

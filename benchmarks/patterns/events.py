@@ -1,9 +1,9 @@
 """What people do with their cards: JSON events in a topic, and which of them answer the question.
 
-An event is `{"card": "c123", "kind": "pay", "amount": 57.12, "ts": 1767225600123, "shop": "..."}`. A tenth are logins, three
-tenths payments of up to 100, of which a tenth are over 90; the rest is views. There is one event every millisecond, so a
-card has one in about `cards` milliseconds, and a card's events are all in one partition, in order of time. An event
-depends on its number only, so a topic is the same wherever it is made.
+An event is `{"card": "c123", "kind": "pay", "amount": 57.12, "ts": 1767225600123, "shop": "..."}`. A tenth
+are logins, three tenths payments of up to 100, of which a tenth are over 90; the rest is views. There is one
+event every millisecond, so a card has one in about `cards` milliseconds, and a card's events are all in one
+partition, in order of time. An event depends on its number only, so a topic is the same wherever it is made.
 
 The question: a login, then a payment over 90 of the same card within 60 seconds.
 """

@@ -4,12 +4,13 @@
 # ///
 """The question in Pathway: an interval join.
 
-A script with an environment of its own (`uv run --script`): Pathway wants an older Arrow than Headrace. It imports nothing
-of ours.
+A script with an environment of its own (`uv run --script`): Pathway wants an older Arrow than Headrace. It
+imports nothing of ours.
 
-Nothing is forgotten, because every pair is asked for: time is one for all partitions in Pathway, the highest it has seen, and
-with a cutoff it takes rows of a partition that is read behind the other for late. With a cutoff of 65 seconds, what Flink's
-watermark amounts to, it lost 2,170 of 12,166 pairs of 700,000 events. What it keeps is logins and payments over 90.
+Nothing is forgotten, because every pair is asked for: time is one for all partitions in Pathway, the highest
+it has seen, and with a cutoff it takes rows of a partition that is read behind the other for late. With a
+cutoff of 65 seconds, what Flink's watermark amounts to, it lost 2,170 of 12,166 pairs of 700,000 events. What
+it keeps is logins and payments over 90.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ PARTITIONS = 2
 class Watch:
     """How far the engine had come at which moments: as far as the answers of a minibatch that it has done with.
 
-    There is an event every millisecond, in the partitions by turns, so the time of the last payment of a partition tells how many of
-    its events have been looked at.
+    There is an event every millisecond, in the partitions by turns, so the time of the last payment of a
+    partition tells how many of its events have been looked at.
     """
 
     def __init__(self, start: int) -> None:

@@ -5,8 +5,8 @@
     python -m benchmarks windows --case many-keys --keys 100000
     python -m benchmarks windows --case memory
 
-Both sides of a case read the same files and compute every row, in one Spark, warm, in turn. Tables, plots and figures
-are in `benchmarks/results`.
+Both sides of a case read the same files and compute every row, in one Spark, warm, in turn. Tables, plots and
+figures are in `benchmarks/results`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ class Case:
     by_hand: Job
     headrace: Job
     target: float | None
-    """How many times the rows per second of the other side Headrace is to reach; None: the figure is only stated."""
+    """How many times the rows per second of the other side Headrace is to reach; None: the figure is only
+    stated.
+    """
     rows: int = 1_000_000
     rows_per_key: int = 200
     kind: Format = "parquet"

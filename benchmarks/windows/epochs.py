@@ -22,7 +22,9 @@ class Epoch:
     number: int
     rows: int
     millis: float
-    """Since the report before it. Spark's own account stands still where a query lives by a clock that does."""
+    """Since the report before it. Spark's own account stands still where a query lives by a clock that
+    does.
+    """
     state_bytes: int
     """What the state store says it uses outside the heap."""
     visits: int

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 SCHEMA = "id bigint, key string, kind string, value double, ts timestamp"
 DISORDER = "10 seconds"
-"""How much later than its place in the stream a row's time may be; with a watermark this far behind none is late."""
+"""How much later than its place in the stream a row's time may be; with a watermark this far behind none
+is late.
+"""
 SPACING = 18_000_000
 """Microseconds between two rows of a key, on average."""
 FILES_PER_BATCH = 2

@@ -1,4 +1,7 @@
-"""One job, two ways: as a pipeline, and with Spark's own interface. Both read the same files and write nowhere."""
+"""One job, two ways: as a pipeline, and with Spark's own interface.
+
+Both read the same files and write nowhere.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What a batch costs when many keys are in state and few of them have rows in it.
 
-Two pipelines, one with ten times the keys of the other in open windows. Then both get batches that touch the same number
-of keys, in turn. The first batch of each turn loads the state, and with a timed early trigger it also visits every open
-window whose time has come; it is reported apart.
+Two pipelines, one with ten times the keys of the other in open windows. Then both get batches that touch the
+same number of keys, in turn. The first batch of each turn loads the state, and with a timed early trigger it
+also visits every open window whose time has come; it is reported apart.
 """
 
 from __future__ import annotations

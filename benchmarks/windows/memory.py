@@ -1,7 +1,7 @@
 """Memory over many micro-batches with a steady number of open windows.
 
-Each batch brings a minute of event time: a new window for each of so many keys. The watermark stays so far behind that
-the windows of 50 batches are open; from then on each batch opens as many as it closes.
+Each batch brings a minute of event time: a new window for each of so many keys. The watermark stays so far
+behind that the windows of 50 batches are open; from then on each batch opens as many as it closes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Order-dependent windows and sessions as one writes them today, for `transformWithStateInPandas`.
 
-Written to be fast: a key's rows of a batch are NumPy arrays, a window is folded by slices, state is one value for each key
-(a call to Spark's state costs more than all of that), and rows that wait are kept as one array of bytes. Timers are set
-only where none is due earlier.
+Written to be fast: a key's rows of a batch are NumPy arrays, a window is folded by slices, state is one value
+for each key (a call to Spark's state costs more than all of that), and rows that wait are kept as one array
+of bytes. Timers are set only where none is due earlier.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Generate the files of the example: `python -m examples.card_fraud.make_events`.
 
-An hour of payments by forty cards, from a seed. Planted among them: cards used away from home, cards that are tested
-with a tiny payment before a large one, and a few records that are broken. What the pipeline must find is worked out here
-in plain Python.
+An hour of payments by forty cards, from a seed. Planted among them: cards used away from home, cards that are
+tested with a tiny payment before a large one, and a few records that are broken. What the pipeline must find
+is worked out here in plain Python.
 """
 
 from __future__ import annotations

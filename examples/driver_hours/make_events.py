@@ -1,6 +1,7 @@
 """Generate the files of the example: `python -m examples.driver_hours.make_events`.
 
-The expected rows are computed here in plain Python, from the rule, so that they check Headrace rather than repeat it.
+The expected rows are computed here in plain Python, from the rule, so that they check Headrace rather than
+repeat it.
 """
 
 from __future__ import annotations

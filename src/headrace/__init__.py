@@ -1,9 +1,10 @@
 """Headrace: stream processing on Spark, in Python.
 
-In reading order: `Pipeline` reads sources into streams; `connect` has the connectors; `windows` and `triggers` define
-where in event time and when in processing time results are computed, `patterns` which rows follow each other;
-`Aggregate` is the base of aggregates in Python; all errors derive from `HeadraceError`. The other names are for type
-annotations: the stages of a stream, `Connector`, `Schema` and `RunHandle`. Importing this package starts no JVM.
+In reading order: `Pipeline` reads sources into streams; `connect` has the connectors; `windows` and
+`triggers` define where in event time and when in processing time results are computed, `patterns` which rows
+follow each other; `Aggregate` is the base of aggregates in Python; all errors derive from `HeadraceError`.
+The other names are for type annotations: the stages of a stream, `Connector`, `Schema` and `RunHandle`.
+Importing this package starts no JVM.
 
 >>> from headrace import Pipeline, TimedStream, connect, windows
 >>> fraud = Pipeline("card-fraud")

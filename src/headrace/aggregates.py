@@ -5,8 +5,8 @@
     merge(a, b) -> state          two parts of a window's rows
     result(state) -> value        the value of a pane
 
-Windows, triggers and panes stay in the kernel. When a pane fires, the values of its rows are sent through Arrow to a Python
-process, which folds them and returns the result.
+Windows, triggers and panes stay in the kernel. When a pane fires, the values of its rows are sent through
+Arrow to a Python process, which folds them and returns the result.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ PART = 4096
 class Aggregate(ABC):
     """The base of an aggregate in Python: subclass it, set `returns`, and pass an instance to `aggregate` of a window.
 
-    **State**: the kernel can't call Python for each row, so it stores the arguments of every row until the window has
-    ended (in mode `discarding` until the next pane). Spark's own aggregates store a few numbers instead; prefer them where
-    possible. A running aggregate, which never ends, can't be in Python.
+    **State**: the kernel can't call Python for each row, so it stores the arguments of every row until the
+    window has ended (in mode `discarding` until the next pane). Spark's own aggregates store a few numbers
+    instead; prefer them where possible. A running aggregate, which never ends, can't be in Python.
 
-    A null is passed to `add` as `None`; skip it there if it shouldn't count. Rows are added in arrival order, in
-    order-dependent windows in the order of the window. `add` and `merge` may change and return the state they receive. The instance is
-    sent to Spark's executors, so it must be picklable: open clients and files in `zero()`, not in `__init__`.
+    A null is passed to `add` as `None`; skip it there if it shouldn't count. Rows are added in arrival order,
+    in order-dependent windows in the order of the window. `add` and `merge` may change and return the state
+    they receive. The instance is sent to Spark's executors, so it must be picklable: open clients and files
+    in `zero()`, not in `__init__`.
 
     Args:
         of: the arguments of `add`: columns, or expressions in Spark SQL.

@@ -1,7 +1,7 @@
 """Constructors of the connectors, by their names in documents: `connect.files(path="in/", format="json")`.
 
-Each is an option model; its docstring describes the data, the options and the delivery guarantee. An unknown or invalid
-option raises `OptionError` immediately, without Spark.
+Each is an option model; its docstring describes the data, the options and the delivery guarantee. An unknown
+or invalid option raises `OptionError` immediately, without Spark.
 
 >>> from headrace import connect
 >>> connect.files(path="in/", format="json").kind

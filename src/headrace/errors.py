@@ -165,7 +165,9 @@ RENAMED = {
     "each_of": ("in_sequence",),
     "rejects": ("dead_letters",),
 }
-"""Names of version 0.1 and their replacements: connectors, options, steps, keys of documents and flags alike."""
+"""Names of version 0.1 and their replacements: connectors, options, steps, keys of documents and flags
+alike.
+"""
 
 
 def wants_traceback() -> bool:

@@ -2,10 +2,10 @@
 
 Every window is half open, `[start, end)`: a row exactly at `end` belongs to the next one.
 
-Time-based: `tumbling`, `sliding`, `session`, `global_window`. Their bounds follow from event time alone, so rows may
-arrive in any order. Order-dependent: `count`, `delta`, `punctuation`, `landmark`. They process rows in event-time order,
-buffered until the watermark has passed them, or with `order="arrival"` in arrival order. `trailing` gives one result per
-row.
+Time-based: `tumbling`, `sliding`, `session`, `global_window`. Their bounds follow from event time alone, so
+rows may arrive in any order. Order-dependent: `count`, `delta`, `punctuation`, `landmark`. They process rows
+in event-time order, buffered until the watermark has passed them, or with `order="arrival"` in arrival order.
+`trailing` gives one result per row.
 
 >>> from headrace import windows
 >>> windows.sliding("1 hour", every="10 minutes")
@@ -152,8 +152,8 @@ def sliding(size: Duration, *, every: Duration) -> Sliding:
 def session(gap: Duration) -> Session:
     """Windows that end after a gap without rows.
 
-    A row's own window is `[t, t + gap)`; windows that overlap are merged. Two rows exactly `gap` apart are two
-    sessions.
+    A row's own window is `[t, t + gap)`; windows that overlap are merged. Two rows exactly `gap` apart are
+    two sessions.
 
     >>> session("30 seconds")
     Session(gap='30 seconds')
@@ -212,8 +212,9 @@ def landmark(
 ) -> Landmark:
     """A window that grows from a landmark.
 
-    With `when`, the row that satisfies it opens a window and closes the last one; rows before the first landmark are
-    window 0. With `reset` and `step`, the window starts anew every `reset` of event time and fires every `step`.
+    With `when`, the row that satisfies it opens a window and closes the last one; rows before the first
+    landmark are window 0. With `reset` and `step`, the window starts anew every `reset` of event time and
+    fires every `step`.
 
     >>> landmark(reset="1 day", step="1 hour")
     Landmark(reset='1 day', step='1 hour')

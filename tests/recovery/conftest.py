@@ -17,7 +17,9 @@ KILLED = -9
 SPARK_READS = "SPARK_SUBMIT_OPTS"
 """The variable from which Spark's launcher takes options for the JVM of a run."""
 _loaded: dict[str, str] = {}
-"""What has a JVM take Spark's classes as an earlier one had loaded them: most of a run that is killed is loading them."""
+"""What has a JVM take Spark's classes as an earlier one had loaded them: most of a run that is killed is
+loading them.
+"""
 
 
 def start(work: Path, settings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:

@@ -1,7 +1,8 @@
 """The pipeline that is killed: payments from a topic, windows, and their totals to every sink that delivers exactly once.
 
-Run as `python everywhere.py PLACES NAME WORK`: reads the topic NAME-in, 20 records an epoch, and finishes. PLACES is JSON: the
-addresses of the servers. One query has all the sinks, so that one death is a death in all of them.
+Run as `python everywhere.py PLACES NAME WORK`: reads the topic NAME-in, 20 records an epoch, and finishes.
+PLACES is JSON: the addresses of the servers. One query has all the sinks, so that one death is a death in all
+of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Three brokers, and the leader of a partition dies while a pipeline writes. Too slow for CI; run it by its name:
+"""Three brokers, and the leader of a partition dies while a pipeline writes.
+
+Too slow for CI; run it by its name:
 
 pytest tests/services/slow_kafka_cluster.py
 """

@@ -1,4 +1,7 @@
-"""A broker whose disk is full: the epoch is refused, and delivered once when there is room again. `make delivery` runs it."""
+"""A broker whose disk is full: the epoch is refused, and delivered once when there is room again.
+
+`make delivery` runs it.
+"""
 
 from __future__ import annotations
 

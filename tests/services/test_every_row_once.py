@@ -1,7 +1,7 @@
 """Kafka to windows to every sink at once, killed between steps and at random: each sink holds every row once.
 
-CI runs a sample; `make delivery` kills after every step of every protocol and at random moments, and writes the table of
-docs/explanation/delivery-table.md.
+CI runs a sample; `make delivery` kills after every step of every protocol and at random moments, and writes
+the table of docs/explanation/delivery-table.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Kafka to Kafka in Spark's real-time mode. Steps with state need a session of their own: benchmarks/latency runs them."""
+"""Kafka to Kafka in Spark's real-time mode.
+
+Steps with state need a session of their own: benchmarks/latency runs them.
+"""
 
 from __future__ import annotations
 

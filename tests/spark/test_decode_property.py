@@ -68,8 +68,9 @@ ODD = st.sampled_from(
         '"NaN"',
     ]
 )
-# Where we mean to differ. A number read as text is kept as it is written; from_json makes a double of it and writes that.
-# So is NaN, which from_json puts in quotes. A date is a date; from_json takes a number in quotes for days since 1970.
+# Where we mean to differ. A number read as text is kept as it is written; from_json makes a double of it and
+# writes that. So is NaN, which from_json puts in quotes. A date is a date; from_json takes a number in quotes
+# for days since 1970.
 UNLIKE = {"string": ("1e3", "-0", "NaN"), "date": ('"1"',)}
 GOOD: dict[str, Texts] = {
     "string": QUOTED | st.sampled_from(["1", "true", "null", "[1,[2]]", '{"a":{"b":"c"}}']),

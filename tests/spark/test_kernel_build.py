@@ -27,7 +27,10 @@ def sources(tmp_path: Path) -> KernelSources:
 def test_the_jar_is_made_again_when_a_source_changes_and_warnings_are_told(
     sources: KernelSources, tmp_path: Path
 ) -> None:
-    """The same sources give the same bytes; strictly, a warning is an error. One test: every compilation takes seconds."""
+    """The same sources give the same bytes; strictly, a warning is an error.
+
+    One test: every compilation takes seconds.
+    """
     jar = tmp_path / "kernel.jar"
     said: list[str] = []
     build(sources, jar, said.append)

@@ -1,7 +1,7 @@
 """The matrix: every kind of window, trigger, mode and disorder does what the model says, also when the run is killed.
 
-All cells run without a query. A sample of killed ones, one of each way to keep the state of a window, runs through Spark, and
-one of each kind is compared with its batch; `make matrix` does both with the whole table.
+All cells run without a query. A sample of killed ones, one of each way to keep the state of a window, runs
+through Spark, and one of each kind is compared with its batch; `make matrix` does both with the whole table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 THROUGH_SPARK = ("sliding", "session", "global", "count(every)", "delta", "landmark(reset)", "trailing")
-"""Kinds whose killed cells run as queries: seconds each. Tumbling ones are killed in `tests/services/test_every_row_once.py`."""
+"""Kinds whose killed cells run as queries: seconds each. Tumbling ones are killed in
+`tests/services/test_every_row_once.py`.
+"""
 
 
 def failures(outcomes: list[Outcome]) -> str:

@@ -1,7 +1,7 @@
 """The matrix of patterns: every contiguity, quantifier, skip and disorder gives what the model says, also when killed.
 
-One in three of the cells runs in the kernel's driver, some of everything, with a restart after each line where the run is
-killed; `make matrix` runs the whole table, also as transcripts through Spark.
+One in three of the cells runs in the kernel's driver, some of everything, with a restart after each line
+where the run is killed; `make matrix` runs the whole table, also as transcripts through Spark.
 """
 
 from __future__ import annotations

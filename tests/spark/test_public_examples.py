@@ -1,4 +1,7 @@
-"""The examples of `headrace.testing` are true. They run cases, so they need Spark; others are tested without."""
+"""The examples of `headrace.testing` are true.
+
+They run cases, so they need Spark; others are tested without.
+"""
 
 from __future__ import annotations
 

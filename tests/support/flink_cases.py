@@ -1,4 +1,6 @@
-"""Pattern cases in a neutral form, as transcripts. The facts are Flink's; see tests/transcripts/patterns/flink_cep.yaml.
+"""Pattern cases in a neutral form, as transcripts.
+
+The facts are Flink's; see tests/transcripts/patterns/flink_cep.yaml.
 
 Run as a program it writes that file anew: `python tests/support/flink_cases.py cases.json > flink_cep.yaml`.
 """
@@ -12,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 HEADER = """\
-# Translated from the tests of Apache Flink CEP (flink-libraries/flink-cep/src/test, Apache License 2.0), their results
-# as flink-cep 2.3.0 gives them. `event` names the rows; a case without times has one row a second, and one whose times
-# go back is taken in arrival order. Left out: cases that expect an exception when a skip finds no row to go to, which
-# Headrace takes as no skip.
+# Translated from the tests of Apache Flink CEP (flink-libraries/flink-cep/src/test, Apache License 2.0),
+# their results as flink-cep 2.3.0 gives them. `event` names the rows; a case without times has one row a
+# second, and one whose times go back is taken in arrival order. Left out: cases that expect an exception when
+# a skip finds no row to go to, which Headrace takes as no skip.
 """
 _SCHEMA = (
     "k string, event string, type string, id int, name string, price double, volume double, ts timestamp"

@@ -1,7 +1,7 @@
 """Measure the language of the code: story-telling verbs, participle-first names, relative-clause docstrings.
 
-`python -m tests.support.language [PATH...]` lists every occurrence and the three rates; the unit test holds the
-rates at those of well-known projects (see CONTRIBUTING.md).
+`python -m tests.support.language [PATH...]` lists every occurrence and the three rates; the unit test holds
+the rates at those of well-known projects (see CONTRIBUTING.md).
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
 """What patterns mean, said once more and in another way: not as states, but as the choices of rows that are matches.
 
-Rows of one key are a list in order. A path is the rows taken so far, each as (step, place in the list). An element goes on
-from the last of them: `next` to the one after it, `followed_by` to the first that will do, `followed_by_any` to any that
-will do. What must not come in between goes along as *bans*: of a `not_followed_by`, of `until` between two repeats, and after
-a greedy step of its own rows, because it would have taken them: until the next row is taken if what follows must come, else,
-as in Flink, for one row only. What ends the rounds of a group (its `until`) is banned before all its rows, and after them where its last
+Rows of one key are a list in order. A path is the rows taken so far, each as (step, place in the list). An
+element goes on from the last of them: `next` to the one after it, `followed_by` to the first that will do,
+`followed_by_any` to any that will do. What must not come in between goes along as *bans*: of a
+`not_followed_by`, of `until` between two repeats, and after a greedy step of its own rows, because it would
+have taken them: until the next row is taken if what follows must come, else, as in Flink, for one row only.
+What ends the rounds of a group (its `until`) is banned before all its rows, and after them where its last
 step might still go on.
 
-Of alternatives (`Either`) the first row is looked for that may begin one of them; all that it may begin are tried. A group that might come once more is left, as in Flink, at each row that it passes over: what follows it looks for its own
-rows from there on, so the same rows can be found in several ways, and each of them is a match.
+Of alternatives (`Either`) the first row is looked for that may begin one of them; all that it may begin are
+tried. A group that might come once more is left, as in Flink, at each row that it passes over: what follows
+it looks for its own rows from there on, so the same rows can be found in several ways, and each of them is a
+match.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Step:
-    """A step that takes rows with one of its letters. `until` are letters that end its repeats, none of its own."""
+    """A step that takes rows with one of its letters.
+
+    `until` are letters that end its repeats, none of its own.
+    """
 
     name: str
     verb: str
@@ -103,7 +109,9 @@ class Bans:
     itself: str = ""
     at_once: str = ""
     since: int | None = None
-    """From which row on they hold, and the next one is looked for; None for the row after the last one taken."""
+    """From which row on they hold, and the next one is looked for; None for the row after the last one
+    taken.
+    """
 
     def plus(self, between: str = "", itself: str = "", at_once: str = "") -> Bans:
         return Bans(self.between + between, self.itself + itself, self.at_once + at_once, self.since)
@@ -250,8 +258,8 @@ def _own(element: Element, rest: Sequence[Element]) -> tuple[str, str, str]:
 def run_of(all_paths: Sequence[Path], skip: str, step: str = "") -> list[Path]:
     """What a skip leaves of all matches.
 
-    They come by their first row, then by their last; of several with the same ones the one comes first that takes rows
-    earlier. Each leaves out others that begin before where the search goes on.
+    They come by their first row, then by their last; of several with the same ones the one comes first that
+    takes rows earlier. Each leaves out others that begin before where the search goes on.
     """
     left = sorted(all_paths, key=lambda path: (path[0][1], path[-1][1], [place for _, place in path]))
     found = []
@@ -265,7 +273,8 @@ def run_of(all_paths: Sequence[Path], skip: str, step: str = "") -> list[Path]:
 def is_run(all_paths: list[Path], came: list[Path], skip: str, step: str = "") -> bool:
     """Whether what came, in this order, is what a skip leaves of all matches.
 
-    Matches come by their first row; which of several with the same one comes first is the automaton's business.
+    Matches come by their first row; which of several with the same one comes first is the automaton's
+    business.
     """
     left = list(all_paths)
     for path in came:

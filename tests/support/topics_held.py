@@ -11,7 +11,8 @@ from headrace.devtools.kafka_records import Record
 def settle(client: Client, topic: str) -> None:
     """Wait until no transaction is under way in a topic.
 
-    The broker answers a commit before it has marked the records as committed; for that moment readers don't see them.
+    The broker answers a commit before it has marked the records as committed; for that moment readers don't
+    see them.
     """
     everything = Client(client.servers, {"isolation.level": "read_uncommitted"})
     wait_until(lambda: client.bounds(topic) == everything.bounds(topic))

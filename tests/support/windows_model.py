@@ -1,8 +1,8 @@
 """What windows, triggers and panes mean: the specification, small enough to read.
 
 One key, values kept as plain lists, time in whole numbers of any unit. The kernel must say the same; see
-`tests/spark/test_windows_model.py`. A batch is `(rows, watermark, clock)`: the watermark acts first, then rows are
-folded in, then triggers are asked.
+`tests/spark/test_windows_model.py`. A batch is `(rows, watermark, clock)`: the watermark acts first, then
+rows are folded in, then triggers are asked.
 """
 
 from __future__ import annotations

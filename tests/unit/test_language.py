@@ -1,4 +1,7 @@
-"""The language of the code: rates that may only fall. Targets: 0.5 per 1,000 words, 2 % of functions, 1 % of docstrings."""
+"""The language of the code: rates that may only fall.
+
+Targets: 0.5 per 1,000 words, 2 % of functions, 1 % of docstrings.
+"""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class PipelineDirectory:
             fresh: move a directory with a checkpoint aside and start with an empty one.
 
         Raises:
-            OptionError: another run holds it, it belongs to another pipeline, the pipeline was drained in it, or version
-                0.1 has written it.
+            OptionError: another run holds it, it belongs to another pipeline, the pipeline was drained in it,
+                or version 0.1 has written it.
         """
         directory = cls._lock_path(directory_of(pipeline, path))
         if fresh:

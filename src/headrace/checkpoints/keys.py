@@ -22,8 +22,8 @@ NULL = "null"
 def key_of(given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
     """Return the value of each key column, as text.
 
-    The value of a single column may contain commas. Values of several columns are named, or given in the order of the
-    columns, one by one or separated by commas.
+    The value of a single column may contain commas. Values of several columns are named, or given in the
+    order of the columns, one by one or separated by commas.
 
     >>> key_of(["4711"], ["card"]), key_of(["city=Turku", "card=4711"], ["card", "city"])
     ({'card': '4711'}, {'card': '4711', 'city': 'Turku'})

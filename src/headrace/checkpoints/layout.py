@@ -59,7 +59,10 @@ def write_record(checkpoint: Path, name: str, record: Any) -> None:
 
 
 def read_checkpoint_id(checkpoint: Path) -> str:
-    """Return the id of a query's checkpoint; create it with the checkpoint. Epochs are numbered per checkpoint id."""
+    """Return the id of a query's checkpoint; create it with the checkpoint.
+
+    Epochs are numbered per checkpoint id.
+    """
     file = checkpoint / CHECKPOINT_ID
     if not file.exists():
         replace_atomically(file, uuid.uuid4().hex.encode())
@@ -81,8 +84,8 @@ def progress_of(checkpoint: Path) -> Progress:
 def has_pending_firing(checkpoint: Path) -> bool:
     """True if a query ended between a batch that advanced the watermark and the batch that fires the windows it passed.
 
-    Spark runs the second batch right after the first, but not after a restart: there it waits for the next row, which
-    never comes if the input has ended.
+    Spark runs the second batch right after the first, but not after a restart: there it waits for the next
+    row, which never comes if the input has ended.
     """
     commits, offsets = checkpoint / "spark" / "commits", checkpoint / "spark" / "offsets"
     last_started = max((int(file.name) for file in offsets.glob("[0-9]*")), default=None)

@@ -1,7 +1,7 @@
 """Repartitioning of state: Spark's offline repartition, applied to each stateful step.
 
-A checkpoint keeps the number of partitions of its first run. To use more or fewer cores, its state has to be rewritten,
-which Spark does as an epoch of its own.
+A checkpoint keeps the number of partitions of its first run. To use more or fewer cores, its state has to be
+rewritten, which Spark does as an epoch of its own.
 """
 
 from __future__ import annotations

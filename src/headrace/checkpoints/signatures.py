@@ -1,8 +1,9 @@
 """State signatures: what a step's stored state depends on, written beside a checkpoint and compared before it is reused.
 
-The meaning of stored state is in the declaration of its step. Read under another declaration it gives wrong results, and
-often no error: Spark accepts the state of `sum(amount)` for that of `sum(fee)`. So a step whose declaration, or the type
-of a column it uses, has changed is rejected. Other sinks, other stateless steps and additional columns do not matter.
+The meaning of stored state is in the declaration of its step. Read under another declaration it gives wrong
+results, and often no error: Spark accepts the state of `sum(amount)` for that of `sum(fee)`. So a step whose
+declaration, or the type of a column it uses, has changed is rejected. Other sinks, other stateless steps and
+additional columns do not matter.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Offset identities of sources: stored beside a query's checkpoint, compared before its offsets are used again.
 
-Spark stores offsets by the ordinal of a source and does not check what they refer to. Offsets of one topic or table,
-applied to another, lose or repeat rows. Where Spark detects it, the next epoch is already logged, and the checkpoint fits
-neither the old source nor the new one. The check therefore runs before Spark starts.
+Spark stores offsets by the ordinal of a source and does not check what they refer to. Offsets of one topic or
+table, applied to another, lose or repeat rows. Where Spark detects it, the next epoch is already logged, and
+the checkpoint fits neither the old source nor the new one. The check therefore runs before Spark starts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Load pipelines from files: run a Python file under `collecting()`, or read a YAML document.
 
-Errors in a user's file are reported with the file and line of the user's code, without frames of this package.
+Errors in a user's file are reported with the file and line of the user's code, without frames of this
+package.
 """
 
 from __future__ import annotations

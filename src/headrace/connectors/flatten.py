@@ -1,8 +1,9 @@
 """SQL expressions that convert rows for targets with plain columns (CSV files, database tables) and for JSON.
 
 `window` becomes `window_start, window_end` (and `window_number` if it has one), `pane` becomes `pane_index`,
-`pane_timing` and `pane_retraction`; any other struct, array or map becomes JSON text. An interval of days to seconds, such
-as `late_by`, becomes seconds, also in JSON. All sinks share the JSON and CSV options of this module.
+`pane_timing` and `pane_retraction`; any other struct, array or map becomes JSON text. An interval of days to
+seconds, such as `late_by`, becomes seconds, also in JSON. All sinks share the JSON and CSV options of this
+module.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def consumed_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | None:
     """Return a condition that is true for rows of earlier epochs; None if the logs do not show it.
 
-    They do for Kafka, whose offsets they hold, and for files, which they list. Spark keeps the logs of the last hundred epochs.
+    They do for Kafka, whose offsets they hold, and for files, which they list. Spark keeps the logs of the
+    last hundred epochs.
 
     Args:
         checkpoint: of the query.

@@ -47,7 +47,9 @@ class KeyReport:
     after: tuple[dict[str, Any], ...] = ()
     """Matches and timeouts caused by the watermark."""
     unread: tuple[dict[str, Any], ...] = ()
-    """Rows of the input ahead of the watermark that are not in the checkpoint; rows without effect are not stored."""
+    """Rows of the input ahead of the watermark that are not in the checkpoint; rows without effect are not
+    stored.
+    """
     taken: int | None = None
     """The number of processed rows of the key; None if the input cannot be replayed."""
     notes: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """The state in a checkpoint: epoch and watermark of each stateful step, and its entries by key.
 
-The state is read with Spark's state reader and decoded with the kernel's layout. Nothing is locked or written, so the
-state of a running pipeline can be read; it is that of the last committed epoch.
+The state is read with Spark's state reader and decoded with the kernel's layout. Nothing is locked or
+written, so the state of a running pipeline can be read; it is that of the last committed epoch.
 """
 
 from __future__ import annotations

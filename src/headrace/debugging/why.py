@@ -1,8 +1,8 @@
 """Explain why a pattern did or did not match a key, from the checkpoint and the replayed input.
 
-The checkpoint has the partial matches and buffered rows of the key. Earlier rows are no longer in it; if the input can be
-replayed, the kernel runs the same matcher over the rows of the key and records which condition it tested on which row.
-Nothing is locked or written.
+The checkpoint has the partial matches and buffered rows of the key. Earlier rows are no longer in it; if the
+input can be replayed, the kernel runs the same matcher over the rows of the key and records which condition
+it tested on which row. Nothing is locked or written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A Kafka client for the terminal: topics, records, consumer groups and their lag. Needs no Spark.
 
-It uses `confluent-kafka`, which `pip install 'headrace[kafka]'` installs. Pipelines use Kafka's Java client instead
-(`headrace.connectors.kafka.admin`), which is present wherever Spark runs.
+It uses `confluent-kafka`, which `pip install 'headrace[kafka]'` installs. Pipelines use Kafka's Java client
+instead (`headrace.connectors.kafka.admin`), which is present wherever Spark runs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Client:
             ) from error
         self._kafka: Any = confluent_kafka
         self.servers = servers
-        # Errors are raised by the calls, so the client's own log is off. Its default backoff is as long as a call's timeout.
+        # Errors are raised by the calls, so the client's own log is off. Its default backoff is as long as a
+        # call's timeout.
         defaults = {"bootstrap.servers": servers, "log_level": 0, "reconnect.backoff.max.ms": 1000}
         self._settings: dict[str, Any] = {**defaults, **(settings or {})}
         try:
@@ -165,8 +166,8 @@ class Client:
         Args:
             topic: the topic.
             start: `earliest`, `latest`, an offset (`17`, or `-5` for the last five) or a time in ISO form.
-            group: consume as a member of this group from its committed offsets, and commit; then `start` is `earliest` or
-                `latest`, for partitions without an offset.
+            group: consume as a member of this group from its committed offsets, and commit; then `start` is
+                `earliest` or `latest`, for partitions without an offset.
             follow: wait for more records.
             ended: called between records and while none arrive; True ends the iteration.
 

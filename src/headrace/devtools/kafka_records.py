@@ -71,7 +71,8 @@ def clamp_offset(offset: int, bounds: Bounds, topic: str) -> dict[int, int]:
     """Return the offset for each partition, moved into its bounds; negative offsets count from the end.
 
     Raises:
-        OptionError: the offset is after the end of all partitions, where a consumer would start somewhere else.
+        OptionError: the offset is after the end of all partitions, where a consumer would start somewhere
+            else.
 
     >>> clamp_offset(7, {0: (0, 9), 1: (0, 5)}, "t"), clamp_offset(-2, {0: (0, 9), 1: (4, 5)}, "t")
     ({0: 7, 1: 5}, {0: 7, 1: 4})

@@ -1,7 +1,7 @@
 """A local Kafka cluster: KRaft, no ZooKeeper, from pinned jars.
 
-One broker, or several with replication, each a process. Data and logs are in one directory; `cluster.json` lists the
-processes. A broker is ready after some seconds and ends cleanly on SIGTERM.
+One broker, or several with replication, each a process. Data and logs are in one directory; `cluster.json`
+lists the processes. A broker is ready after some seconds and ends cleanly on SIGTERM.
 """
 
 from __future__ import annotations

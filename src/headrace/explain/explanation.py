@@ -1,8 +1,8 @@
 """`explain`: what a plan will do, before anything runs.
 
-`explain(graph)` gathers the facts: per step the tier, the reason, the bound of its state and what real-time mode would
-say; the cuts into Spark queries; the delivery guarantee. `drawing` and `mermaid` show them; `as_json` gives them to
-programs.
+`explain(graph)` gathers the facts: per step the tier, the reason, the bound of its state and what real-time
+mode would say; the cuts into Spark queries; the delivery guarantee. `drawing` and `mermaid` show them;
+`as_json` gives them to programs.
 """
 
 from __future__ import annotations

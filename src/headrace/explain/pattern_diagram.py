@@ -1,7 +1,8 @@
 """A pattern as a state diagram: one state for each step, one edge for each way from a row to the next.
 
-The edges are those of Glushkov's automaton: which steps can begin a part, which can end it, and which follow which. Steps
-that must not come are no states; they stand on the edges they forbid. `mermaid` writes it for README files and wikis.
+The edges are those of Glushkov's automaton: which steps can begin a part, which can end it, and which follow
+which. Steps that must not come are no states; they stand on the edges they forbid. `mermaid` writes it for
+README files and wikis.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@
     ● totals
     ■ totals_table
 
-Side branches come first and end soon, so the longest way stays on the left. A step that needs several streams is drawn
-when the last of them is there.
+Side branches come first and end soon, so the longest way stays on the left. A step that needs several streams
+is drawn when the last of them is there.
 """
 
 from __future__ import annotations

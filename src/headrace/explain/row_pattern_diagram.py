@@ -1,7 +1,8 @@
 """The pattern of a `MATCH_RECOGNIZE` as a state diagram: one state for each place where a variable stands.
 
-As in `pattern_diagram` the edges are those of Glushkov's automaton. Of alternatives the preferred one comes first; anchors stand
-on the edges that they allow; a PERMUTE is one state, for all its orders would be too many.
+As in `pattern_diagram` the edges are those of Glushkov's automaton. Of alternatives the preferred one comes
+first; anchors stand on the edges that they allow; a PERMUTE is one state, for all its orders would be too
+many.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _ANCHORS = {"start": "first of the partition", "end": "last of the partition"}
 
 @dataclass(frozen=True)
 class _Part:
-    """What a part can begin and end with, whether it can be no row, and the edges inside it. By itself: nothing."""
+    """What a part can begin and end with, whether it can be no row, and the edges inside it.
+
+    By itself: nothing.
+    """
 
     firsts: tuple[tuple[str, str], ...] = ()
     """States it can begin with, each with what stands on the edge that leads there."""

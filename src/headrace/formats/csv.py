@@ -13,8 +13,8 @@ from headrace.schemas.datatypes import Array, DataType, Map, Scalar, Struct
 class Csv(Format):
     """A record is one line of separated values (RFC 4180).
 
-    Values belong to columns in the order of the schema; with `header=True`, which only files support, by the names in the
-    first line of each file. A quoted value may contain the delimiter, but no line break.
+    Values belong to columns in the order of the schema; with `header=True`, which only files support, by the
+    names in the first line of each file. A quoted value may contain the delimiter, but no line break.
 
     >>> Csv(delimiter=";").delimiter
     ';'

@@ -13,8 +13,8 @@ from headrace.schemas.datatypes import DataType, Map, Scalar
 class Json(Format):
     """A record is one JSON object; a field belongs to the column of exactly its name.
 
-    Values are those of Spark's `from_json`, except that input for which `from_json` returns null (text instead of a number,
-    an overflow, a truncated record) is a dead letter. A missing field is null.
+    Values are those of Spark's `from_json`, except that input for which `from_json` returns null (text
+    instead of a number, an overflow, a truncated record) is a dead letter. A missing field is null.
 
     >>> Json(unknown_fields="error").name
     'json'

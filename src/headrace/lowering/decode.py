@@ -1,9 +1,9 @@
 """Bytes to rows by the kernel's decode expression, and the records that don't decode.
 
-The expression is non-deterministic in Spark's sense, so it is evaluated exactly once for each record that a job reads.
-It gives null for a record that doesn't decode; that row is filtered out here, and its dead letter is in `DeadLetters` by the
-time the job has ended. A job that reads the frame twice collects the same dead letters twice; `DeadLetters.take` returns
-each once.
+The expression is non-deterministic in Spark's sense, so it is evaluated exactly once for each record that a
+job reads. It gives null for a record that doesn't decode; that row is filtered out here, and its dead letter
+is in `DeadLetters` by the time the job has ended. A job that reads the frame twice collects the same dead
+letters twice; `DeadLetters.take` returns each once.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def decoded(
 
     Args:
         spark: The session.
-        frame: Has `value binary, partition string, offset bigint`, and any other columns, which are kept; of a struct
-            `__metadata` the fields are.
+        frame: Has `value binary, partition string, offset bigint`, and any other columns, which are kept; of
+            a struct `__metadata` the fields are.
         format: How a record is written.
         schema: The columns wanted; None for the format's own.
         on_error: `fail` ends the job (see `as_source_error`), `skip` counts, `divert` collects.
@@ -84,8 +84,8 @@ def decoded(
         spill_directory: Directory of these files, shared by tasks and driver; default: a temporary one.
 
     Returns:
-        A frame with the schema's columns, the kept ones and `__position struct<source, partition, offset>`; and
-        the dead letters, which are complete when a job over the frame has ended.
+        A frame with the schema's columns, the kept ones and `__position struct<source, partition, offset>`;
+        and the dead letters, which are complete when a job over the frame has ended.
     """
     columns = format.check_schema(schema, where=f"source `{source}`")
     kernel = _kernel(spark)

@@ -1,11 +1,12 @@
 """From nodes to DataFrames: one function for each kind of node.
 
-`Lowering` walks the plan from wherever its frames are already known (sources, logs, or a micro-batch) and memoises. It
-serves streams and batches alike: whether a frame is streaming is decided where the sources are read.
+`Lowering` walks the plan from wherever its frames are already known (sources, logs, or a micro-batch) and
+memoises. It serves streams and batches alike: whether a frame is streaming is decided where the sources are
+read.
 
-Columns that start with `__` are Headrace's own. They go along with the rows, whatever the user selects, and are taken
-off before a sink or a SQL text sees the rows: `__ts` (event time), `__position` (arrival order), `__route`, and for
-steps with several outputs `__output` with one struct for each (`__main`, `__late`).
+Columns that start with `__` are Headrace's own. They go along with the rows, whatever the user selects, and
+are taken off before a sink or a SQL text sees the rows: `__ts` (event time), `__position` (arrival order),
+`__route`, and for steps with several outputs `__output` with one struct for each (`__main`, `__late`).
 """
 
 from __future__ import annotations

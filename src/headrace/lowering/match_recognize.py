@@ -1,7 +1,8 @@
 """The bridge to the kernel's row patterns: a frame and a `MATCH_RECOGNIZE` in, tagged rows out.
 
-Spark analyses the expressions; the kernel looks at the plans only. The conditions and measures of a clause are formulas over
-values (`__v0, __v1, ...`), and a value is an expression on one row, an aggregate over rows, or the number of the match.
+Spark analyses the expressions; the kernel looks at the plans only. The conditions and measures of a clause
+are formulas over values (`__v0, __v1, ...`), and a value is an expression on one row, an aggregate over rows,
+or the number of the match.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def recognized(
 ) -> DataFrame:
     """The tagged rows of a step: `main` holds the matches, `late` the rows that came too late.
 
-    Over a stream it waits for the watermark; over a batch it takes all rows at once, in the order of their time.
+    Over a stream it waits for the watermark; over a batch it takes all rows at once, in the order of their
+    time.
     """
     step = Expressions(frame, node).step(node.clause, time=time)
     patterns = kernel(frame.sparkSession).operators.inorder
@@ -93,7 +95,8 @@ class Expressions:
     def run(self, clause: MatchRecognize, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What each batch of a script gives, without a streaming query: the kernel's logic over state in memory.
 
-        For tests: a batch is `{"rows": [...], "watermark": t, "restart": true}`, and times are whole microseconds.
+        For tests: a batch is `{"rows": [...], "watermark": t, "restart": true}`, and times are whole
+        microseconds.
         """
         driver = kernel(self._frame.sparkSession).operators.inorder.InOrderDriver(self.step(clause))
         answer: dict[str, Any] = json.loads(driver.run(json.dumps(list(script))))

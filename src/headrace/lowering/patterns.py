@@ -1,8 +1,9 @@
 """The bridge to the kernel's patterns: a frame in, tagged rows out.
 
-The kernel gets the pattern as JSON (`declaration`) and the frame with Headrace's own columns. Conditions go as text, which
-the kernel reads with Spark's parser: those on the row alone become columns, those on rows matched so far are evaluated
-in the step. A pyspark Column can only speak of its own row, and becomes a column here.
+The kernel gets the pattern as JSON (`declaration`) and the frame with Headrace's own columns. Conditions go
+as text, which the kernel reads with Spark's parser: those on the row alone become columns, those on rows
+matched so far are evaluated in the step. A pyspark Column can only speak of its own row, and becomes a column
+here.
 """
 
 from __future__ import annotations
@@ -107,8 +108,9 @@ def matched(
     """The tagged rows of a pattern: `__output` is `main`, `timeouts` or `late`.
 
     Args:
-        frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is known; if
-            it is a stream, under a watermark, unless `time` is the clock. If not, the pattern is found to its end.
+        frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is
+            known; if it is a stream, under a watermark, unless `time` is the clock. If not, the pattern is
+            found to its end.
         keys: Names of the key's columns.
         node: The pattern.
         time: `clock` for ingestion and processing time, where the clock is the watermark.

@@ -1,7 +1,8 @@
 """Aggregates in Python: the kernel collects the arguments of each pane's rows, and Python folds them, through Arrow.
 
-The step's aggregate becomes `collect_list(struct(arguments))`, and the list that a pane carries becomes the result in the
-part of the query that runs on the micro-batch. So windows, triggers, modes and late rows are the kernel's, as ever.
+The step's aggregate becomes `collect_list(struct(arguments))`, and the list that a pane carries becomes the
+result in the part of the query that runs on the micro-batch. So windows, triggers, modes and late rows are
+the kernel's, as ever.
 """
 
 from __future__ import annotations

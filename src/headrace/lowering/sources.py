@@ -45,7 +45,9 @@ class StreamInputs:
         self.checkpoint: Path | None = None
         """The checkpoint of the query; None if it has none."""
         self.run_on_start = False
-        """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes one."""
+        """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes
+        one.
+        """
         self.dead_letters: dict[str, DeadLetters] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
         self._primary_reader_of = frozenset(primary_reader_of)
@@ -58,7 +60,10 @@ class StreamInputs:
         return self._decode(node, self._read(node))
 
     def frame(self, node: FrameSource) -> DataFrame:
-        """Return a DataFrame source as a stream. A batch is stored once per checkpoint, so that it can be replayed."""
+        """Return a DataFrame source as a stream.
+
+        A batch is stored once per checkpoint, so that it can be replayed.
+        """
         frame: DataFrame = node.frame
         if frame.isStreaming:
             return frame

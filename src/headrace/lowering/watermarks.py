@@ -1,11 +1,12 @@
 """Watermarks per source partition, and the heartbeats that advance them when rows don't.
 
-Every timed stream is unioned with a heartbeat source before Spark's watermark operator, and the heartbeats are filtered
-out above it. A heartbeat's only content is a time; it advances the watermark where there are no rows to do so: at the
-end of the input, while partitions are idle, and in test scripts. In a batch without a heartbeat Spark prunes it.
+Every timed stream is unioned with a heartbeat source before Spark's watermark operator, and the heartbeats
+are filtered out above it. A heartbeat's only content is a time; it advances the watermark where there are no
+rows to do so: at the end of the input, while partitions are idle, and in test scripts. In a batch without a
+heartbeat Spark prunes it.
 
-The kernel's watermark operator reads the partition of each row from the column `__partition`, which is null for
-heartbeats, and reports to Spark the minimum over the partitions that take part.
+The kernel's watermark operator reads the partition of each row from the column `__partition`, which is null
+for heartbeats, and reports to Spark the minimum over the partitions that take part.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ class Heartbeats:
             node: the step that sets the time.
             partition: the name of a row's source partition; None if the source is a single partition.
             checkpoint: the query's checkpoint, where the highest event time per partition is stored.
-            run_on_start: True to run a batch as soon as the query starts, because panes may be due without a row.
+            run_on_start: True to run a batch as soon as the query starts, because panes may be due without a
+                row.
         """
         frame, marked = add_mark(check_event_time(frame, node), node)
         if frame.isStreaming:
@@ -181,8 +183,8 @@ def partition_column(sources: Collection[str], partitioned: Collection[str]) -> 
 def block_predicate_pushdown(frame: DataFrame) -> DataFrame:
     """Keep all rows, with a condition that no other one is pushed through.
 
-    Spark moves the condition of a later `where` below the watermark operator if it may; then the rows it drops would
-    not advance the watermark. This one always holds, but Spark takes it for non-deterministic.
+    Spark moves the condition of a later `where` below the watermark operator if it may; then the rows it
+    drops would not advance the watermark. This one always holds, but Spark takes it for non-deterministic.
     """
     return frame.where(F.spark_partition_id() >= 0)
 
@@ -191,8 +193,8 @@ def _drop_heartbeats(frame: DataFrame, time: str, *, pinned: bool) -> DataFrame:
     """Filter by a condition that stays above the watermark operator: non-deterministic, or on the time column."""
     partition = F.col(PARTITION)
     if pinned:  # null for heartbeats; Spark can't simplify it, so it keeps the column
-        # The second condition keeps Spark from folding the filter, and with it the watermark operator, to an empty
-        # relation in a micro-batch of heartbeats alone, where the partition is a constant null.
+        # The second condition keeps Spark from folding the filter, and with it the watermark operator, to an
+        # empty relation in a micro-batch of heartbeats alone, where the partition is a constant null.
         is_row = F.octet_length(partition) + F.spark_partition_id() >= 0
         return frame.where(is_row | F.col(f"`{time}`").isNull())
     return frame.where(partition.isNotNull() | F.col(f"`{time}`").isNull())

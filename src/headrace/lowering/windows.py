@@ -1,8 +1,9 @@
 """The bridge to the kernel's windows: a frame in, tagged rows out.
 
-The kernel gets a declaration as JSON (`declaration`), the frame with Headrace's own columns, and the aggregates as
-the analysed plan of `frame.groupBy(...).agg(...)`, of which only the plan is looked at. What comes out are tagged rows:
-`__output` is `main` or `late`, and the struct column `__main` or `__late` holds the row.
+The kernel gets a declaration as JSON (`declaration`), the frame with Headrace's own columns, and the
+aggregates as the analysed plan of `frame.groupBy(...).agg(...)`, of which only the plan is looked at. What
+comes out are tagged rows: `__output` is `main` or `late`, and the struct column `__main` or `__late` holds
+the row.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def declaration(window: Window, emission: Emission, *, time: Time = "event", ttl
 
     >>> from headrace import windows
     >>> declaration(windows.session("10 seconds"), Emission())
-    '{"window": {"kind": "session", "gap": 10000000}, "trigger": {"after_watermark": {}}, "lateness": 0, "mode": "accumulating", "time": "event"}'
+    '{"window": {"kind": "session", "gap": 10000000}, "trigger": {"after_watermark": {}}, "lateness": 0,
+    "mode": "accumulating", "time": "event"}'
     """
     given = {
         name: value
@@ -96,8 +98,8 @@ def _parts(trigger: Trigger) -> Any:
 class Counts:
     """Where a running step's rows went; reads what its tasks have added up so far.
 
-    `rows = folded + late + pending`; a row in several windows is `placed` in each, and `placed = settled + lost` + what is
-    in open windows. A task that runs twice counts once.
+    `rows = folded + late + pending`; a row in several windows is `placed` in each, and `placed = settled +
+    lost` + what is in open windows. A task that runs twice counts once.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -135,8 +137,8 @@ def windowed(
     """The tagged rows of a windowed step over a stream.
 
     Args:
-        frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is known;
-            under a watermark, unless `time` is the clock.
+        frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is
+            known; under a watermark, unless `time` is the clock.
         keys: Names of the key's columns; none for one key over all rows.
         window: The kind of window.
         emission: When it emits.
@@ -208,9 +210,10 @@ class WindowDriver:
         """What each batch of a script emits, from an empty state.
 
         A batch is `{"rows": [...], "watermark": t, "clock": t}`; without a watermark the last one holds. With
-        `"restart": True` the run has died before it and goes on from the bytes of its state; with `"dies": True` it dies
-        in it, and the batch is done again. The answer has `events` (tagged rows for each batch), `doomed` (those of the
-        first time, where a batch was done again, else null), `counts` and `open` (rows in open windows).
+        `"restart": True` the run has died before it and goes on from the bytes of its state; with `"dies":
+        True` it dies in it, and the batch is done again. The answer has `events` (tagged rows for each
+        batch), `doomed` (those of the first time, where a batch was done again, else null), `counts` and
+        `open` (rows in open windows).
         """
         answer: dict[str, Any] = json.loads(self._kernel.run(declared, json.dumps(list(script))))
         return answer

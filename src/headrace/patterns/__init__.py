@@ -1,8 +1,9 @@
 """Patterns: rows of one key that follow each other, with Flink CEP's meaning.
 
-A pattern begins with `step`, `group` or `either`. The verb defines the contiguity: `next` is strict, `followed_by` skips
-rows that don't match, `followed_by_any` also skips rows that do; `not_next` and `not_followed_by` are steps that must not
-occur. Quantifiers apply to the last step: `times`, `one_or_more`, `optional`, and for repeats `greedy`, `consecutive`, `combinations`, `until`, `gap`.
+A pattern begins with `step`, `group` or `either`. The verb defines the contiguity: `next` is strict,
+`followed_by` skips rows that don't match, `followed_by_any` also skips rows that do; `not_next` and
+`not_followed_by` are steps that must not occur. Quantifiers apply to the last step: `times`, `one_or_more`,
+`optional`, and for repeats `greedy`, `consecutive`, `combinations`, `until`, `gap`.
 
 >>> from headrace import patterns
 >>> fraud = patterns.step("small", "amount < 1").followed_by("large", "amount > 500 and amount > 100 * small.amount")

@@ -35,7 +35,10 @@ class Pattern:
         return Once((*self.elements, _element("followed_by", step, where)))
 
     def followed_by_any(self, step: str | Pattern, where: str | Column | Pattern | None = None) -> Once:
-        """Append a step for every later row that satisfies the condition, each in a match of its own. State grows with each."""
+        """Append a step for every later row that satisfies the condition, each in a match of its own.
+
+        State grows with each.
+        """
         return Once((*self.elements, _element("followed_by_any", step, where)))
 
     def not_next(self, step: str, where: str | Column) -> Negated:
@@ -79,7 +82,10 @@ class Once(Pattern):
         return Repeated(self._with(times=Times(least, most)))
 
     def one_or_more(self) -> Repeated:
-        """Repeat the last step one or more times. Without `greedy`, each number of repeats is a match of its own."""
+        """Repeat the last step one or more times.
+
+        Without `greedy`, each number of repeats is a match of its own.
+        """
         return Repeated(self._with(times=Times(1, None)))
 
     def optional(self) -> Self:
@@ -120,7 +126,8 @@ class Repeated(Pattern):
     def gap(self, length: Duration) -> Self:
         """Require that each repeated row is less than this after the previous row of the match.
 
-        For the first one that is a row of the step before, unless this step is optional: then there is no limit.
+        For the first one that is a row of the step before, unless this step is optional: then there is no
+        limit.
         """
         return type(self)(self._with(gap=microseconds(length, where="gap")))
 
@@ -138,9 +145,9 @@ class Repeated(Pattern):
 def step(name: str, where: str | Column | Pattern | None = None) -> Once:
     """Begin a pattern with a row that satisfies a condition.
 
-    A condition can refer to rows matched so far by the names of their steps: `small.amount` is the last one's,
-    `first(small.amount)` the first one's, `last(rise.price, 1)` the one before the last, and there are `count(rise)`,
-    `sum(rise.price)` and all of Spark's other aggregates. The current row is not among them.
+    A condition can refer to rows matched so far by the names of their steps: `small.amount` is the last
+    one's, `first(small.amount)` the first one's, `last(rise.price, 1)` the one before the last, and there are
+    `count(rise)`, `sum(rise.price)` and all of Spark's other aggregates. The current row is not among them.
 
     >>> from headrace import patterns
     >>> rise = patterns.step("low", "price < 10").followed_by("rise", "price > last(rise.price)").one_or_more()

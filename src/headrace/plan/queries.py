@@ -1,12 +1,12 @@
 """Division of a plan into Spark queries.
 
-A stateful step runs in exactly one query, regardless of the number of its sinks, and a query has at most one: two copies
-of a step would have separate state, and Spark has one watermark per query. A query therefore has a streaming part, from
-sources through stateless steps to at most one stateful step (its `output`), and the stateless steps after it, which run
-on each micro-batch and feed every sink of the query in one epoch.
+A stateful step runs in exactly one query, regardless of the number of its sinks, and a query has at most one:
+two copies of a step would have separate state, and Spark has one watermark per query. A query therefore has a
+streaming part, from sources through stateless steps to at most one stateful step (its `output`), and the
+stateless steps after it, which run on each micro-batch and feed every sink of the query in one epoch.
 
-Where a query needs the rows of another query's stateful step, or a source can't be read twice, the first query writes an
-*exchange* and the second reads it. Results do not depend on the division.
+Where a query needs the rows of another query's stateful step, or a source can't be read twice, the first
+query writes an *exchange* and the second reads it. Results do not depend on the division.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Query:
     name: str
     """The name of its stateful step, source or sink, and of its checkpoint."""
     output: Ref
-    """The last output of the streaming part; if its step is stateful, all outputs of that step are available."""
+    """The last output of the streaming part; if its step is stateful, all outputs of that step are
+    available.
+    """
     sinks: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     reads: tuple[Ref, ...] = ()
@@ -38,9 +40,13 @@ class Query:
     writes: tuple[Ref, ...] = ()
     """Outputs of this query, written to exchanges."""
     dead_letters_of: tuple[str, ...] = ()
-    """Sources whose dead letters this query delivers; other queries that read them skip what doesn't decode."""
+    """Sources whose dead letters this query delivers; other queries that read them skip what doesn't
+    decode.
+    """
     primary_reader_of: tuple[str, ...] = ()
-    """Sources for which this query, and no other reader, counts dead letters and reports offsets to the server."""
+    """Sources for which this query, and no other reader, counts dead letters and reports offsets to the
+    server.
+    """
 
 
 @dataclass

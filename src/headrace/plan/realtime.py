@@ -1,8 +1,8 @@
 """Real-time mode: whether Spark's real-time mode can run a step, and what differs there.
 
-Real-time mode keeps tasks running and passes rows from one to the next as they arrive: milliseconds instead of a
-micro-batch. It supports Kafka in and out, no Python, no `foreachBatch`, and update mode only. The kernel's operators run
-in it unchanged.
+Real-time mode keeps tasks running and passes rows from one to the next as they arrive: milliseconds instead
+of a micro-batch. It supports Kafka in and out, no Python, no `foreachBatch`, and update mode only. The
+kernel's operators run in it unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rules of a running step: read at the start of an epoch, validated, and passed to the kernel.
 
-The kernel's operator holds the active rules. Spark serialises it into the tasks of each micro-batch, so a change between two
-epochs reaches all tasks of the second and none of the first.
+The kernel's operator holds the active rules. Spark serialises it into the tasks of each micro-batch, so a
+change between two epochs reaches all tasks of the second and none of the first.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class RuleBook:
         """Restore the last rules, or read the first ones.
 
         Raises:
-            HeadraceError: the table cannot be read or a rule is invalid, and the last run did not end this way.
+            HeadraceError: the table cannot be read or a rule is invalid, and the last run did not end this
+                way.
         """
         try:
             found = self._table.look()

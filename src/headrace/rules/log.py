@@ -1,7 +1,7 @@
 """The log of active rules per epoch: a line for each change, in the checkpoint of the query.
 
-A replayed epoch must use its previous rules, because some of its sinks may have committed it. A change is therefore logged
-before the epoch in which it takes effect, and a replayed epoch takes none.
+A replayed epoch must use its previous rules, because some of its sinks may have committed it. A change is
+therefore logged before the epoch in which it takes effect, and a replayed epoch takes none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Delivery of an epoch to all sinks of its query, exactly once.
 
-An epoch is a micro-batch of one query, numbered by Spark. In each epoch every sink stages its rows where no reader sees
-them; once all have, each commits its rows together with a ledger entry. Spark commits the offsets of the epoch only after
-this function has returned. After a crash before that, Spark replays the epoch under the same number, and sinks with the
-epoch in their ledger are skipped. ARCHITECTURE.md lists every point at which a run can fail.
+An epoch is a micro-batch of one query, numbered by Spark. In each epoch every sink stages its rows where no
+reader sees them; once all have, each commits its rows together with a ledger entry. Spark commits the offsets
+of the epoch only after this function has returned. After a crash before that, Spark replays the epoch under
+the same number, and sinks with the epoch in their ledger are skipped. ARCHITECTURE.md lists every point at
+which a run can fail.
 """
 
 from __future__ import annotations
@@ -156,7 +157,10 @@ class Delivery:
         return frames
 
     def _can_skip(self, sink: SinkBinding) -> bool:
-        """True if the epoch has no dead letters for this sink. Deterministic, so a replay skips it as well."""
+        """True if the epoch has no dead letters for this sink.
+
+        Deterministic, so a replay skips it as well.
+        """
         if sink.needs_every_epoch or self.rules is not None:
             return False
         return not any(dead_letters.count for dead_letters in self.dead_letters.values())

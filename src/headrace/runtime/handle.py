@@ -46,7 +46,10 @@ class RunHandle(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop gracefully: finish the current micro-batch, commit it and exit. The next run resumes from there."""
+        """Stop gracefully: finish the current micro-batch, commit it and exit.
+
+        The next run resumes from there.
+        """
 
     @abstractmethod
     def kill(self) -> None:

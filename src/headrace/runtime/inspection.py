@@ -26,8 +26,8 @@ def physical_plans(
 ) -> dict[str, str]:
     """Return the physical plan of each query's streaming part, by the query's name, in the order they start.
 
-    The steps after a query's stateful step run batch by batch and are not part of it. The plan is that of the first batch;
-    Spark plans every batch separately.
+    The steps after a query's stateful step run batch by batch and are not part of it. The plan is that of the
+    first batch; Spark plans every batch separately.
     """
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
     with plan_aside(spark, graph) as built:

@@ -38,7 +38,9 @@ CLOCK_PERIOD = 500_000
 """Default interval, in microseconds, between micro-batches of a step with processing-time timers."""
 DRAINING = "draining"
 DRAIN_STEPS, DRAIN_STEP_MS = 8, 366 * 86_400_000
-"""Steps of the clock while a drain closes the windows of processing-time triggers; longer than their periods."""
+"""Steps of the clock while a drain closes the windows of processing-time triggers; longer than their
+periods.
+"""
 
 
 def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) -> MicroBatchRun:
@@ -201,8 +203,9 @@ class MicroBatchRun(RunHandle):
     def _close_windows(self, planned: PlannedQuery, clock: Clock, query: SteppedQuery) -> None:
         """Advance the clock of a drain until no window is open.
 
-        A processing-time trigger sets its next timer one period ahead of the clock, also in the batch in which the
-        watermark reaches the end of time, so the clock has to move on for the window to be visited again.
+        A processing-time trigger sets its next timer one period ahead of the clock, also in the batch in
+        which the watermark reaches the end of time, so the clock has to move on for the window to be visited
+        again.
         """
         for _ in range(DRAIN_STEPS if self._phase == DRAINING else 0):
             if self._stopping or not planned.holds_rows:
@@ -224,7 +227,8 @@ class MicroBatchRun(RunHandle):
     def _trigger(self, planned: PlannedQuery) -> dict[str, Any]:
         """Return the arguments of `DataStreamWriter.trigger`.
 
-        A query with processing-time timers always has another batch to run, so it gets an interval by default.
+        A query with processing-time timers always has another batch to run, so it gets an interval by
+        default.
         """
         if self._options.bounded:
             return {"availableNow": True}
@@ -290,7 +294,10 @@ def group_into_waves(planned: list[PlannedQuery]) -> list[list[PlannedQuery]]:
 
 
 def _stop_between_batches(planned: PlannedQuery) -> None:
-    """Wait for the current micro-batch. A batch that begins before the gap is seen ends the query by itself."""
+    """Wait for the current micro-batch.
+
+    A batch that begins before the gap is seen ends the query by itself.
+    """
     query = planned.spark_query
     if isinstance(query, SteppedQuery):  # its loop ends after the current step
         return

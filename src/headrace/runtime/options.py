@@ -43,13 +43,16 @@ class RunOptions:
     """
 
     until: Until = "stopped"
-    """`"stopped"`: run until stopped. `"caught_up"`: process the available input and exit; windows stay open for the
-    next run. `"drained"`: process the available input, then fire and close every window and end the job for good."""
+    """`"stopped"`: run until stopped. `"caught_up"`: process the available input and exit; windows stay
+    open for the next run. `"drained"`: process the available input, then fire and close every window and
+    end the job for good.
+    """
     mode: ExecutionMode = "micro_batch"
     """`"real_time"` passes single rows from Kafka to Kafka within milliseconds, at least once."""
     every: Duration | None = None
-    """Interval between micro-batches; default: as fast as possible. In real-time mode: length of a batch, default
-    1 minute."""
+    """Interval between micro-batches; default: as fast as possible. In real-time mode: length of a batch,
+    default 1 minute.
+    """
     fresh: bool = False
     """Start with a new checkpoint and move the previous one aside. Nothing is deleted from the sinks."""
     progress: bool | None = None

@@ -1,7 +1,7 @@
 """Planning of Spark queries: the streaming plan, the sinks and the output mode of each query.
 
-Runs and transcripts share it; they differ in the inputs (`build_inputs`), the writers (`build_writer`) and in how the
-queries are started.
+Runs and transcripts share it; they differ in the inputs (`build_inputs`), the writers (`build_writer`) and in
+how the queries are started.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class PlannedQuery:
 
     query: Query
     stream_plan: DataFrame
-    """The streaming part: from the sources to the stateful step, or to the last output that all sinks share."""
+    """The streaming part: from the sources to the stateful step, or to the last output that all sinks
+    share.
+    """
     output_mode: OutputMode
     delivery: Delivery
     checkpoint: Path
@@ -96,7 +98,8 @@ class QueryPlanner:
         """Plan all queries.
 
         Raises:
-            PlanError: a checkpoint has the state of a different declaration, or offsets of a different source.
+            PlanError: a checkpoint has the state of a different declaration, or offsets of a different
+                source.
         """
         refuse_moved(self.graph, self.directory)
         planned = [self._plan(query) for query in queries_of(self.graph)]

@@ -1,7 +1,7 @@
 """Virtual time: queries that are stepped explicitly, with a clock that only moves when it is advanced.
 
-Transcripts and drains use it. A query reads its sources only in `step`, so a script decides which rows a micro-batch has,
-and results do not depend on the speed of the machine.
+Transcripts and drains use it. A query reads its sources only in `step`, so a script decides which rows a
+micro-batch has, and results do not depend on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ QUICK = {
 """Settings under which a micro-batch of a few rows is fastest; they change no result."""
 
 EAGER = {"spark.headrace.windows.eager": "true"}
-"""Windows with processing-time timers check the watermark in every batch: here it advances while the clock stands."""
+"""Windows with processing-time timers check the watermark in every batch: here it advances while the clock
+stands.
+"""
 
 _numbers = itertools.count()
 
@@ -70,7 +72,8 @@ class Clock:
     ) -> SteppedQuery:
         """Start a query with this clock.
 
-        Returns when the query waits for its first step. An uncommitted epoch of the checkpoint has been replayed by then.
+        Returns when the query waits for its first step. An uncommitted epoch of the checkpoint has been
+        replayed by then.
         """
         from pyspark.sql.utils import ForeachBatchFunction
 

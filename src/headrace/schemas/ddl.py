@@ -1,7 +1,7 @@
 """Parses DDL text (`"card string, tags array<string>"`); errors have the column of the problem.
 
-A recursive descent parser. Spark's parser needs a JVM, and its errors name grammar rules; a test checks that both parsers
-agree.
+A recursive descent parser. Spark's parser needs a JVM, and its errors name grammar rules; a test checks that
+both parsers agree.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The schema of a stream, from DDL text, a dataclass or a pydantic model.
 
-Parsing a schema starts no JVM: an invalid one is an error while the pipeline is built, with the column of the problem.
+Parsing a schema starts no JVM: an invalid one is an error while the pipeline is built, with the column of the
+problem.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ _HINT = f'write "{ddl.EXAMPLE}", or give a dataclass or a pydantic model'
 class Schema:
     """The columns of a stream, in order.
 
-    A record without a value for a `NOT NULL` column is a dead letter. A field of a class is `NOT NULL` if it is neither
-    Optional nor has a default. Two schemas are equal if their columns are, regardless of how they were written.
+    A record without a value for a `NOT NULL` column is a dead letter. A field of a class is `NOT NULL` if it
+    is neither Optional nor has a default. Two schemas are equal if their columns are, regardless of how they
+    were written.
 
     >>> schema = Schema.of("card string, amount decimal(10, 2), at timestamp")
     >>> schema.names
@@ -42,13 +44,13 @@ class Schema:
         """Return the schema of a description.
 
         Args:
-            description: a Schema, DDL text, a dataclass, a pydantic model class, a mapping of names to types, or a
-                pyspark StructType.
+            description: a Schema, DDL text, a dataclass, a pydantic model class, a mapping of names to types,
+                or a pyspark StructType.
             where: the owner of the schema, for errors.
 
         Raises:
-            SchemaError: the text is invalid (with the column), a field of a class has no column type, or a name starts
-                with `__`.
+            SchemaError: the text is invalid (with the column), a field of a class has no column type, or a
+                name starts with `__`.
         """
         schema = description if isinstance(description, Schema) else cls(_fields(description, where))
         hidden = [name for name in schema.names if name.startswith(HIDDEN)]

@@ -10,8 +10,8 @@ _QUOTED = re.compile(r"== SQL[^=]*==\n(.*?)\n-*\^", re.DOTALL)
 def spark_says(error: Exception) -> tuple[str, str]:
     """Spark's complaint in one line, and its own suggestion as the hint.
 
-    Spark writes `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of ...? SQLSTATE`, and
-    of a syntax error, after that, the text in which it is.
+    Spark writes `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of
+    ...? SQLSTATE`, and of a syntax error, after that, the text in which it is.
     """
     whole = str(getattr(error, "desc", None) or error)
     text = re.split("SQLSTATE|\n\nJVM stacktrace", whole, maxsplit=1)[0]

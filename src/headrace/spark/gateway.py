@@ -3,8 +3,8 @@
     kernel(spark).windows.WindowOperator.apply(java_frame(rows), ...)    a class of the kernel
     jvm(spark).java.util.regex.Pattern.compile("a*")                     any other class
 
-Java objects are `Any`: py4j resolves their methods at run time. A call that throws in Java raises `JavaError`, or an
-exception of `pyspark.errors` where pyspark translates it.
+Java objects are `Any`: py4j resolves their methods at run time. A call that throws in Java raises
+`JavaError`, or an exception of `pyspark.errors` where pyspark translates it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Start Spark's JVM quietly, in the environment it needs, and say why when it doesn't start.
 
-Spark runs in one JVM a process. It is started as pyspark starts it, but with Java, pyspark's own Spark and this
-Python named, and with all it says in a log file.
+Spark runs in one JVM a process. It is started as pyspark starts it, but with Java, pyspark's own Spark and
+this Python named, and with all it says in a log file.
 """
 
 from __future__ import annotations
@@ -28,16 +28,20 @@ LOG4J = Path(__file__).with_name("log4j2.properties")
 LOG_PROPERTY = "headrace.log"
 KEPT_LOGS = 10
 REGIONS = "-XX:G1HeapRegionSize=8m"
-"""In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the JVM then looks for
-garbage through all of its memory again and again, and in real time stands still for tens of milliseconds at the end of each batch."""
+"""In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the
+JVM then looks for garbage through all of its memory again and again, and in real time stands still for
+tens of milliseconds at the end of each batch.
+"""
 _RARE = ("org.apache.xbean.asm9.ClassReader", "java.io.ObjectOutputStream", "java.io.ObjectInputStream")
 UNHURRIED = " ".join(
     ["-XX:CompileCommand=quiet"]
     + [f"-XX:CompileCommand=CompileThresholdScaling,{name}::*,30.0" for name in _RARE]
 )
-"""For each job Spark reads the byte code of its own closures and serialises tasks. Java's optimising compiler finds that worth some
-seconds of a core in the first half minute of a run, when it is the code of the rows that should come first; so it is to wait
-until these have been called thirty times as often as others."""
+"""For each job Spark reads the byte code of its own closures and serialises tasks. Java's optimising
+compiler finds that worth some seconds of a core in the first half minute of a run, when it is the code of
+the rows that should come first; so it is to wait until these have been called thirty times as often as
+others.
+"""
 BY_SUBMIT = "PYSPARK_GATEWAY_PORT"
 """What spark-submit sets for the Python it starts: the way to the JVM that runs already."""
 

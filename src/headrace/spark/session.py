@@ -2,8 +2,8 @@
 
 Local by default, with RocksDB for state (changelog checkpoints, state checkpoint format 2) and UTC. Any
 `spark.*` setting and any master are passed through. Nothing of Spark's own talk reaches the terminal: it goes
-to a file, whose path `headrace.spark.launch.log_file` gives. The kernel is on the class path of driver and executors, and a
-session is refused whose kernel is missing, old or made for another Spark.
+to a file, whose path `headrace.spark.launch.log_file` gives. The kernel is on the class path of driver and
+executors, and a session is refused whose kernel is missing, old or made for another Spark.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Check SQL expressions without a JVM: syntax, unknown columns, unknown functions, columns outside aggregates.
 
-sqlglot parses, and `spark_functions.txt` lists the functions of the pinned Spark version. The checks never reject an
-expression that Spark accepts: constructs that sqlglot cannot parse and names that only a session can resolve are left to
-Spark's own analysis, which runs when a run is planned.
+sqlglot parses, and `spark_functions.txt` lists the functions of the pinned Spark version. The checks never
+reject an expression that Spark accepts: constructs that sqlglot cannot parse and names that only a session
+can resolve are left to Spark's own analysis, which runs when a run is planned.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Plan(Protocol):
 class Node:
     """A step of a plan: the options the user has set, and everything that follows from them without Spark.
 
-    Lengths of time are microseconds. A subclass overrides the methods in which its kind differs from a stateless
-    expression.
+    Lengths of time are microseconds. A subclass overrides the methods in which its kind differs from a
+    stateless expression.
     """
 
     name: str

@@ -134,7 +134,9 @@ def stable_names(columns: Named) -> dict[str, str]:
 
 
 def find_columns(columns: Sequence[str], expressions: Iterable[str]) -> list[str]:
-    """Return the columns that occur in expressions. Errs on the side of too many: strings and functions count too.
+    """Return the columns that occur in expressions.
+
+    Errs on the side of too many: strings and functions count too.
 
     >>> find_columns(["card", "amount"], ["sum(amount)"])
     ['amount']

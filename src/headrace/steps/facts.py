@@ -31,11 +31,15 @@ class Facts:
     time_column: str | None = None
     """The column that holds the time, under its present name."""
     order_from: tuple[tuple[str, str], ...] = ()
-    """Columns computed from another one without a change of order, as in `timestamp_seconds(id)`, each with the other."""
+    """Columns computed from another one without a change of order, as in `timestamp_seconds(id)`, each
+    with the other.
+    """
     delay: int = 0
     """How far the watermark is behind the time of the newest row, in microseconds."""
     hold: int | None = 0
-    """How long after its own time a row may be emitted, in microseconds; None without bound. Matches wait for `within`."""
+    """How long after its own time a row may be emitted, in microseconds; None without bound. Matches wait
+    for `within`.
+    """
     change: Change = "none"
     """`updates`: a running aggregate emits a key again; `refinements`: a window fires more than once."""
 
@@ -54,7 +58,9 @@ def late_facts(facts: Facts) -> Facts:
 
 
 def late_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of `late`: the input's, then the late columns. An input column of such a name is renamed.
+    """Return the columns of `late`: the input's, then the late columns.
+
+    An input column of such a name is renamed.
 
     >>> late_columns(["card", "window"])
     ('card', 'input_window', 'late_by', 'window', 'watermark', 'reason')

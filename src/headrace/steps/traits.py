@@ -24,9 +24,9 @@ class Finding:
 class Tier:
     """The execution tier of a step, with the reason.
 
-    `native`: code that Spark generates. `kernel`: Headrace's Scala in the same JVM, for what Spark lacks, at about the same
-    cost. `arrow`: a step of the kernel whose results pass through Python in batches. `python`: rows are sent to a Python
-    process and back; only steps with user code in Python do that.
+    `native`: code that Spark generates. `kernel`: Headrace's Scala in the same JVM, for what Spark lacks, at
+    about the same cost. `arrow`: a step of the kernel whose results pass through Python in batches. `python`:
+    rows are sent to a Python process and back; only steps with user code in Python do that.
     """
 
     name: TierName

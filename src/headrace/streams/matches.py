@@ -36,7 +36,8 @@ class Matches(TimedStream):
 class RuleMatches(Matches):
     """Matches of a table of rules: the key columns, `rule`, `version`, `start`, `end`, and the measures that all rules share.
 
-    Without measures, and in `.timeouts`, there is `matched`: the rows of each step of the rule, by the step's name.
+    Without measures, and in `.timeouts`, there is `matched`: the rows of each step of the rule, by the step's
+    name.
 
     >>> from headrace import Pipeline, connect
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")

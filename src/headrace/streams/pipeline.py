@@ -42,8 +42,8 @@ class DeclaredRun:
 class Pipeline:
     """A named graph of steps, from sources to sinks.
 
-    Building one reads nothing and starts nothing; mistakes in it are collected and raised together by `check`,
-    `explain`, `run` and `start`.
+    Building one reads nothing and starts nothing; mistakes in it are collected and raised together by
+    `check`, `explain`, `run` and `start`.
 
     >>> from headrace import Pipeline, connect
     >>> words = Pipeline("words")
@@ -71,10 +71,12 @@ class Pipeline:
 
         Args:
             path: the file.
-            environment: the variables, such as `${KAFKA:-localhost:9092}`; default: the environment of the process.
+            environment: the variables, such as `${KAFKA:-localhost:9092}`; default: the environment of the
+                process.
 
         Raises:
-            DocumentError: the file cannot be read, or the document is wrong; every error has its line and column.
+            DocumentError: the file cannot be read, or the document is wrong; every error has its line and
+                column.
         """
         from headrace import yaml
 
@@ -125,7 +127,8 @@ class Pipeline:
           tx: {memory: {}, schema: amount double}
 
         Raises:
-            DocumentError: the plan holds values that a document cannot, such as a pyspark Column or a DataFrame.
+            DocumentError: the plan holds values that a document cannot, such as a pyspark Column or a
+                DataFrame.
         """
         from headrace import yaml
 
@@ -148,8 +151,8 @@ class Pipeline:
             connector: from `connect`.
             format: how records are written: `"json"`, `"csv"`, `"text"`, `"raw"`, or a format with options.
             schema: the columns, as Spark's DDL text, a dataclass or a pydantic model.
-            on_error: what happens to a record that doesn't decode: `"divert"` sends it to `.dead_letters`, `"skip"` counts
-                it, `"fail"` stops the run.
+            on_error: what happens to a record that doesn't decode: `"divert"` sends it to `.dead_letters`,
+                `"skip"` counts it, `"fail"` stops the run.
         """
         from headrace.streams.stream import SourceStream
 
@@ -159,8 +162,8 @@ class Pipeline:
     def from_dataframe(self, name: str, frame: Any, /) -> Stream:
         """Read a DataFrame, streaming or not, as a source.
 
-        The rows of a batch DataFrame are read once per checkpoint: the first run stores them, and a later run with the
-        same checkpoint resumes from there.
+        The rows of a batch DataFrame are read once per checkpoint: the first run stores them, and a later run
+        with the same checkpoint resumes from there.
         """
         from headrace.streams.stream import Stream
 
@@ -169,8 +172,9 @@ class Pipeline:
     def sql(self, name: str, query: str, /) -> Queried:
         """A step written in Spark SQL over the pipeline's named streams, or with `MATCH_RECOGNIZE` over one that has time.
 
-        A query that groups or joins keeps state inside Spark, which drops late rows without counting them one by one:
-        `window(...).aggregate(...)` does not, and neither does `MATCH_RECOGNIZE`, whose late rows are in `.late`.
+        A query that groups or joins keeps state inside Spark, which drops late rows without counting them one
+        by one: `window(...).aggregate(...)` does not, and neither does `MATCH_RECOGNIZE`, whose late rows are
+        in `.late`.
 
         >>> from headrace import Pipeline, connect
         >>> stocks = Pipeline("stocks")
@@ -247,8 +251,8 @@ class Pipeline:
         """Run the pipeline and block until it has ended or is stopped by Ctrl-C.
 
         Args:
-            options: see `RunOptions`: `until`, `mode`, `every`, `fresh`, `progress`, `guarantee`, `checkpoint`, `master`,
-                `conf`.
+            options: see `RunOptions`: `until`, `mode`, `every`, `fresh`, `progress`, `guarantee`,
+                `checkpoint`, `master`, `conf`.
 
         While `headrace run file.py` loads the file, the call only sets the options of the run that follows.
         """

@@ -77,8 +77,8 @@ class Rows:
     ) -> Self:
         """Add the columns of the table row with the same `on` columns.
 
-        With `how="left"` a row without a match passes with nulls; with `"inner"` it is dropped. The table is read when the
-        run starts and broadcast to every task, so it must fit in memory.
+        With `how="left"` a row without a match passes with nulls; with `"inner"` it is dropped. The table is
+        read when the run starts and broadcast to every task, so it must fit in memory.
         """
         return self._then(lookup_node(name, self._ref, table, on=on, format=format, schema=schema, how=how))
 
@@ -88,8 +88,8 @@ class Rows:
         Args:
             name: the sink's name, in errors, metrics and the delivery ledger.
             connector: from `connect`.
-            mode: for running aggregates `"update"` (each changed key once per micro-batch, the default) or `"complete"`
-                (all keys every time); `"append"` for all other streams.
+            mode: for running aggregates `"update"` (each changed key once per micro-batch, the default) or
+                `"complete"` (all keys every time); `"append"` for all other streams.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")

@@ -46,16 +46,16 @@ class Stream(Rows):
     ) -> TimedStream:
         """Declare the column of event time.
 
-        The watermark is the highest event time seen minus `out_of_order`; it takes effect in the next micro-batch. A row
-        behind it is late: it is diverted to a side output, never dropped silently.
+        The watermark is the highest event time seen minus `out_of_order`; it takes effect in the next
+        micro-batch. A row behind it is late: it is diverted to a side output, never dropped silently.
 
         Args:
             column: a timestamp column.
             out_of_order: how far behind the newest row a row may arrive.
             idle: after this long without a row, the watermark advances with the clock.
             watermark_when: only rows that satisfy this move the watermark.
-            max_ahead: a row further ahead of the clock than this does not move the watermark; stateful steps send it to
-                `.late` with reason `ahead_of_clock`.
+            max_ahead: a row further ahead of the clock than this does not move the watermark; stateful steps
+                send it to `.late` with reason `ahead_of_clock`.
             name: the step's name.
         """
         from headrace.streams.timed import TimedStream
@@ -119,8 +119,8 @@ class Stream(Rows):
     ) -> Self:
         """Drop rows that repeat the columns `on` of an earlier row.
 
-        With `within`, only repeats less than that apart in event time are dropped, and state expires after it. Without
-        it, every value stays in state.
+        With `within`, only repeats less than that apart in event time are dropped, and state expires after
+        it. Without it, every value stays in state.
         """
         columns = (on,) if isinstance(on, str) else tuple(on)
         length = None if within is None else microseconds(within, where="distinct: within")

@@ -78,30 +78,32 @@ class TimedKeyedStream(KeyedStream):
 
         Args:
             window: from `windows`.
-            ttl: expire the state of a key this long after its last row, by the watermark (or the clock, where that is its
-                time). For windows without an end of their own: global, count, delta, punctuation and landmark. Rows that
-                no pane has emitted are counted as expired. A key that returns starts with window number 0.
+            ttl: expire the state of a key this long after its last row, by the watermark (or the clock, where
+                that is its time). For windows without an end of their own: global, count, delta, punctuation
+                and landmark. Rows that no pane has emitted are counted as expired. A key that returns starts
+                with window number 0.
         """
         return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=state_ttl(ttl))
 
     def match(self, name: str, pattern: Pattern, /, **options: Unpack[MatchKeywords]) -> Matches:
         """Find a pattern in the rows of each key, taken in event-time order.
 
-        A row is buffered until the watermark has passed it; a row behind the watermark goes to `.late`. Without `within`
-        a partial match never expires.
+        A row is buffered until the watermark has passed it; a row behind the watermark goes to `.late`.
+        Without `within` a partial match never expires.
 
         Args:
             name: the step's name.
             pattern: from `patterns`.
             within: the time from the first row to the last must be less than this; or
                 `{"whole": ..., "between": ...}`, where `between` is the time from each row to the next.
-            skip: where the search continues after a match: `"past_last"` row of it (the default), `"none"` (every match is
-                found), `"to_next"` (after its first row), `patterns.to_first(step)`, `patterns.to_last(step)`.
+            skip: where the search continues after a match: `"past_last"` row of it (the default), `"none"`
+                (every match is found), `"to_next"` (after its first row), `patterns.to_first(step)`,
+                `patterns.to_last(step)`.
             order: `"arrival"` processes rows in arrival order; then no row is late.
             select: the measures of a match, by name; default: one array of rows per step of the pattern.
             late_rows: `"divert"` to `.late`, or `"count"`: they are counted and dropped.
-            timeouts: `"divert"` to `.timeouts`, or `"count"`. With both counted and a `select`, only the columns in use are
-                shuffled and stored, which is faster.
+            timeouts: `"divert"` to `.timeouts`, or `"count"`. With both counted and a `select`, only the
+                columns in use are shuffled and stored, which is faster.
 
         >>> from headrace import Pipeline, connect, patterns
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
@@ -124,18 +126,21 @@ class TimedKeyedStream(KeyedStream):
     ) -> RuleMatches:
         """Find the patterns of a table of rules in the rows of each key; the table may change while the job runs.
 
-        The table is read at the start of each micro-batch. A new rule applies to the rows of that and later micro-batches. A
-        changed rule starts over: partial matches of the old version are dropped and counted. Other rules keep theirs. A
-        rule that cannot be used goes to `.faults` and its previous version stays active; at the start of a run it is an
-        error. All rules run in one operator over one shuffle.
+        The table is read at the start of each micro-batch. A new rule applies to the rows of that and later
+        micro-batches. A changed rule starts over: partial matches of the old version are dropped and counted.
+        Other rules keep theirs. A rule that cannot be used goes to `.faults` and its previous version stays
+        active; at the start of a run it is an error. All rules run in one operator over one shuffle.
 
         Args:
             name: the step's name.
-            rules: a file (`.yaml`, `.json`, `.jsonl`, `.csv`), or a table of `connect.postgres`, `mysql` or `sqlite`.
-            measures: the columns of the matches of all rules, such as `"at timestamp, amount double"`; the `select` of a rule
-                computes them, and those that it omits are null. Default: matches carry their rows.
+            rules: a file (`.yaml`, `.json`, `.jsonl`, `.csv`), or a table of `connect.postgres`, `mysql` or
+                `sqlite`.
+            measures: the columns of the matches of all rules, such as `"at timestamp, amount double"`; the
+                `select` of a rule computes them, and those that it omits are null. Default: matches carry
+                their rows.
             order: `"arrival"` processes rows in arrival order; then no row is late.
-            longest: the longest `within` that a rule may have; a stateful step that reads the matches needs it.
+            longest: the longest `within` that a rule may have; a stateful step that reads the matches needs
+                it.
             late_rows: `"divert"` to `.late`, or `"count"`: they are counted and dropped.
             timeouts: `"divert"` to `.timeouts`, or `"count"`: many rules may produce many timeouts.
 

@@ -1,8 +1,8 @@
 """Tests of whole pipelines in virtual time: `headrace test FILE...`, the same in pytest, and from Python.
 
-A case is a YAML document with a pipeline and a script that feeds its sources, moves watermarks and the clock, kills the
-run, and lists the expected rows. The real pipeline runs through Spark, in virtual time: a case about an hour takes as long
-as one about a second.
+A case is a YAML document with a pipeline and a script that feeds its sources, moves watermarks and the clock,
+kills the run, and lists the expected rows. The real pipeline runs through Spark, in virtual time: a case
+about an hour takes as long as one about a second.
 
 >>> from headrace import testing
 >>> outcome = testing.run_case('''

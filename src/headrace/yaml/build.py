@@ -19,7 +19,8 @@ from headrace.yaml.positions import Scalar
 class PlanBuilder:
     """Adds entries to a plan and records the output that each name of the document refers to.
 
-    A name refers to the last node of its entry: the timed stream of a source, the rows after the `select` of a step.
+    A name refers to the last node of its entry: the timed stream of a source, the rows after the `select` of
+    a step.
     """
 
     def __init__(self, names: Collection[str], errors: ErrorCollector) -> None:

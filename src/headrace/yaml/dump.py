@@ -1,8 +1,8 @@
 """Writes a plan as the document that loads back to it.
 
-An entry of a document holds several nodes (`where`, then `window`, then `select`). Nodes without a name of their own are
-folded into the entry that reads them, or into the one they follow, as far as the order of a step's keys allows. A node
-that cannot be folded becomes an entry under its generated name.
+An entry of a document holds several nodes (`where`, then `window`, then `select`). Nodes without a name of
+their own are folded into the entry that reads them, or into the one they follow, as far as the order of a
+step's keys allows. A node that cannot be folded becomes an entry under its generated name.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Entry = tuple[Node, ...]
 def dump(graph: Graph) -> str:
     """Write a plan as YAML text; `from_text` reads it back to an equal plan.
 
-    Steps without a name are folded into the steps that read them. One that cannot be folded keeps its generated name, such
-    as `tx:select`.
+    Steps without a name are folded into the steps that read them. One that cannot be folded keeps its
+    generated name, such as `tx:select`.
 
     >>> from headrace import yaml
     >>> graph = yaml.from_text("sources: {tx: {memory: {}, schema: amount double}}", name="p")
@@ -46,7 +46,8 @@ def dump(graph: Graph) -> str:
       tx: {memory: {}, schema: amount double}
 
     Raises:
-        DocumentError: the plan holds values that a document cannot: a pyspark Column, a DataFrame, a `datetime` in an option.
+        DocumentError: the plan holds values that a document cannot: a pyspark Column, a DataFrame, a
+            `datetime` in an option.
     """
     plan, errors = FoldedPlan(graph), ErrorCollector()
     for frame in graph.of(FrameSource):

@@ -98,8 +98,8 @@ def from_mapping(
     """Read a plan from a mapping, or from a part of a larger YAML file.
 
     Args:
-        content: a node that ruamel.yaml composed, whose positions are exact; a mapping of its round-trip loader; or a plain
-            `dict`, whose errors are located by path.
+        content: a node that ruamel.yaml composed, whose positions are exact; a mapping of its round-trip
+            loader; or a plain `dict`, whose errors are located by path.
         file: the name of the document in errors.
         name: the name of the pipeline if the document has none.
         environment: the variables; default: the environment of the process.

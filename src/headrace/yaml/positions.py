@@ -1,7 +1,7 @@
 """Values of a YAML text with their positions.
 
-The rest of the package reads this tree and nothing else of YAML. It is built from text, from a node that ruamel.yaml
-composed (a part of a larger file), and from plain or round-trip mappings.
+The rest of the package reads this tree and nothing else of YAML. It is built from text, from a node that
+ruamel.yaml composed (a part of a larger file), and from plain or round-trip mappings.
 """
 
 from __future__ import annotations

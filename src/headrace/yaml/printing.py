@@ -94,7 +94,8 @@ def _scalar(value: Any) -> Any:
 def _quote(text: str) -> Any:
     """Put a text in double quotes where ruamel.yaml would choose another style.
 
-    It leaves some texts plain that it cannot read again (`?0`), and doubles single quotes, which are frequent in SQL.
+    It leaves some texts plain that it cannot read again (`?0`), and doubles single quotes, which are frequent
+    in SQL.
     """
     if text[:1] in _INDICATORS or not text.isprintable():
         return DoubleQuotedScalarString(text)

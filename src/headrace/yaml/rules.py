@@ -1,8 +1,9 @@
 """Tables of rules.
 
-A file in YAML or JSON maps the id of each rule to the keys of a pattern (`steps`, `within`, `skip`, `select`), with the
-optional keys `version`, `description` and `active`. In a table, and in a CSV file, a row is a rule: its columns are `id`,
-`pattern` (the same map as JSON or YAML text), and optionally `version` and `active`. In JSON lines it is a map with an `id`.
+A file in YAML or JSON maps the id of each rule to the keys of a pattern (`steps`, `within`, `skip`,
+`select`), with the optional keys `version`, `description` and `active`. In a table, and in a CSV file, a row
+is a rule: its columns are `id`, `pattern` (the same map as JSON or YAML text), and optionally `version` and
+`active`. In JSON lines it is a map with an `id`.
 """
 
 from __future__ import annotations

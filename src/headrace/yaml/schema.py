@@ -1,6 +1,7 @@
 """The JSON Schema of a document, for editors: completion, descriptions, and errors before anything runs.
 
-It is generated from the models that read documents. `python -m headrace.yaml` writes `schema.json` beside this module.
+It is generated from the models that read documents. `python -m headrace.yaml` writes `schema.json` beside
+this module.
 """
 
 from __future__ import annotations

@@ -24,7 +24,10 @@ def reports(spark: SparkSession) -> Iterator[Any]:
 
 
 def taken(reports: Any, query: str) -> list[dict[str, Any] | None]:
-    """What has been said of a query until now; None for a run's end. Queries of other tests may be heard of as well."""
+    """What has been said of a query until now; None for a run's end.
+
+    Queries of other tests may be heard of as well.
+    """
     reports.close()
     found = []
     while (run := (report := reports.next()).runId()) is not None:

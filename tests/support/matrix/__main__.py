@@ -2,8 +2,9 @@
 
 python -m tests.support.matrix sliding                  print the transcripts of sliding windows
 python -m tests.support.matrix kernel                   run all cells without a query
-python -m tests.support.matrix batch                    run those that can be compared with a batch, and their batch
-python -m tests.support.matrix spark "killed"           run the cells whose name contains the text through Spark
+python -m tests.support.matrix batch                    run those that can be compared with a batch, and their
+batch python -m tests.support.matrix spark "killed"           run the cells whose name contains the text
+through Spark
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ Outputs = dict[str, list[dict[str, Any]]]
 
 
 def told(cell: Cell, stream: Sequence[Line]) -> list[tuple[Line, Outputs]]:
-    """Each line of a stream, and what the step gives for it. A death changes nothing: that is what it shows."""
+    """Each line of a stream, and what the step gives for it.
+
+    A death changes nothing: that is what it shows.
+    """
     spec = specification(cell)
     models = {key: model(spec) for key in KEYS}
     times = {row.v: row.ts for line in stream if isinstance(line, Rows) for row in line.rows}

@@ -65,7 +65,10 @@ def allowed(only: str = "") -> list[Cell]:
 
 
 def case(cell: Any, way: Way, table: Table = WINDOWS) -> Case:
-    """The case of a cell, to be run one way. It is read from what the file's text is made of, as YAML is slow to read."""
+    """The case of a cell, to be run one way.
+
+    It is read from what the file's text is made of, as YAML is slow to read.
+    """
     return replace(read_case(table.content(cell)), through="spark" if way == "spark" else "kernel")
 
 

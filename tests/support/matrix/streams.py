@@ -1,7 +1,8 @@
 """What every cell is fed: the same twelve rows, in order, out of order, some of them late, and with deaths in between.
 
-Times are seconds. The rows make each kind of window interesting: sessions that grow, merge and stand exactly a gap apart,
-windows that close by count, by a jump of `x` and by `kind`, a second key, and long enough a time for lateness to end.
+Times are seconds. The rows make each kind of window interesting: sessions that grow, merge and stand exactly
+a gap apart, windows that close by count, by a jump of `x` and by `kind`, a second key, and long enough a time
+for lateness to end.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 python -m tests.support.pattern_matrix optional          print the transcripts of a quantifier
 python -m tests.support.pattern_matrix kernel            run all cells in the kernel's driver
-python -m tests.support.pattern_matrix spark "killed"    run the cells whose name contains the text through Spark
+python -m tests.support.pattern_matrix spark "killed"    run the cells whose name contains the text through
+Spark
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a cell must give in all: the model of patterns, told the cell's stream. A death changes nothing: that is what it shows."""
+"""What a cell must give in all: the model of patterns, told the cell's stream.
+
+A death changes nothing: that is what it shows.
+"""
 
 from __future__ import annotations
 

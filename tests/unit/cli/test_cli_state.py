@@ -1,4 +1,7 @@
-"""`headrace state`: how a state is drawn, and what is said where there is none. With Spark: the page on state."""
+"""`headrace state`: how a state is drawn, and what is said where there is none.
+
+With Spark: the page on state.
+"""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def check(
 ) -> None:
     """Find the mistakes of pipelines without running them.
 
-    Lists all problems of all files with location and hint, and warnings about valid plans. Exit status 0: all plans are
-    valid; 2: some are not.
+    Lists all problems of all files with location and hint, and warnings about valid plans. Exit status 0: all
+    plans are valid; 2: some are not.
 
     For example:
 

@@ -10,8 +10,8 @@ from headrace.cli.options import PipelineFile, PipelineName
 def document(file: PipelineFile, pipeline: PipelineName = None) -> None:
     """Print a pipeline as a YAML document with the same plan.
 
-    Useful for pipelines in Python; a YAML document is printed in its shortest form. Environment variables are replaced by
-    their values.
+    Useful for pipelines in Python; a YAML document is printed in its shortest form. Environment variables are
+    replaced by their values.
 
     For example:
 

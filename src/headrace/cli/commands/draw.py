@@ -32,9 +32,10 @@ def draw(
 ) -> None:
     """Draw transcripts as time lines, or the patterns of a pipeline as state diagrams.
 
-    Event time runs to the right, the lines of the script run down. Rows are dots, the watermark is a stepped line, windows
-    are shaded while they are open, panes are boxes where they fire, coloured by timing; retractions are struck through.
-    Several cases become panels of one picture. The picture shows the actual rows, expected or not.
+    Event time runs to the right, the lines of the script run down. Rows are dots, the watermark is a stepped
+    line, windows are shaded while they are open, panes are boxes where they fire, coloured by timing;
+    retractions are struck through. Several cases become panels of one picture. The picture shows the actual
+    rows, expected or not.
 
     For example:
 

@@ -46,9 +46,10 @@ def explain(
 ) -> None:
     """Show the plan of a pipeline without running it.
 
-    Draws the steps from sources (top) to sinks, then lists the Spark queries, the execution tier of each step (native,
-    kernel, arrow or python) with the reason, the contents and bound of its state, the guarantee of each sink, and the steps
-    that cannot run in real-time mode. For a rule table it lists each rule with its active version, location and errors.
+    Draws the steps from sources (top) to sinks, then lists the Spark queries, the execution tier of each step
+    (native, kernel, arrow or python) with the reason, the contents and bound of its state, the guarantee of
+    each sink, and the steps that cannot run in real-time mode. For a rule table it lists each rule with its
+    active version, location and errors.
 
     For example:
 

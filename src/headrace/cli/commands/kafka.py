@@ -270,8 +270,8 @@ def replay(
 ) -> None:
     """Move a consumer group to another offset of a topic.
 
-    The group must have no active members. The offsets of a pipeline are in its checkpoint, not in its group: to replay a
-    pipeline, run it with another checkpoint and `start: {time: ...}`.
+    The group must have no active members. The offsets of a pipeline are in its checkpoint, not in its group:
+    to replay a pipeline, run it with another checkpoint and `start: {time: ...}`.
 
     For example:
 

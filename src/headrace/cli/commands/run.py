@@ -95,8 +95,8 @@ def run(
 ) -> None:
     """Run a pipeline until its input ends or Ctrl-C.
 
-    The first Ctrl-C is a graceful stop: it finishes the current micro-batch, commits it and exits. The second stops at
-    once; the next run processes the current micro-batch again, so no row is lost.
+    The first Ctrl-C is a graceful stop: it finishes the current micro-batch, commits it and exits. The second
+    stops at once; the next run processes the current micro-batch again, so no row is lost.
 
     For example:
 

@@ -38,7 +38,8 @@ def schema(
 ) -> None:
     """Print the JSON Schema of pipeline documents, or the options of connectors.
 
-    Editors validate and complete a document that begins with `# yaml-language-server: $schema=headrace.schema.json`.
+    Editors validate and complete a document that begins with `# yaml-language-server:
+    $schema=headrace.schema.json`.
 
     For example:
 

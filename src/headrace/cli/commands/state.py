@@ -56,9 +56,9 @@ def state(
 ) -> None:
     """Show the state in the checkpoint of a pipeline.
 
-    For each stateful step: the last committed epoch and the watermark, the number of keys and open windows, and for each
-    key its windows (bounds, rows, results so far, the last pane), buffered rows, stored times of `distinct`, or running
-    results. Reads only, also from a running pipeline. Starts Spark.
+    For each stateful step: the last committed epoch and the watermark, the number of keys and open windows,
+    and for each key its windows (bounds, rows, results so far, the last pane), buffered rows, stored times of
+    `distinct`, or running results. Reads only, also from a running pipeline. Starts Spark.
 
     For example:
 

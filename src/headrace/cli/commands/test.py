@@ -36,8 +36,9 @@ def run_tests(
 ) -> None:
     """Test pipelines in virtual time.
 
-    A case is a YAML document with a pipeline and a script that feeds its sources, moves watermarks and the clock, kills the
-    run, and lists the expected rows. Exit status 0: all cases passed; 1: some failed; 2: no cases.
+    A case is a YAML document with a pipeline and a script that feeds its sources, moves watermarks and the
+    clock, kills the run, and lists the expected rows. Exit status 0: all cases passed; 1: some failed; 2: no
+    cases.
 
     For example:
 

@@ -43,12 +43,12 @@ def why(
 ) -> None:
     """Explain why a pattern did or did not match for a key.
 
-    From the checkpoint: the partial matches of the key with their rows, the next step of each with its condition and
-    timeout, and the buffered rows. From the replayed input: the last rows of the key, each with the tested conditions,
-    their results and values. Reads only, also from a running pipeline. Starts Spark.
+    From the checkpoint: the partial matches of the key with their rows, the next step of each with its
+    condition and timeout, and the buffered rows. From the replayed input: the last rows of the key, each with
+    the tested conditions, their results and values. Reads only, also from a running pipeline. Starts Spark.
 
-    For a rule table, the report covers every active rule by id and version. Rules that none of the last rows started are
-    summarised by the last row; --rule shows one rule in full.
+    For a rule table, the report covers every active rule by id and version. Rules that none of the last rows
+    started are summarised by the last row; --rule shows one rule in full.
 
     For example:
 

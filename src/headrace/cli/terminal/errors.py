@@ -1,6 +1,7 @@
 """Print errors with problem, hint and exit status; a traceback only with `--traceback`.
 
-Exit status 2: invalid arguments or files. 1: the run, the machine or a test failed. 130: stopped by a second Ctrl-C.
+Exit status 2: invalid arguments or files. 1: the run, the machine or a test failed. 130: stopped by a second
+Ctrl-C.
 """
 
 from __future__ import annotations

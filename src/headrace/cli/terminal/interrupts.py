@@ -12,7 +12,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Interrupts:
     """A context that counts SIGINT and SIGTERM; the second raises `KeyboardInterrupt`.
 
-    The first raises nothing, because it can interrupt a call into the JVM, whose response the next call would then read.
+    The first raises nothing, because it can interrupt a call into the JVM, whose response the next call would
+    then read.
     """
 
     def __init__(self) -> None:

@@ -1,11 +1,11 @@
 """Files in a directory: JSON lines, CSV, text and Parquet, on a local disk or any store Hadoop can reach.
 
-*Source*: replayable; a file is read once, completely, when it first appears, and the position is its name and line.
-Producers must move complete files into the directory: lines appended to a file later are not read.
+*Source*: replayable; a file is read once, completely, when it first appears, and the position is its name and
+line. Producers must move complete files into the directory: lines appended to a file later are not read.
 
-*Sink*: exactly once. Readers that list the directory see only files of committed epochs, each row once. Names that start
-with `_` are internal, and every Spark and Hadoop reader skips them. The guarantee covers crashes of the process; for crashes
-of the machine it depends on the durability of the file system.
+*Sink*: exactly once. Readers that list the directory see only files of committed epochs, each row once. Names
+that start with `_` are internal, and every Spark and Hadoop reader skips them. The guarantee covers crashes
+of the process; for crashes of the machine it depends on the durability of the file system.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _BY_SUFFIX = {
 class Files(Connector):
     """A directory, a file or a glob to read; a directory to write.
 
-    `format` and `schema` are set here or on the source; the default format is that of the suffix in a path like `*.csv` or
-    `homes.jsonl`. In mode `complete` the directory holds one file, which each epoch replaces atomically; in mode `update`
-    changed rows are appended, and the newest row of a key is the valid one.
+    `format` and `schema` are set here or on the source; the default format is that of the suffix in a path
+    like `*.csv` or `homes.jsonl`. In mode `complete` the directory holds one file, which each epoch replaces
+    atomically; in mode `update` changed rows are appended, and the newest row of a key is the valid one.
 
     >>> Files(path="homes.csv").format.name
     'csv'

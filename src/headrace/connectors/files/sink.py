@@ -1,8 +1,8 @@
 """Writes epochs as files, exactly once.
 
     stage     Spark writes the parts to out/_headrace/<pipeline>.<sink>/staging/<run>-<epoch>
-    commit    1. the next ledger entry, which names every part and its visible name     <- the epoch is committed
-              2. each part is renamed to its visible name, made of checkpoint id, epoch and number
+    commit    1. the next ledger entry, which names every part and its visible name     <- the epoch is
+              committed 2. each part is renamed to its visible name, made of checkpoint id, epoch and number
     open      completes step 2 of the last entry, takes over, removes what older runs staged
 
 After a crash before 1, the next open removes the invisible parts; after a crash later, it completes step 2.

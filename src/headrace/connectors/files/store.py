@@ -1,8 +1,8 @@
 """The file system operations of the files sink, for local disks and for Hadoop file systems.
 
-The commit of an epoch relies on `create`, which creates a file with all of its content unless the name exists: of two
-processes that try, one succeeds. Local disks do this with a hard link; other file systems through the checkpoint file
-manager of Spark, which has the same requirement.
+The commit of an epoch relies on `create`, which creates a file with all of its content unless the name
+exists: of two processes that try, one succeeds. Local disks do this with a hard link; other file systems
+through the checkpoint file manager of Spark, which has the same requirement.
 """
 
 from __future__ import annotations

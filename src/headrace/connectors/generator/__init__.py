@@ -1,7 +1,7 @@
 """Generated rows, or a recording that is replayed at its pace: for demonstrations, load tests and first steps.
 
-*Source*: replayable. A generated row is a function of the seed and the row number, so an epoch that is read again has the
-same rows. A recording is replayable as long as its files don't change.
+*Source*: replayable. A generated row is a function of the seed and the row number, so an epoch that is read
+again has the same rows. A recording is replayable as long as its files don't change.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def _parse_planted(planted: Any) -> dict[int, dict[str, Any]]:
 class Generator(Connector):
     """Rows with a seed, a rate and a recipe per column; or the lines of a recording, at their pace.
 
-    A column without a recipe has one by its type. With `rows` the source ends, and a run over the available rows takes all
-    of them, at the `rate` if there is one; without `rows` it takes the rows of one second. `planted` sets columns of single
-    rows, to have something to find.
+    A column without a recipe has one by its type. With `rows` the source ends, and a run over the available
+    rows takes all of them, at the `rate` if there is one; without `rows` it takes the rows of one second.
+    `planted` sets columns of single rows, to have something to find.
 
-    With `replay` the source reads lines of files in their order, each when it is due by the column `time`, `speed` times as
-    fast as they were recorded; `format` and `schema` of the source decode them.
+    With `replay` the source reads lines of files in their order, each when it is due by the column `time`,
+    `speed` times as fast as they were recorded; `format` and `schema` of the source decode them.
 
     >>> Generator(rows=1000, columns={"n": "sequence", "amount": "lognormal"}).schema_known.ddl
     'n bigint, amount double'

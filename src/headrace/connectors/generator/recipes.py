@@ -1,8 +1,8 @@
 """Recipes: how the values of a column are generated. Each recipe becomes one Spark SQL expression.
 
-A value is a function of the seed, the column and the row number, so a row is the same in every run, on any number of
-machines, and when an epoch is read again. With `by`, it is a function of another column instead: rows with equal values of
-that column get equal values here, such as the home country of a card.
+A value is a function of the seed, the column and the row number, so a row is the same in every run, on any
+number of machines, and when an epoch is read again. With `by`, it is a function of another column instead:
+rows with equal values of that column get equal values here, such as the home country of a card.
 """
 
 from __future__ import annotations
@@ -216,7 +216,8 @@ class Boolean(Recipe):
 class Timestamp(Recipe):
     """A time that advances by `every` per row, out of order by less than `jitter`.
 
-    An event time with `out_of_order` of `jitter` has no late rows, except those that `late_share` moves back by `late_by`.
+    An event time with `out_of_order` of `jitter` has no late rows, except those that `late_share` moves back
+    by `late_by`.
     """
 
     name: ClassVar[str] = "timestamp"

@@ -1,14 +1,15 @@
 """Kafka topics, read and written through Spark and Kafka's Java client.
 
-*Source*: replayable. The checkpoint holds the offsets. After each epoch they are also committed under a consumer group, so
-that Kafka's tools show the lag; the pipeline does not read them from there. Only records of committed transactions are read.
+*Source*: replayable. The checkpoint holds the offsets. After each epoch they are also committed under a
+consumer group, so that Kafka's tools show the lag; the pipeline does not read them from there. Only records
+of committed transactions are read.
 
-*Sink*: exactly once. All records of an epoch, and the entry in the ledger topic `_headrace_ledger`, are one Kafka
-transaction; the transactional id consists of the names of pipeline and sink, so that a newer run fences an older one. The
-guarantee holds for readers with `isolation.level=read_committed` (librdkafka's default, not the Java client's); others see
-records of open and aborted transactions. On a cluster the records go through the driver, which holds the transaction; in
-local mode the tasks send them in parallel. With fewer than three brokers, set the server's
-`transaction.state.log.replication.factor`.
+*Sink*: exactly once. All records of an epoch, and the entry in the ledger topic `_headrace_ledger`, are one
+Kafka transaction; the transactional id consists of the names of pipeline and sink, so that a newer run fences
+an older one. The guarantee holds for readers with `isolation.level=read_committed` (librdkafka's default, not
+the Java client's); others see records of open and aborted transactions. On a cluster the records go through
+the driver, which holds the transaction; in local mode the tasks send them in parallel. With fewer than three
+brokers, set the server's `transaction.state.log.replication.factor`.
 
 The jars (10 MB) are downloaded from Maven Central when a pipeline with Kafka starts for the first time, or by
 `headrace jars fetch kafka`. `headrace kafka up` starts a local server.
@@ -44,9 +45,9 @@ _READS = ("topic", "topics", "pattern", "assign")
 class Kafka(Connector):
     """A source reads one topic or several; a sink writes to one topic, or to the topic in a column.
 
-    A source has exactly one of `topic`, `topics`, `pattern` and `assign`; a sink has `topic` or `topic_column`. Key, headers
-    and position of a record become columns only with `metadata`. A sink sends rows with a key to the partition of the key,
-    and rows without one to all partitions in turn.
+    A source has exactly one of `topic`, `topics`, `pattern` and `assign`; a sink has `topic` or
+    `topic_column`. Key, headers and position of a record become columns only with `metadata`. A sink sends
+    rows with a key to the partition of the key, and rows without one to all partitions in turn.
 
     >>> Kafka(servers="localhost:9092", topic="payments").start
     'earliest'

@@ -28,7 +28,9 @@ _LEDGER_SETTINGS = {
 }
 _PAUSE = 0.05
 _COMMIT_MS = 15_000
-"""Wait at the end of a run for the last commit of a group's offsets: the first commit of a cluster creates a topic."""
+"""Wait at the end of a run for the last commit of a group's offsets: the first commit of a cluster creates
+a topic.
+"""
 
 
 class MissingTopicError(Exception):

@@ -23,7 +23,9 @@ _FETCH = {
 """Larger than Kafka's defaults: a sixth more rows per second, measured with small JSON records."""
 
 _LOW_LATENCY = {"retry.backoff.ms": "10"}
-"""A new consumer fetches again after this time; Kafka's default of 100 ms adds to the latency of the first batch."""
+"""A new consumer fetches again after this time; Kafka's default of 100 ms adds to the latency of the first
+batch.
+"""
 
 _LOGINS = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -60,7 +62,8 @@ def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
     """Return the properties of a sink's producer: large batches, because the records of an epoch arrive together."""
     tuned = {"linger.ms": "20", "batch.size": "262144", "buffer.memory": "67108864"}
     timeout = microseconds(options.timeout) // 1000
-    # The proportions of Kafka's defaults: delivery is retried for four request timeouts, a call blocks for two.
+    # The proportions of Kafka's defaults: delivery is retried for four request timeouts, a call blocks for
+    # two.
     tuned |= {"delivery.timeout.ms": str(4 * timeout), "max.block.ms": str(2 * timeout)}
     return (
         tuned

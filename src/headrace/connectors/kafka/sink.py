@@ -1,13 +1,14 @@
 """Writes epochs to topics, exactly once, with one transaction per epoch.
 
-    open      initialises a producer with the sink's transactional id, which aborts the transaction of an older run and
-              fences it; then reads the ledger
-    stage     sends the rows in a new transaction                      invisible to readers of committed records
-    commit    1. sends the ledger entry in the same transaction
-              2. commits the transaction                               <- rows and entry become visible together
+    open      initialises a producer with the sink's transactional id, which aborts the transaction of an
+              older run and fences it; then reads the ledger
+    stage     sends the rows in a new transaction                      invisible to readers of committed
+    records commit    1. sends the ledger entry in the same transaction
+              2. commits the transaction                               <- rows and entry become visible
+                 together
 
-After a crash before 2 has reached the server, the next open, or the server's timeout, aborts the transaction. After 2 the
-server completes the commit; the next open waits for it and reads the entry.
+After a crash before 2 has reached the server, the next open, or the server's timeout, aborts the transaction.
+After 2 the server completes the commit; the next open waits for it and reads the entry.
 """
 
 from __future__ import annotations

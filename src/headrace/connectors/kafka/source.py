@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
 
 _RECORDS = "org.apache.spark.sql.headrace.kafka.RecordsProvider"
-"""Spark's source with a faster reader for the columns that every pipeline needs: value, partition and offset."""
+"""Spark's source with a faster reader for the columns that every pipeline needs: value, partition and
+offset.
+"""
 
 _LIVE = "org.apache.spark.sql.headrace.kafka.RealTimeProvider"
 """Spark's source, which requests the latest offsets while a batch runs instead of between two batches."""

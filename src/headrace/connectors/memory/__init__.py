@@ -1,7 +1,8 @@
 """Rows in the memory of the Python process, for tests, notebooks and first steps.
 
-*Source*: replayable within the process. Rows of the option `rows` exist again in the next process; rows added with `add`
-do not. *Sink*: exactly once within the process: a replayed epoch is not added again. Nothing survives the process.
+*Source*: replayable within the process. Rows of the option `rows` exist again in the next process; rows added
+with `add` do not. *Sink*: exactly once within the process: a replayed epoch is not added again. Nothing
+survives the process.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ class Memory(Connector):
 
     If the source has a format, a row is one record, `{"value": text or bytes}`, which the format decodes.
 
-    Call `add` and `contents` on the connector itself. Rows with a `name` can be reached from elsewhere in the process,
-    for instance those of a pipeline that was loaded from a document; without a name they belong to this object alone.
+    Call `add` and `contents` on the connector itself. Rows with a `name` can be reached from elsewhere in the
+    process, for instance those of a pipeline that was loaded from a document; without a name they belong to
+    this object alone.
 
-    A sink with a `key` holds one row per key: a newer row overwrites it, a retraction or deletion removes it. Without a
-    key every row is appended; in mode `complete` each epoch replaces all rows.
+    A sink with a `key` holds one row per key: a newer row overwrites it, a retraction or deletion removes it.
+    Without a key every row is appended; in mode `complete` each epoch replaces all rows.
 
     >>> feed = Memory(rows=[{"card": "a", "amount": 1.5}])
     >>> feed.add({"card": "b", "amount": 2.5})
@@ -95,7 +97,10 @@ class Memory(Connector):
         self._store.add(rows)
 
     def contents(self) -> list[dict[str, Any]]:
-        """Return all rows that were fed to the source or written to the sink. Timestamps of a sink are aware, in UTC."""
+        """Return all rows that were fed to the source or written to the sink.
+
+        Timestamps of a sink are aware, in UTC.
+        """
         return self._store.contents()
 
     def clear(self) -> None:

@@ -1,6 +1,7 @@
 """Checks rows from Python against a schema before Spark reads them: Spark's own error has no row number or column.
 
-The checks accept every value that Spark's `from_json` accepts for a type: timestamps may be text, seconds or datetimes.
+The checks accept every value that Spark's `from_json` accepts for a type: timestamps may be text, seconds or
+datetimes.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ _STREAM = "org.apache.spark.sql.execution.streaming.runtime.MemoryStream"
 class MemoryReader:
     """Creates a `MemoryStream` per query, because a `MemoryStream` drops what its query has committed.
 
-    A batch of the store is one offset, so a restart in the same process reads the same rows for the same epoch.
+    A batch of the store is one offset, so a restart in the same process reads the same rows for the same
+    epoch.
     """
 
     def __init__(self, store: MemoryStore, *, records: bool = False) -> None:

@@ -15,7 +15,10 @@ KeyOf = Callable[[Mapping[str, Any]], Hashable]
 
 
 class MemoryStore:
-    """Batches of rows. A batch is what was added or delivered at once; the offset of a source counts batches."""
+    """Batches of rows.
+
+    A batch is what was added or delivered at once; the offset of a source counts batches.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -71,7 +74,8 @@ class MemoryStore:
         Args:
             rows: the rows of the epoch.
             replace: whether the rows replace all earlier ones.
-            key_of: the key of a row; with it, a row overwrites the earlier row of its key, and a retraction deletes it.
+            key_of: the key of a row; with it, a row overwrites the earlier row of its key, and a retraction
+                deletes it.
         """
         with self.lock:
             if replace:

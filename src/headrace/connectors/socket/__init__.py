@@ -1,9 +1,10 @@
 """Lines of text from a TCP server.
 
-*Source*: replayable from disk. A TCP server sends each byte once, so lines are first written to a spool on the driver's
-disk, beside the checkpoint, from which queries read them, again after a crash. Lines that are not in the spool yet when the
-process is killed (up to 0.2 seconds), and lines sent while no run is connected, are lost unless the server sends them again.
-Meant for tests, demonstrations and small feeds; use a broker for more.
+*Source*: replayable from disk. A TCP server sends each byte once, so lines are first written to a spool on
+the driver's disk, beside the checkpoint, from which queries read them, again after a crash. Lines that are
+not in the spool yet when the process is killed (up to 0.2 seconds), and lines sent while no run is connected,
+are lost unless the server sends them again. Meant for tests, demonstrations and small feeds; use a broker for
+more.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from headrace.connectors.options import DurationOption
 class Socket(Connector):
     """Reads lines from a server; reconnects when the server closes the connection, until the run ends.
 
-    Lines end with a newline, or with the connection. With `--once` the run takes what has come by then, which for a
-    server that was just reached may be nothing.
+    Lines end with a newline, or with the connection. With `--once` the run takes what has come by then, which
+    for a server that was just reached may be nothing.
 
     >>> Socket(port=9999).host
     'localhost'

@@ -1,7 +1,7 @@
 """Writes the lines of a server to small files, which Spark can read repeatedly.
 
-A file is written under a hidden name and renamed when it is complete, so a reader never sees one that still grows. One
-spool serves all queries of a process that read the same source.
+A file is written under a hidden name and renamed when it is complete, so a reader never sees one that still
+grows. One spool serves all queries of a process that read the same source.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Deletes files of exchanges that every reader has committed.
 
-Spark's file source logs, per offset, the files it has read: `sources/<n>/<offset>` in the checkpoint of the reader. The
-offsets of its last committed epochs show which of them it never reads again, not even after a restart.
+Spark's file source logs, per offset, the files it has read: `sources/<n>/<offset>` in the checkpoint of the
+reader. The offsets of its last committed epochs show which of them it never reads again, not even after a
+restart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Exchanges: durable logs that carry rows and the watermark from one query to the next, exactly once.
 
-An exchange is a file sink: Parquet files that become visible epoch by epoch. If the rows have event time, each epoch ends
-with a *watermark marker*: a row with the watermark under which the epoch was computed. The reader takes the rows first and
-the watermark after them, so rows that were emitted on time are on time in the next query.
+An exchange is a file sink: Parquet files that become visible epoch by epoch. If the rows have event time,
+each epoch ends with a *watermark marker*: a row with the watermark under which the epoch was computed. The
+reader takes the rows first and the watermark after them, so rows that were emitted on time are on time in the
+next query.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ class Exchange:
         Args:
             directory: the checkpoint directory of the pipeline.
             ref: the output.
-            delay: distance of the watermark from the time of the rows in microseconds; None if they have no time.
-            hold: how long after its event time a row may be emitted: the reader's watermark is held back by it.
+            delay: distance of the watermark from the time of the rows in microseconds; None if they have no
+                time.
+            hold: how long after its event time a row may be emitted: the reader's watermark is held back by
+                it.
         """
         self.path = exchange_path(directory, ref)
         self.delay = delay
@@ -71,7 +74,8 @@ class Exchange:
     ) -> DataFrame:
         """Return the exchange as a stream with a watermark.
 
-        Its markers carry the watermark; the heartbeat source beside it only starts a query that has to run without rows.
+        Its markers carry the watermark; the heartbeat source beside it only starts a query that has to run
+        without rows.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         if self.delay is None:

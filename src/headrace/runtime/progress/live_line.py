@@ -1,6 +1,7 @@
 """A line at the bottom of a terminal that is redrawn while other text scrolls above it.
 
-Rich's `Live` can't be used: a sink that prints through a Rich console of its own bypasses it and writes into the line.
+Rich's `Live` can't be used: a sink that prints through a Rich console of its own bypasses it and writes into
+the line.
 """
 
 from __future__ import annotations

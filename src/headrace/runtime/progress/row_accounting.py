@@ -1,10 +1,12 @@
 """Row accounting of stateful steps.
 
-    rows in + rows held before  =  emitted + in open windows + buffered + late + expired + duplicates + dropped
+    rows in + rows held before  =  emitted + in open windows + buffered + late + expired + duplicates +
+    dropped
 
 The kernel counts in its tasks. After each epoch the delivery takes the counts and appends a line of JSON to
-`row_accounting.jsonl` beside the query's checkpoint: the counts of the epoch, and the sums since the checkpoint was
-created. A replayed epoch writes its line again, based on the sums before it, so no row is counted twice.
+`row_accounting.jsonl` beside the query's checkpoint: the counts of the epoch, and the sums since the
+checkpoint was created. A replayed epoch writes its line again, based on the sums before it, so no row is
+counted twice.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ _COUNTERS = {
 
 @dataclass(frozen=True)
 class RowAccounting:
-    """The rows of one step in one run. A row in several windows counts once in `rows` and once per window in `assigned`.
+    """The rows of one step in one run.
+
+    A row in several windows counts once in `rows` and once per window in `assigned`.
 
     >>> accounting = RowAccounting.between({}, {"rows": 10, "folded": 9, "late": 1, "placed": 9, "settled": 7})
     >>> print(accounting, accounting.balanced)

@@ -31,7 +31,10 @@ class RulesStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A run at one moment. `late` is the sum over all steps: rows diverted, and rows dropped by Spark's own operators."""
+    """A run at one moment.
+
+    `late` is the sum over all steps: rows diverted, and rows dropped by Spark's own operators.
+    """
 
     active: bool
     rows_in: int

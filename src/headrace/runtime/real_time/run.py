@@ -1,8 +1,8 @@
 """Runs in Spark's real-time mode: rows pass from Kafka through the steps to Kafka within milliseconds.
 
-Tasks run for a whole *batch* of about a minute and pass rows on one by one; at its end, offsets and state are committed and
-the watermark advances. There is no `foreachBatch` and so no delivery protocol: Spark's Kafka sink writes at least once.
-After a restart the rows of at most one unfinished batch are written again.
+Tasks run for a whole *batch* of about a minute and pass rows on one by one; at its end, offsets and state are
+committed and the watermark advances. There is no `foreachBatch` and so no delivery protocol: Spark's Kafka
+sink writes at least once. After a restart the rows of at most one unfinished batch are written again.
 """
 
 from __future__ import annotations
@@ -65,11 +65,17 @@ JAVA_READS = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
 """Environment variables from which a JVM reads options too."""
 MEMORY = "spark.driver.memory"
 COLLECTING = f"-XX:+UseG1GC -Xmn128m {REGIONS} -XX:MetaspaceSize=256m"
-"""A small young generation is collected often and quickly; one that grows with the heap, rarely and for long."""
+"""A small young generation is collected often and quickly; one that grows with the heap, rarely and for
+long.
+"""
 REPORT_DELAY = 1.0
-"""Seconds after the end of a batch at which its report is read, which takes some time: by then no row waits."""
+"""Seconds after the end of a batch at which its report is read, which takes some time: by then no row
+waits.
+"""
 SLOTS = "local[16]"
-"""Every task of a real-time query runs all the time, so each needs a slot, regardless of the number of cores."""
+"""Every task of a real-time query runs all the time, so each needs a slot, regardless of the number of
+cores.
+"""
 
 
 def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) -> RealTimeRun:

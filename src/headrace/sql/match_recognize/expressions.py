@@ -1,7 +1,7 @@
 """Parse conditions and measures of a `MATCH_RECOGNIZE` into Spark SQL over values.
 
-`B.price < PREV(B.price)` becomes `__v0 < __v1` and two values: the price of the last row of B, and of the row before it.
-The rest of the text is passed to Spark unchanged.
+`B.price < PREV(B.price)` becomes `__v0 < __v1` and two values: the price of the last row of B, and of the row
+before it. The rest of the text is passed to Spark unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The input of a `MATCH_RECOGNIZE`: a stream, or a query that selects columns and rows of a stream.
 
-Such a query must have the form `select ... from <stream> where ...` without groups or joins, so that rows keep their event
-time and position. It is a subquery or a common table expression, and can read another such query.
+Such a query must have the form `select ... from <stream> where ...` without groups or joins, so that rows
+keep their event time and position. It is a subquery or a common table expression, and can read another such
+query.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ pattern     = sequence { "|" sequence }
 sequence    = { factor }                                   an empty one matches no rows: ()
 factor      = primary [ quantifier [ "?" ] ]               "?" after a quantifier: as few as possible
 quantifier  = "*" | "+" | "?" | "{n}" | "{n,}" | "{,m}" | "{n,m}"
-primary     = variable | "(" pattern ")" | "{-" pattern "-}" | "^" | "$" | PERMUTE "(" pattern { "," pattern } ")"
+primary     = variable | "(" pattern ")" | "{-" pattern "-}" | "^" | "$" | PERMUTE "(" pattern { "," pattern }
+")"
 """
 
 from __future__ import annotations

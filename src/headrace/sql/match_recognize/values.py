@@ -1,7 +1,8 @@
 """Conditions and measures after parsing: Spark SQL with placeholders, and the value of each placeholder.
 
-A value is a `Navigation` (an expression on one row of the match), an `Aggregation` (over rows of the match) or the number of
-the match. An expression on one row can refer to `__classifier` (the variable of the row) and `__match_number`.
+A value is a `Navigation` (an expression on one row of the match), an `Aggregation` (over rows of the match)
+or the number of the match. An expression on one row can refer to `__classifier` (the variable of the row) and
+`__match_number`.
 """
 
 from __future__ import annotations

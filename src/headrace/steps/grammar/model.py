@@ -109,7 +109,10 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
-        """Word an error about the keys of this mapping; pass others on. None if it follows from another error."""
+        """Word an error about the keys of this mapping; pass others on.
+
+        None if it follows from another error.
+        """
         key = str(error["loc"][0]) if len(error["loc"]) == 1 else ""
         if error["type"] == "extra_forbidden" and key:
             hint = cls.moved.get(key) or did_you_mean(key, cls.field_names())

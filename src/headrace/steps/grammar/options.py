@@ -145,7 +145,8 @@ def options_document(model: BaseModel, name: str) -> dict[str, Any]:
     """Return options as plain values.
 
     Raises:
-        OptionError: a value would not be the same when read back, such as a `datetime` in the rows of `memory`.
+        OptionError: a value would not be the same when read back, such as a `datetime` in the rows of
+            `memory`.
     """
     options: dict[str, Any] = _plain(model.model_dump(by_alias=True, exclude_defaults=True))
     if type(model)(**options) != model:

@@ -1,7 +1,8 @@
 """The steps of a pattern in documents.
 
-They are a list of one-key maps from a step's name to its condition, or to a map that states how the step follows and how
-often it occurs. The value of the verb is a condition, a list of steps (a group) or `{either: [...]}`.
+They are a list of one-key maps from a step's name to its condition, or to a map that states how the step
+follows and how often it occurs. The value of the verb is a condition, a list of steps (a group) or `{either:
+[...]}`.
 """
 
 from __future__ import annotations

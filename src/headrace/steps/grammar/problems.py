@@ -16,7 +16,9 @@ from headrace.errors import HeadraceError
 T = TypeVar("T")
 UNKNOWN_KEY, MISSING_KEY = "unknown_key", "missing_key"
 EXPECTED, EXPECTED_TEXT, INVALID = "expected", "expected_text", "invalid"
-"""Types of errors. Those with `expected` are completed with the actual value: "expected a number, got `many`"."""
+"""Types of errors. Those with `expected` are completed with the actual value: "expected a number, got
+`many`".
+"""
 
 
 def invalid(what: str, hint: str = "", *, where: str = "", kind: str = INVALID) -> PydanticCustomError:

@@ -45,7 +45,10 @@ class MatchKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Match(Node):
-    """Finds a pattern in the rows of each key. `select` is None for one array of rows per step of the pattern."""
+    """Finds a pattern in the rows of each key.
+
+    `select` is None for one array of rows per step of the pattern.
+    """
 
     input: Ref
     keys: Named

@@ -1,10 +1,11 @@
 """The crash harness for sinks: kill the run after every step of the protocol, then count lost and duplicated rows.
 
-A sink is driven as in a run: `open`, then `stage` and `commit` for each epoch. A trial disturbs that: the run dies after a
-step, an epoch is replayed (with its rows in another order and on other tasks), or an older run wakes up and commits. A new
-run then delivers the rest, and the report counts missing and duplicated rows. The steps are the fail points that the sink
-reaches (`connectors/failpoints.py`): call `reach("<sink>.<step>")` after each step of your own connector to have it killed
-there. `check_source` does the same for sources, with whole runs.
+A sink is driven as in a run: `open`, then `stage` and `commit` for each epoch. A trial disturbs that: the run
+dies after a step, an epoch is replayed (with its rows in another order and on other tasks), or an older run
+wakes up and commits. A new run then delivers the rest, and the report counts missing and duplicated rows. The
+steps are the fail points that the sink reaches (`connectors/failpoints.py`): call `reach("<sink>.<step>")`
+after each step of your own connector to have it killed there. `check_source` does the same for sources, with
+whole runs.
 
 >>> from headrace import connect
 >>> from headrace.testing import delivery
@@ -62,8 +63,8 @@ def check_sink(
     Args:
         spark: the session that creates the rows.
         target: creates an empty target for the trial of this name.
-        disturbances: further actions in the middle of an epoch, after its rows are staged, such as a restart of the
-            server. The sink may commit the epoch or fail; both must leave it correct.
+        disturbances: further actions in the middle of an epoch, after its rows are staged, such as a restart
+            of the server. The sink may commit the epoch or fail; both must leave it correct.
     """
     found = _Steps()
     trials = [_trial(spark, target, "undisturbed", found.watching)]

@@ -1,7 +1,8 @@
 """The crash harness for sources: disturb the runs of a small pipeline and count its rows.
 
-A trial feeds three groups of rows to the source, with a run after each. The second run is disturb: it dies after a step of
-the delivery, or its server fails during an epoch. In the end the table must hold every row once.
+A trial feeds three groups of rows to the source, with a run after each. The second run is disturb: it dies
+after a step of the delivery, or its server fails during an epoch. In the end the table must hold every row
+once.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def check_source(
 ) -> Report:
     r"""Run every trial on a source. Runs start Spark or use the session of this process.
 
-    A row counts as fed when `add` has returned, so `add` must wait until it is durable; otherwise the trial reports a loss.
+    A row counts as fed when `add` has returned, so `add` must wait until it is durable; otherwise the trial
+    reports a loss.
 
     >>> from pathlib import Path
     >>> from headrace import connect
@@ -59,8 +61,8 @@ def check_source(
 
     Args:
         feed: makes a source for a trial, given the trial's name.
-        disturbances: more to do to the source in the middle of an epoch, such as restarting its server. A run may go on all
-            the same or end with an error; the next one must be right.
+        disturbances: more to do to the source in the middle of an epoch, such as restarting its server. A run
+            may go on all the same or end with an error; the next one must be right.
     """
     disturb: dict[str, Callable[[_Trial], None]] = {
         "undisturbed": _Trial.run,

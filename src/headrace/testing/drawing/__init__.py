@@ -1,8 +1,9 @@
 """Draw transcripts as time lines: `headrace draw case.yaml -o case.svg`.
 
-Event time runs to the right and the lines of the script run down, so the watermark is a line that steps to the right.
-Rows are dots, windows are shaded while they are open, and panes are boxes over their window where they fire, coloured by
-timing; retractions are struck through. `recorder` runs a case; `headrace.explain.timelines` draws the recording.
+Event time runs to the right and the lines of the script run down, so the watermark is a line that steps to
+the right. Rows are dots, windows are shaded while they are open, and panes are boxes over their window where
+they fire, coloured by timing; retractions are struck through. `recorder` runs a case;
+`headrace.explain.timelines` draws the recording.
 """
 
 from __future__ import annotations

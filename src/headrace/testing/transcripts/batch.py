@@ -73,12 +73,12 @@ def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) 
 def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> list[str]:
     """Run a pipeline over the present content of its sources as a drained stream and as a batch, and compare.
 
-    The sources must return the same rows when they are read again (files, a seeded generator that ends), in an order in
-    which no row is late. Nothing is written to the sinks of the pipeline.
+    The sources must return the same rows when they are read again (files, a seeded generator that ends), in
+    an order in which no row is late. Nothing is written to the sinks of the pipeline.
 
     Returns:
-        The difference for each sink, as text; empty if all are equal. Sinks whose results cannot be compared (see
-        `headrace.testing.transcripts.final.obstacle`) are skipped.
+        The difference for each sink, as text; empty if all are equal. Sinks whose results cannot be compared
+        (see `headrace.testing.transcripts.final.obstacle`) are skipped.
 
     >>> from headrace import Pipeline, connect
     >>> pipeline = Pipeline("sums")

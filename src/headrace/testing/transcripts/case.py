@@ -43,8 +43,9 @@ class Case:
         where: `file:line:column` of the case.
         graph: The plan; its sources are fed by the script.
         script: The lines, in order.
-        through: `spark` to run as Spark queries even where a quicker way would do; `kernel` (not in a file) to run without
-            a query even where the script kills the run, which then shows what the kernel's state is worth, not Spark's part.
+        through: `spark` to run as Spark queries even where a quicker way would do; `kernel` (not in a file)
+            to run without a query even where the script kills the run, which then shows what the kernel's
+            state is worth, not Spark's part.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Run a single windowed step or pattern without a Spark query, through the in-process driver of the kernel.
 
-Most cases about windows, triggers and patterns have one source and one step. The driver runs the per-key logic of the kernel
-micro-batch by micro-batch, in milliseconds. Cases with other steps or with recovery run through Spark, and so does any case with
-`through: spark`.
+Most cases about windows, triggers and patterns have one source and one step. The driver runs the per-key
+logic of the kernel micro-batch by micro-batch, in milliseconds. Cases with other steps or with recovery run
+through Spark, and so does any case with `through: spark`.
 """
 
 from __future__ import annotations
@@ -243,7 +243,9 @@ def _new_driver(
 
 
 _shared_driver = lru_cache(maxsize=32)(_new_driver)
-"""Return a driver; steps with equal columns, aggregates and conditions share one, because each costs a compilation."""
+"""Return a driver; steps with equal columns, aggregates and conditions share one, because each costs a
+compilation.
+"""
 
 
 def _columns_of(spark: SparkSession, schema: str) -> DataFrame:

@@ -1,7 +1,8 @@
 """The final results of an output: its rows without replaced, retracted and absorbed ones.
 
-A stream can emit a result several times, a batch emits it once. Comparable are the last pane of each key and window, the
-last row of each key of a running aggregate, and all rows of outputs whose rows are never replaced.
+A stream can emit a result several times, a batch emits it once. Comparable are the last pane of each key and
+window, the last row of each key of a running aggregate, and all rows of outputs whose rows are never
+replaced.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ def _place(window: Any) -> str:
 def split_sessions(graph: Graph, ref: Ref, final: Iterable[Output]) -> bool:
     """Return true if two sessions of a key overlap in the final results.
 
-    The first had expired when a row arrived whose own session had not: the row is not late, yet cannot merge. A batch merges them.
+    The first had expired when a row arrived whose own session had not: the row is not late, yet cannot merge.
+    A batch merges them.
     """
     node = graph[ref.step]
     if not isinstance(node, WindowAggregate) or not isinstance(node.window, Session):

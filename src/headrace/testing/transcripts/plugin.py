@@ -1,8 +1,8 @@
 """The pytest plugin: each case of a transcript is a test.
 
-It collects files named `*.transcript.yaml` and all YAML files below the directories of the setting `headrace_transcripts`
-(relative to the root directory). The cases of a file run concurrently when the first of them is due; under pytest-xdist only
-with `--dist loadfile` or `loadscope`.
+It collects files named `*.transcript.yaml` and all YAML files below the directories of the setting
+`headrace_transcripts` (relative to the root directory). The cases of a file run concurrently when the first
+of them is due; under pytest-xdist only with `--dist loadfile` or `loadscope`.
 """
 
 from __future__ import annotations

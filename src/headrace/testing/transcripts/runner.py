@@ -239,7 +239,8 @@ def _uncompared(case: Case, stage: Stage | DriverStage) -> str:
 def _batch(case: Case, stage: Stage | DriverStage) -> str:
     """Return the difference to the same case as a batch.
 
-    Not comparable: rows dropped by Spark's operators, which are unknown, and rows too late for some of their sliding windows.
+    Not comparable: rows dropped by Spark's operators, which are unknown, and rows too late for some of their
+    sliding windows.
     """
     if not any(isinstance(line, End) for line in case.script):
         stage.end()
