@@ -1,4 +1,6 @@
-"""A burst of ten times the usual rate into a slow sink: what waits, waits in Kafka; memory stays as it was; nothing is lost.
+"""A burst of ten times the usual rate into a slow sink: what waits, waits in Kafka; memory stays as it was.
+
+Nothing is lost.
 
     python -m benchmarks backpressure                  # 3 minutes; the plot goes to benchmarks/results
     python -m benchmarks backpressure --picture docs/images/backpressure.svg

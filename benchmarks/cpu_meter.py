@@ -10,7 +10,9 @@ from typing import Self
 
 
 class CpuMeter:
-    """Looks at the processes twice a second: Spark's Python workers end as they please, and nobody adds up their time.
+    """Looks at the processes twice a second.
+
+    Spark's Python workers end as they please, and nobody adds up their time.
 
     Without `/proc` it counts nothing.
     """

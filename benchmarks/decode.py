@@ -25,7 +25,8 @@ from headrace.spark.session import open_session
 PAYMENTS = "card string, country string, amount double, ts timestamp"
 NESTED = (
     "id bigint, card string, merchant struct<name:string,country:string,lat:double,lon:double>, "
-    "lines array<struct<sku:string,price:decimal(10,2),n:int>>, tags map<string,string>, at timestamp, ok boolean"
+    "lines array<struct<sku:string,price:decimal(10,2),n:int>>, tags map<string,string>, at timestamp, ok "
+    "boolean"
 )
 
 

@@ -48,7 +48,10 @@ class Measured:
 def compare(
     title: str, contenders: Mapping[str, Callable[[], None]], *, rows: int, runs: int = 7, warm_up: int = 2
 ) -> list[Measured]:
-    """Run the contenders in turn, `runs` times each after `warm_up`; the first is what the others are compared with."""
+    """Run the contenders in turn, `runs` times each after `warm_up`.
+
+    The first is what the others are compared with.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     cpu: dict[str, list[float]] = {name: [] for name in contenders}
     with Progress(transient=True) as progress, CpuMeter() as meter:

@@ -1,4 +1,6 @@
-"""Kafka in, Kafka and PostgreSQL out: Headrace beside PySpark by hand and Flink SQL, on one topic, in one run.
+"""Kafka in, Kafka and PostgreSQL out.
+
+Headrace beside PySpark by hand and Flink SQL, on one topic, in one run.
 
     python -m benchmarks connectors                                            # all, 2 + 10 million events:
     an hour python -m benchmarks connectors --case filter --warm 200000 --events 1000000 --batch 100000

@@ -38,6 +38,7 @@ def _tumbling(flink: Flink, given: Setting) -> Outcome:
     flink.sql(nowhere_table("out_", "k string, window_start timestamp(3), n bigint, total bigint"))
     insert = (
         "insert into out_ select k, window_start, count(*), sum(v)"
-        " from tumble(table events, descriptor(at_), interval '1' minute) group by k, window_start, window_end"
+        " from tumble(table events, descriptor(at_), interval '1' minute) group by k, window_start, "
+        "window_end"
     )
     return Outcome(flink.measure(insert, warm=given.warm, events=given.events))

@@ -59,13 +59,19 @@ def row_by_row(given: Setting) -> Outcome:
 
 
 def by_jdbc(given: Setting) -> Outcome:
-    """Spark's own JDBC writer, which can only append; the driver is told to send many rows in one statement."""
+    """Spark's own JDBC writer, which can only append.
+
+    The driver is told to send many rows in one statement.
+    """
     _table(given.database, "by_jdbc")
     return _by_jdbc(given)
 
 
 def by_jdbc_indexed(given: Setting) -> Outcome:
-    """The same with an index on what is the key elsewhere: not a unique one, since one event in 10,000 has the key of another."""
+    """The same with an index on what is the key elsewhere.
+
+    Not a unique one, since one event in 10,000 has the key of another.
+    """
     _table(given.database, "by_jdbc")
     _run(given.database, "CREATE INDEX ON by_jdbc (k, ts)")
     return _by_jdbc(given)

@@ -205,7 +205,10 @@ def kafka_table(
     bounded: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> str:
-    """`create table` for a topic of JSON: read from its beginning, without end or to where it ends now; or written."""
+    """`create table` for a topic of JSON: read from its beginning, without end or to where it ends now.
+
+    Or written.
+    """
     chosen = {
         "connector": "kafka",
         "topic": topic,

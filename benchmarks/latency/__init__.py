@@ -81,8 +81,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--warm-up",
         default="60",
-        help=f"seconds that don't count, since JVMs compile as they go; `{BATCH}`: until a whole batch has ended "
-        "(for real time only: others have none)",
+        help=f"seconds that don't count, since JVMs compile as they go; `{BATCH}`: until a whole batch has "
+        "ended (for real time only: others have none)",
     )
     parser.add_argument(
         "--seconds",

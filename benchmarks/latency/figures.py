@@ -1,4 +1,6 @@
-"""What a trial's results say: shares of the latencies, over all rows and without those that met the end of a batch.
+"""What a trial's results say.
+
+Shares of the latencies, over all rows and without those that met the end of a batch.
 
 A run in real time ends a batch now and then, and commits offsets and state; meanwhile its rows wait. Around
 each commit the longest time in which nothing was written is the *pause*. A row met it if it was on its way

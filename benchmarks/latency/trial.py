@@ -44,7 +44,10 @@ class Asked:
 
 
 def whole(seconds: float, batch: str) -> float:
-    """So many seconds, and what is missing to a whole number of batches: each end then weighs what it does in a long run."""
+    """So many seconds, and what is missing to a whole number of batches.
+
+    Each end then weighs what it does in a long run.
+    """
     length = microseconds(batch) / 1_000_000
     return math.ceil(seconds / length) * length
 
@@ -136,7 +139,10 @@ class Feed:
 def _feed_until_answered(
     client: Client, name: str, kind: Kind, process: subprocess.Popen[bytes], patience: float = 300
 ) -> None:
-    """Send a record now and then until a result is there: it starts at the latest, so the first ones may be missed."""
+    """Send a record now and then until a result is there.
+
+    It starts at the latest, so the first ones may be missed.
+    """
     deadline = time.monotonic() + patience
     for number in range(10**6):
         client.produce(f"{name}-in", [line(number, kind)])

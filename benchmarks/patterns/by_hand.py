@@ -1,4 +1,6 @@
-"""The question as one answers it on Spark today: a stateful processor in Python, over rows or over pandas' frames.
+"""The question as one answers it on Spark today.
+
+A stateful processor in Python, over rows or over pandas' frames.
 
 Written to be fast: events that can't be part of an answer are filtered out before the processor sees them,
 all that a card remembers is one value (a call to Spark's state costs more than all the rest), and a timer is

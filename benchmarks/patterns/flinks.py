@@ -34,7 +34,10 @@ on login.card = pay.card and pay.rowtime > login.rowtime and pay.rowtime < login
 
 @contextmanager
 def running(query: str, servers: str, topic: str) -> Iterator[Callable[[], int]]:
-    """A query that runs inside, over all that is in a topic; yields what tells how many events it has taken."""
+    """A query that runs inside, over all that is in a topic.
+
+    Yields what tells how many events it has taken.
+    """
     with Flink(parallelism=2, state="heap") as flink:
         flink.sql(kafka_table("events", _COLUMNS, servers, topic))
         flink.sql(nowhere_table("answers", _OUTPUT))

@@ -30,7 +30,9 @@ PARTITIONS = 2
 
 
 class Watch:
-    """How far the engine had come at which moments: as far as the answers of a minibatch that it has done with.
+    """How far the engine had come at which moments.
+
+    As far as the answers of a minibatch that it has done with.
 
     There is an event every millisecond, in the partitions by turns, so the time of the last payment of a
     partition tells how many of its events have been looked at.

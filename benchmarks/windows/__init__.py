@@ -1,4 +1,6 @@
-"""Windows of the kernel beside what one would write by hand: rows per second, the cost of many keys, memory over time.
+"""Windows of the kernel beside what one would write by hand.
+
+Rows per second, the cost of many keys, memory over time.
 
     python -m benchmarks windows                                   # all; takes most of an hour
     python -m benchmarks windows --case count-arrival --rows 200000

@@ -112,7 +112,7 @@ def _say(one: Keys) -> None:
     first = statistics.median(epoch.millis for epoch in one.firsts)
     visits = statistics.median(epoch.visits for epoch in one.firsts)
     print(
-        f"{one.keys:,} keys: the first batch of a run takes {first / 1000:.2f} s, with {visits:,.0f} visits by timer; "
-        f"later ones have {statistics.median(e.visits for e in one.epochs):,.0f}",
+        f"{one.keys:,} keys: the first batch of a run takes {first / 1000:.2f} s, with {visits:,.0f} visits "
+        f"by timer; later ones have {statistics.median(e.visits for e in one.epochs):,.0f}",
         flush=True,
     )

@@ -43,8 +43,8 @@ def measure(spark: SparkSession, place: Path, open_windows: int, epochs: int) ->
     _plot(seen, held, RESULTS / "memory.svg")
     half = len(steady) // 2
     print(
-        f"{len(seen)} batches, {sink.tally.panes:,} windows closed; open at the end {held[-1]:,}; "
-        f"resident memory of the JVM at most {_gib(steady[: half or 1])} GiB in the first half of the steady part and "
+        f"{len(seen)} batches, {sink.tally.panes:,} windows closed; open at the end {held[-1]:,}; resident "
+        f"memory of the JVM at most {_gib(steady[: half or 1])} GiB in the first half of the steady part and "
         f"{_gib(steady[half:])} GiB in the second",
         flush=True,
     )

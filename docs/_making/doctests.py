@@ -1,4 +1,7 @@
-"""Render examples in docstrings as blocks of Python; Markdown takes a line that begins with `>>>` for a quotation."""
+"""Render examples in docstrings as blocks of Python.
+
+Markdown takes a line that begins with `>>>` for a quotation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Build the pages of the window matrix: the generated transcripts and the outcome of the last complete run."""
+"""Build the pages of the window matrix.
+
+The generated transcripts and the outcome of the last complete run.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +51,13 @@ def matrix_page() -> str:
             "# Window matrix",
             "",
             f"Every kind of window with every trigger, mode and order of rows: {len(list(cells())):,} cells. "
-            f"{len(allowed):,} of them are transcripts whose expected rows are computed by a small Python model of windows; "
-            "the others are rejected by the plan, and a test compares the reason. Every test run executes all of them in process "
-            "and a sample through Spark; `make matrix` runs the whole table through Spark.",
+            f"{len(allowed):,} of them are transcripts whose expected rows are computed by a small Python "
+            "model of windows; the others are rejected by the plan, and a test compares the reason. Every "
+            "test run executes all of them in process and a sample through Spark; `make matrix` runs the "
+            "whole table through Spark.",
             "",
-            "In each block the rows are the modes discarding, accumulating and retracting, and the columns are rows in order, out of",
+            "In each block the rows are the modes discarding, accumulating and retracting, and the columns "
+            "are rows in order, out of",
             "order, late, and late with the run killed three times. A mark links to its transcript.",
             "",
             *legend([marked[cell.name] for cell in allowed]),
@@ -65,8 +70,8 @@ def matrix_page() -> str:
             "",
             "## Input rows",
             "",
-            "All cells process the same rows, in four orders. For windows without conditions, rows have only key, value and "
-            "time.",
+            "All cells process the same rows, in four orders. For windows without conditions, rows have only "
+            "key, value and time.",
             "",
             *streams(STREAMS, stream_of),
             "",

@@ -25,7 +25,8 @@ def connectors_page() -> str:
     parts = [
         "# Connectors",
         "",
-        "In Python `connect.<name>(...)`, in a document `<name>: {...}`. Both use one option model, from which this page is generated.",
+        "In Python `connect.<name>(...)`, in a document `<name>: {...}`. Both use one option model, from "
+        "which this page is generated.",
         "",
         "| connector | read | write | look up | delivers |",
         "|---|---|---|---|---|",

@@ -47,14 +47,15 @@ def matrix_page() -> str:
             "---\nhide: [toc]\n---",
             "# Pattern matrix",
             "",
-            "Every pattern is `s`, followed by `a` with a quantifier, then `b`, with every contiguity, skip strategy and "
-            f"order of rows: {len(list(cells())):,} cells. {len(PATTERNS.allowed):,} of them are transcripts whose expected rows are "
-            "computed by a small Python matcher without an automaton; the others are rejected by the plan, and a test compares the "
-            "reason. Every test run executes one cell in three in process; `make matrix` runs the whole table, also through "
-            "Spark.",
+            "Every pattern is `s`, followed by `a` with a quantifier, then `b`, with every contiguity, skip "
+            f"strategy and order of rows: {len(list(cells())):,} cells. {len(PATTERNS.allowed):,} of them "
+            "are transcripts whose expected rows are computed by a small Python matcher without an "
+            "automaton; the others are rejected by the plan, and a test compares the reason. Every test run "
+            "executes one cell in three in process; `make matrix` runs the whole table, also through Spark.",
             "",
-            f"In each block the rows are the skips {', '.join(f'`{skip}`' for skip in SKIPS)}, and the columns are rows in order, out "
-            "of order, late, and late with the run killed three times. A mark links to its transcript.",
+            f"In each block the rows are the skips {', '.join(f'`{skip}`' for skip in SKIPS)}, and the "
+            "columns are rows in order, out of order, late, and late with the run killed three times. A "
+            "mark links to its transcript.",
             "",
             *legend([marked[cell.name] for cell in PATTERNS.allowed]),
             "",

@@ -21,7 +21,10 @@ Event = dict[str, Any]
 
 
 def events(seed: int = 5, minutes: int = 90) -> list[Event]:
-    """Payments, logins and confirmations, with `second` for their time; some up to eight seconds out of order."""
+    """Payments, logins and confirmations, with `second` for their time.
+
+    Some up to eight seconds out of order.
+    """
     chance = random.Random(seed)
     made: list[Event] = []
     for _ in range(minutes * 2):

@@ -19,7 +19,10 @@ Activity = tuple[int, str, str, int]
 
 
 def activities(seed: int = 3, hours: int = 24) -> list[Activity]:
-    """Yield (minute of the end, licence, activity, minutes): drivers alternate between driving and rest; some reports are late."""
+    """Yield (minute of the end, licence, activity, minutes): drivers alternate between driving and rest.
+
+    Some reports are late.
+    """
     chance = random.Random(seed)
     made: list[Activity] = []
     for driver in DRIVERS:

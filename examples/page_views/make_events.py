@@ -34,7 +34,10 @@ def views(seed: int = 7, minutes: int = 15) -> list[View]:
 
 
 def outcomes(own: list[View | None]) -> list[dict[str, Any]]:
-    """Find the retry of each failed view: the next view of the visitor and page within half a minute, or none."""
+    """Find the retry of each failed view.
+
+    The next view of the visitor and page within half a minute, or none.
+    """
     found = []
     for view, after in pairwise(own):
         if view is not None and view[3] >= 500:

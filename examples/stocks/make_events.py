@@ -19,7 +19,10 @@ OPENING = {"ACME": 120.0, "GLOBEX": 48.5, "INITECH": 15.25}
 
 
 def ticks(seed: int = 7, seconds: int = 60) -> list[tuple[float, str, float]]:
-    """(second, symbol, price): about three prices a second in all, some of them up to two seconds out of order."""
+    """(second, symbol, price).
+
+    About three prices a second in all, some of them up to two seconds out of order.
+    """
     chance, price, made = random.Random(seed), dict(OPENING), []
     for tenth in range(0, seconds * 10, 3):
         symbol = chance.choice(list(OPENING))

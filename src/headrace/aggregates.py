@@ -24,7 +24,9 @@ PART = 4096
 
 
 class Aggregate(ABC):
-    """The base of an aggregate in Python: subclass it, set `returns`, and pass an instance to `aggregate` of a window.
+    """The base of an aggregate in Python.
+
+    Subclass it, set `returns`, and pass an instance to `aggregate` of a window.
 
     **State**: the kernel can't call Python for each row, so it stores the arguments of every row until the
     window has ended (in mode `discarding` until the next pane). Spark's own aggregates store a few numbers

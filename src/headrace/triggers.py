@@ -44,7 +44,10 @@ class AfterCount(Trigger):
 
 @dataclass(frozen=True)
 class AfterWatermark(Trigger):
-    """Fires when the watermark passes the window's end; `early` before that and `late` after it, each repeatedly."""
+    """Fires when the watermark passes the window's end.
+
+    `early` before that and `late` after it, each repeatedly.
+    """
 
     early: Trigger | None = None
     late: Trigger | None = None

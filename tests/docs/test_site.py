@@ -43,7 +43,10 @@ def documented(site: Path) -> set[str]:
 
 
 def public(module: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the public names of a module: its `__all__`, or its own functions and classes without an underscore."""
+    """Yield the public names of a module.
+
+    Its `__all__`, or its own functions and classes without an underscore.
+    """
     names = getattr(module, "__all__", None) or [
         name
         for name, value in vars(module).items()

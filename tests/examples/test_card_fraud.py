@@ -1,4 +1,7 @@
-"""Card fraud finds what was planted, keeps what is broken, and agrees with Spark as a batch; the demo runs the other twin."""
+"""Card fraud finds what was planted, keeps what is broken, and agrees with Spark as a batch.
+
+The demo runs the other twin.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What `make demo` runs, as its user sees it: a process of its own that ends by itself; at ten times the pace."""
+"""What `make demo` runs, as its user sees it: a process of its own that ends by itself.
+
+At ten times the pace.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The pipeline that recovery tests kill: two stateful steps, four sinks of two kinds, dead letters, an exchange.
+"""The pipeline that recovery tests kill.
+
+Two stateful steps, four sinks of two kinds, dead letters, an exchange.
 
 Run as `python payments.py WORK`: reads WORK/in, one file a batch, and finishes.
 """

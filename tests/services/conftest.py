@@ -72,7 +72,10 @@ def _certificate(place: Path) -> Path:
 
 @pytest.fixture
 def topic(client: Client) -> Callable[..., str]:
-    """Makes a topic with records in it: a list is round robin without keys, a mapping is partition to (key, value)."""
+    """Makes a topic with records in it.
+
+    A list is round robin without keys, a mapping is partition to (key, value).
+    """
 
     def made(
         *values: str | tuple[str | None, str | None], partitions: int = 1, name: str = "", **settings: str

@@ -1,4 +1,6 @@
-"""The pipeline that is killed: payments from a topic, windows, and their totals to every sink that delivers exactly once.
+"""The pipeline that is killed.
+
+Payments from a topic, windows, and their totals to every sink that delivers exactly once.
 
 Run as `python everywhere.py PLACES NAME WORK`: reads the topic NAME-in, 20 records an epoch, and finishes.
 PLACES is JSON: the addresses of the servers. One query has all the sinks, so that one death is a death in all
@@ -79,7 +81,10 @@ def table(name: str) -> str:
 def results(
     client: Client, postgres: Query, mysql: Query, name: str, work: Path
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """What every sink holds, sorted: card, rows and total of each window; of the broken records, themselves."""
+    """What every sink holds, sorted: card, rows and total of each window.
+
+    Of the broken records, themselves.
+    """
     from topics_held import held  # a run, which this file is too, has no business with what tests share
 
     columns = f"SELECT card, n, total FROM {table(name)}"

@@ -81,7 +81,8 @@ class Writer:
     def _transact(self, connection: Any, number: int) -> None:
         orders, some = f"{self.name}_orders", self._chance.randrange(7 * 11)
         done = {
-            "insert": f"INSERT INTO {orders} SELECT i, {number} FROM generate_series({number}00, {number}00 + {some % 5}) i",
+            "insert": f"INSERT INTO {orders} SELECT i, {number} FROM generate_series({number}00, {number}00 "
+            f"+ {some % 5}) i",
             "update": f"UPDATE {orders} SET v = {number} WHERE id % 7 = {some % 7}",
             "delete": f"DELETE FROM {orders} WHERE id % 11 = {some % 11}",
         }

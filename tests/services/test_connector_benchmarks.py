@@ -1,4 +1,7 @@
-"""The benchmarks of connectors run, and their sides give the same results: a few events, so that they can't rot."""
+"""The benchmarks of connectors run, and their sides give the same results.
+
+A few events, so that they can't rot.
+"""
 
 from __future__ import annotations
 

@@ -123,9 +123,12 @@ def _words(kills: int) -> list[str]:
     return [
         "# Exactly-once sources, measured",
         "",
-        "A pipeline reads two PostgreSQL tables under a constant load of writes: inserts, updates and deletes of",
-        f"one by CDC, new rows of the other by a cursor column. It was killed after {len(STEPS)} steps of reading the",
-        f"slot and delivering, and {kills} times at random with SIGKILL, and restarted each time. `make delivery` repeats",
+        "A pipeline reads two PostgreSQL tables under a constant load of writes: inserts, updates and "
+        "deletes of",
+        f"one by CDC, new rows of the other by a cursor column. It was killed after {len(STEPS)} steps of "
+        "reading the",
+        f"slot and delivering, and {kills} times at random with SIGKILL, and restarted each time. `make "
+        "delivery` repeats",
         "the measurement and writes this page.",
         "",
         "| sink | contents | rows | lost, duplicated |",

@@ -163,11 +163,14 @@ def _page(undisturbed: Held, after_steps: Held, after_random: list[Held], kills:
     lines = [
         "# Exactly-once sinks, measured",
         "",
-        "One pipeline reads a Kafka topic, counts rows in windows and writes to all sinks with exactly-once delivery. It was killed",
-        f"after {len(ALL_STEPS)} steps of the protocols, one after the other, and {kills} times at random with SIGKILL, and",
+        "One pipeline reads a Kafka topic, counts rows in windows and writes to all sinks with exactly-once "
+        "delivery. It was killed",
+        f"after {len(ALL_STEPS)} steps of the protocols, one after the other, and {kills} times at random "
+        "with SIGKILL, and",
         "restarted each time. `make delivery` repeats the measurement and writes this page.",
         "",
-        "| sink | rows of an undisturbed run | lost, duplicated after the steps | lost, duplicated after random kills | same rows |",
+        "| sink | rows of an undisturbed run | lost, duplicated after the steps | lost, duplicated after "
+        "random kills | same rows |",
         "|---|---|---|---|---|",
     ]
     for sink, rows in undisturbed.items():
@@ -178,8 +181,8 @@ def _page(undisturbed: Held, after_steps: Held, after_random: list[Held], kills:
         same = all(held[sink] == rows for held in (after_steps, *after_random))
         lost, doubled = faults(after_steps)[sink]
         lines.append(
-            f"| {sink} | {len(rows)} | {lost}, {doubled} | {random_faults['lost']}, {random_faults['doubled']}"
-            f" | {'yes' if same else 'NO'} |"
+            f"| {sink} | {len(rows)} | {lost}, {doubled} | {random_faults['lost']}, "
+            f"{random_faults['doubled']} | {'yes' if same else 'NO'} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -122,7 +122,10 @@ def test_rows_that_kafka_does_not_take_are_told(spark: SparkSession, client: Cli
 
 @pytest.fixture
 def far(spark: SparkSession, client: Client) -> Iterator[Callable[[DataFrame, str], int]]:
-    """Sends a frame as on a cluster, where tasks have no way to the driver's producer; it returns how many it sent."""
+    """Sends a frame as on a cluster, where tasks have no way to the driver's producer.
+
+    It returns how many it sent.
+    """
     writers: list[KafkaWriter] = []
 
     def send(frame: DataFrame, name: str) -> int:
@@ -165,7 +168,10 @@ def test_records_of_tasks_elsewhere_are_sent_by_the_driver(
 def test_an_epoch_may_be_larger_than_what_tasks_may_return(
     spark: SparkSession, client: Client, topic: Topic, far: Callable[[DataFrame, str], int]
 ) -> None:
-    """Records wait on the executors in pieces: with all of them in the tasks' results this fails at Spark's limit."""
+    """Records wait on the executors in pieces.
+
+    With all of them in the tasks' results this fails at Spark's limit.
+    """
     name = topic(partitions=2)
     count = 12_000  # of 1 KB: two pieces in each of two tasks
     given = spark.range(0, count, 1, 2).selectExpr("string(id) as k", "repeat('v', 1000) as v", "'' as h")

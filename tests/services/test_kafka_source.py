@@ -76,7 +76,8 @@ def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
     assert values(spark, source(topic=parted, start=given)) == ["p1", "p2"]
     with pytest.raises(
         OptionError,
-        match=r"kafka: start: partition 7 of `\w+` isn't read\n  hint: partitions that are read: \w+: \[0, 1, 2\]",
+        match=r"kafka: start: partition 7 of `\w+` isn't read\n  hint: partitions that are read: \w+: \[0, "
+        r"1, 2\]",
     ):
         source(topic=parted, start={"offsets": {7: 1}}).reader().batch(spark, CONTEXT)
 
@@ -252,7 +253,10 @@ PARTITIONS = 4
 
 
 def skewed_events(client: Client, name: str) -> None:
-    """Write events with 5 seconds of disorder; each partition covers the same time with another number of events."""
+    """Write events with 5 seconds of disorder.
+
+    Each partition covers the same time with another number of events.
+    """
     shares = (0.55, 0.25, 0.15, 0.05)
     for partition, share in enumerate(shares):
         count = int(EVENTS * share)

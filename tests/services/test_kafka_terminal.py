@@ -133,7 +133,8 @@ def test_a_place_is_an_end_an_offset_or_a_time(client: Client, topic: Topic) -> 
         client.replay("nobody", name, "4")
     with pytest.raises(
         OptionError,
-        match=rf"--from: expected earliest or latest for a group, got '1'\n  hint: .* replay new {name} --from 1",
+        match=rf"--from: expected earliest or latest for a group, got '1'\n  hint: .* replay new {name} "
+        r"--from 1",
     ):
         start("1", "--group", "new")
 

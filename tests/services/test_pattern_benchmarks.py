@@ -1,4 +1,7 @@
-"""The benchmark of patterns runs, and what is measured finds what is there: a few events, so that it can't rot."""
+"""The benchmark of patterns runs, and what is measured finds what is there.
+
+A few events, so that it can't rot.
+"""
 
 from __future__ import annotations
 

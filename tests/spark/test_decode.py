@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 RECORD = "value binary, partition string, offset bigint"
 WIDE = (
-    "s string, b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint, f4 float, f8 double, m decimal(6,2), d date, "
-    "t timestamp, n timestamp_ntz, raw binary, iv interval day to second, ym interval year to month, "
+    "s string, b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint, f4 float, f8 double, m decimal(6,2), d "
+    "date, t timestamp, n timestamp_ntz, raw binary, iv interval day to second, ym interval year to month, "
     "xs array<int>, kv map<string,double>, o struct<a:int,b:array<struct<c:string,e:double>>>, v variant"
 )
 
 READABLE = WIDE.replace(", ym interval year to month", "").replace(", v variant", "")
 """All that Python has values for."""
 QUICK = (
-    "s string, b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint, f8 double, m decimal(6,2), d date, t timestamp, "
-    "xs array<int>, kv map<string,double>, o struct<a:int,b:array<struct<c:string,e:double>>>"
+    "s string, b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint, f8 double, m decimal(6,2), d date, t "
+    "timestamp, xs array<int>, kv map<string,double>, o struct<a:int,b:array<struct<c:string,e:double>>>"
 )
 """Only types whose plain records go round Jackson."""
 
@@ -199,7 +199,8 @@ JSON_DEAD_LETTERS = {
     b'{"b": "true"}': 'field `b`: expected boolean, got string "true" at byte 6',
     b'{"i1": 128}': "field `i1`: expected tinyint, got number 128, which is out of range, at byte 7",
     b'{"i2": 40000}': "field `i2`: expected smallint, got number 40000, which is out of range, at byte 7",
-    b'{"i4": 99999999999}': "field `i4`: expected int, got number 99999999999, which is out of range, at byte 7",
+    b'{"i4": 99999999999}': "field `i4`: expected int, got number 99999999999, which is out of range, at "
+    "byte 7",
     b'{"i8": 9223372036854775808}': (
         "field `i8`: expected bigint, got number 9223372036854775808, which is out of range, at byte 7"
     ),

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 RECORD = "value binary, partition string, offset bigint"
 TYPED = (
-    "s string, b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint, f4 float, f8 double, m decimal(6,2), d date, "
-    "t timestamp, n timestamp_ntz, raw binary, iv interval day to second"
+    "s string, b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint, f4 float, f8 double, m decimal(6,2), d "
+    "date, t timestamp, n timestamp_ntz, raw binary, iv interval day to second"
 )
 
 

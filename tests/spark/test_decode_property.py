@@ -1,4 +1,6 @@
-"""Stream decode against Spark's own: on what `from_json` reads, the kernel gives the same row; the rest are dead letters.
+"""Stream decode against Spark's own: on what `from_json` reads, the kernel gives the same row.
+
+The rest are dead letters.
 
 Each example is a schema with a batch of records of it, so that a few Spark jobs see thousands of values.
 """

@@ -1,4 +1,7 @@
-"""The kernel says what the model says: generated patterns and streams through both, out of order and restarted."""
+"""The kernel says what the model says.
+
+Generated patterns and streams through both, out of order and restarted.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ Whole = TypeVar("Whole", Group, Either)
 
 @st.composite
 def patterns(draw: st.DrawFn) -> tuple[ModelElement, ...]:
-    """Two to four elements over the letters a to d; what must not come, and what ends repeats, are rows with x."""
+    """Two to four elements over the letters a to d.
+
+    What must not come, and what ends repeats, are rows with x.
+    """
     found: list[ModelElement] = []
     for at in range(draw(st.integers(2, 4))):
         before = found[-1] if found else None
@@ -186,7 +192,10 @@ def among(letters: str) -> str:
 
 
 def script(rows: list[tuple[str, int, str]], order: list[int], cuts: int) -> list[dict[str, Any]]:
-    """The rows in another order and in several batches; the watermark goes as far as no row will be late, then ends."""
+    """The rows in another order and in several batches.
+
+    The watermark goes as far as no row will be late, then ends.
+    """
     batches = []
     size = max(1, len(order) // cuts)
     for begin in range(0, len(order), size):

@@ -1,4 +1,7 @@
-"""Aggregates in Python: in any window and mode; what goes wrong in the user's code is told with step, column and class."""
+"""Aggregates in Python: in any window and mode.
+
+What goes wrong in the user's code is told with step, column and class.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ def test_the_names_of_aggregates_are_sparks(spark: SparkSession) -> None:
         ("pattern (A) define A as A.v > 1 and vv = 2",
          "`m`: there is no column `vv` (line 1, column 70)\n  hint: did you mean `v`? Known: k, ts, v"),
         ("pattern (A) define A as last(A.w) > 1", "there is no column `w` (line 1, column 65)"),
-        ("pattern (A) define A as A.v + 1", "DEFINE of `A` at line 1, column 58: expected a condition, got int"),
+        ("pattern (A) define A as A.v + 1", "DEFINE of `A` at line 1, column 58: expected a condition, got "
+                                            "int"),
         ("measures array_max(A.v) as x pattern (A)", 'Cannot resolve "array_max(A.v)"'),
         ("pattern (A) define A as A.v < ", "Syntax error at or near end of input in `A.v <`"),
         ("measures last(nosuch(A.v)) as x pattern (A)", "Cannot resolve routine `nosuch`"),
@@ -99,8 +100,8 @@ def test_an_expression_that_makes_rows_is_refused(spark: SparkSession) -> None:
 def test_a_subquery_is_a_constant(spark: SparkSession) -> None:
     found = matches(
         spark,
-        "measures A.v in (select 1 union select 3) as listed, (select 'x') as x, exists (select 1 where false) as none "
-        "pattern (A) define A as A.v > (select 1)",
+        "measures A.v in (select 1 union select 3) as listed, (select 'x') as x, exists (select 1 where "
+        "false) as none pattern (A) define A as A.v > (select 1)",
         1, 2, 3,
     )  # fmt: skip
     assert found == [{"listed": False, "x": "x", "none": False}, {"listed": True, "x": "x", "none": False}]

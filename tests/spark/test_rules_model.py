@@ -1,4 +1,7 @@
-"""Many rules in one operator find what each would find alone: in order, out of order, restarted, changed on the way."""
+"""Many rules in one operator find what each would find alone.
+
+In order, out of order, restarted, changed on the way.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,10 @@ def test_rules_together_find_what_each_finds_alone(spark, rules, rows, random, c
 @SETTINGS
 @given(RULES, RULES, ROWS, ROWS, st.integers(1, 3))
 def test_a_change_touches_only_the_rules_it_changes(spark, before, after, early, late, cuts) -> None:
-    """The first rule stays; those of `before` are retired, those of `after` see only rows that came after them."""
+    """The first rule stays.
+
+    Those of `before` are retired, those of `after` see only rows that came after them.
+    """
     (kept, *retired), added = (
         [declared(steps, limits, Skip(kind)) for steps, limits, kind in rules] for rules in (before, after)
     )

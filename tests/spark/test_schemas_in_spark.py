@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EVERYTHING = (
-    "a string NOT NULL COMMENT 'it\\'s \"so\"', b binary, c boolean, d tinyint, e smallint, f int, g bigint, h float, "
-    "i double, j decimal(38,18), k date, l timestamp, m timestamp_ntz, n interval day to second, "
-    "o interval year to month, p interval hour, q variant, r array<array<int>>, s map<string,struct<x:int NOT NULL>>, "
-    "`card no` struct<`a.b`:decimal(1,1),`tick``ed`:string COMMENT 'c'>, `ä` int, `1st` int"
+    "a string NOT NULL COMMENT 'it\\'s \"so\"', b binary, c boolean, d tinyint, e smallint, f int, g bigint, "
+    "h float, i double, j decimal(38,18), k date, l timestamp, m timestamp_ntz, n interval day to second, o "
+    "interval year to month, p interval hour, q variant, r array<array<int>>, s map<string,struct<x:int NOT "
+    "NULL>>, `card no` struct<`a.b`:decimal(1,1),`tick``ed`:string COMMENT 'c'>, `ä` int, `1st` int"
 )
 KEYWORDS = (
     "select from where table int string date map array struct not null comment order group all and or as"

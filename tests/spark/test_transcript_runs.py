@@ -207,7 +207,10 @@ def test_an_epoch_that_gives_other_rows_when_it_is_done_again_is_told() -> None:
 
 @pytest.mark.parametrize("file", ["windows_kernel.yaml", "windows_native.yaml"])
 def test_windows_with_late_rows_equal_their_batch(spark: SparkSession, file: str) -> None:
-    """The late rows are left out of the batch; where Spark dropped some uncounted, the case is not compared."""
+    """The late rows are left out of the batch.
+
+    Where Spark dropped some uncounted, the case is not compared.
+    """
     [first, second, *_] = read_file(BEAM.parents[1] / "pipelines" / file)
     outcomes = run_cases([first, second], batch=True, spark=spark)
     assert [outcome.failure for outcome in outcomes] == ["", ""]
@@ -217,7 +220,10 @@ EVERYWHERE = ("beam", "contract", "windows")
 
 
 def test_a_sample_of_transcripts_equals_their_batch(spark: SparkSession) -> None:
-    """Every sixth case that runs without a query; the others take `headrace test --batch tests/transcripts`."""
+    """Every sixth case that runs without a query.
+
+    The others take `headrace test --batch tests/transcripts`.
+    """
     files = [path for folder in EVERYWHERE for path in sorted((BEAM.parents[1] / folder).glob("*.yaml"))]
     cases = [case for path in files for case in read_file(path) if isinstance(case, Case) and drivable(case)]
     missing_some = [case for case in cases if case.name.startswith("lateness holds for each sliding window")]

@@ -1,4 +1,7 @@
-"""The benchmarks of windows run, and both sides of them do the same work: a few rows, so that they can't rot."""
+"""The benchmarks of windows run, and both sides of them do the same work.
+
+A few rows, so that they can't rot.
+"""
 
 from __future__ import annotations
 

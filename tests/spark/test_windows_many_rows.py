@@ -1,4 +1,7 @@
-"""Many rows of one key: those that wait are kept in pieces, and trailing windows are put together of stretches."""
+"""Many rows of one key.
+
+Those that wait are kept in pieces, and trailing windows are put together of stretches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The kernel says what the model says: generated declarations and streams through both, equal batch by batch."""
+"""The kernel says what the model says.
+
+Generated declarations and streams through both, equal batch by batch.
+"""
 
 from __future__ import annotations
 

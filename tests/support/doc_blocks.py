@@ -1,4 +1,6 @@
-"""The code blocks of a page, run in order as a reader would: each page in a directory and a namespace of its own.
+"""The code blocks of a page, run in order as a reader would.
+
+Each page in a directory and a namespace of its own.
 
 python                    run; what it prints is kept
 python title="x.py"       written to the file, for the command line to take

@@ -170,7 +170,8 @@ def main(arguments: Sequence[str]) -> int:
     print(
         f"verbs {language.verb_rate:.2f} per 1,000 words ({len(language.verbs)}), participle-first functions"
         f" {language.participle_share:.1%} ({len(language.participles)} of {language.functions}),"
-        f" relative-clause docstrings {language.clause_share:.1%} ({len(language.clauses)} of {language.docstrings})"
+        f" relative-clause docstrings {language.clause_share:.1%} ({len(language.clauses)} of "
+        f"{language.docstrings})"
     )
     return 0
 

@@ -1,4 +1,6 @@
-"""What patterns mean, said once more and in another way: not as states, but as the choices of rows that are matches.
+"""What patterns mean, said once more and in another way.
+
+Not as states, but as the choices of rows that are matches.
 
 Rows of one key are a list in order. A path is the rows taken so far, each as (step, place in the list). An
 element goes on from the last of them: `next` to the one after it, `followed_by` to the first that will do,
@@ -141,7 +143,10 @@ class Model:
         return [path for path, bans in every if path and bans.since is None and self._in_time(path)]
 
     def _through(self, elements: Sequence[Element], way: Way, inside: str = "") -> Iterator[Way]:
-        """The ways through a sequence, from where a way is; `inside` are letters that end the group around it."""
+        """The ways through a sequence, from where a way is.
+
+        `inside` are letters that end the group around it.
+        """
         if not elements:
             yield way
             return

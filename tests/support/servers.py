@@ -43,7 +43,10 @@ def program(name: str, package: str, *places: str) -> str:
 
 
 def unprivileged(user: str) -> tuple[list[str], int | None]:
-    """How to run a server that refuses to run as root: the words before its command, and the owner of its files."""
+    """How to run a server that refuses to run as root.
+
+    The words before its command, and the owner of its files.
+    """
     if os.geteuid() != 0:
         return [], None
     return ["runuser", "-u", user, "--"], pwd.getpwnam(user).pw_uid

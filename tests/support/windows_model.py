@@ -325,7 +325,10 @@ class OrderedWindows(Windows):
         return emitted
 
     def _release(self, clock: float) -> None:
-        """Rows the watermark is past are taken in event-time order; at the end of the input all windows close."""
+        """Rows the watermark is past are taken in event-time order.
+
+        At the end of the input all windows close.
+        """
         ready = sorted((row for row in self.waiting if row[0] < self.watermark), key=lambda row: row[0])
         self.waiting = [row for row in self.waiting if row[0] >= self.watermark]
         for row in ready:
@@ -394,7 +397,10 @@ class OrderedWindows(Windows):
         self.open[0].start, self.open[0].end = bounds
 
     def _roll(self, time: float, clock: float) -> None:
-        """Fires the steps that end at or before a time; each is a window that goes on with what the last one had."""
+        """Fires the steps that end at or before a time.
+
+        Each is a window that goes on with what the last one had.
+        """
         while self.open and self.open[0].end <= time:
             pane = self.open[0]
             if pane.end == pane.start + self.window["reset"]:
@@ -495,7 +501,10 @@ class TrailingWindows:
 
 
 class Expiring:
-    """Windows of a key that is forgotten when the watermark is `ttl` past its last row; what it completes fires before."""
+    """Windows of a key that is forgotten when the watermark is `ttl` past its last row.
+
+    What it completes fires before.
+    """
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.ttl = spec["ttl"]

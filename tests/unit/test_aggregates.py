@@ -70,11 +70,13 @@ def running() -> None:
         ),
         (
             lambda: summed(total=Forgetful("v")),
-            "`sums`: `total`: Forgetful has no columns\n  hint: begin its __init__ with super().__init__(column",
+            "`sums`: `total`: Forgetful has no columns\n  hint: begin its __init__ with "
+            "super().__init__(column",
         ),
         (
             running,
-            "`total` is an aggregate in Python, whose state holds the values of all its rows, and a running aggregate never ends",
+            "`total` is an aggregate in Python, whose state holds the values of all its rows, and a running "
+            "aggregate never ends",
         ),
         (
             lambda: summed(total=Sum("v")).to_yaml(),

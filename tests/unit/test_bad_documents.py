@@ -17,8 +17,8 @@ SOURCE_KEYS = ", ".join(
     )
 )
 TYPES = (
-    "array, bigint, binary, boolean, byte, date, decimal, double, float, int, integer, interval, long, map, real, "
-    "short, smallint, string, struct, timestamp, timestamp_ltz, timestamp_ntz, tinyint, variant"
+    "array, bigint, binary, boolean, byte, date, decimal, double, float, int, integer, interval, long, map, "
+    "real, short, smallint, string, struct, timestamp, timestamp_ltz, timestamp_ntz, tinyint, variant"
 )
 TX = """\
 name: p
@@ -99,13 +99,15 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "a colon inside plain text",
         "name: p\nsources: {}\nsteps:\n  a:\n    where: kind = 'a: b'\n",
         "p.yaml:5:21: mapping values are not allowed here\n"
-        "  hint: indent keys of one mapping alike; if `: ` is part of a text, put the whole text in double quotes",
+        "  hint: indent keys of one mapping alike; if `: ` is part of a text, put the whole text in double "
+        "quotes",
     ),
     (
         "a text after a quote",
         "name: 'p' q\n",
         "p.yaml:1:11: expected <block end>, but found '<scalar>' (while parsing a block mapping)\n"
-        "  hint: check brackets, commas and indentation; if it is a text, put the whole text in double quotes",
+        "  hint: check brackets, commas and indentation; if it is a text, put the whole text in double "
+        "quotes",
     ),
     (
         "a variable without quotes in a flow mapping",
@@ -256,7 +258,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an option of the wrong type",
         source("{files: {path: in/, max_files_per_batch: many}, format: text}"),
-        "p.yaml:3:48: files: max_files_per_batch: input should be a valid integer, unable to parse string as an integer, got 'many'\n"
+        "p.yaml:3:48: files: max_files_per_batch: input should be a valid integer, unable to parse string "
+        "as an integer, got 'many'\n"
         "  hint: `max_files_per_batch` is the maximum number of files per epoch; default: no limit",
     ),
     (
@@ -274,7 +277,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown format inside options",
         source("{files: {path: in/, format: jsn}}"),
-        "p.yaml:3:35: files: format: unknown format `jsn` (did you mean `json`? Known: csv, json, parquet, raw, text), got 'jsn'\n"
+        "p.yaml:3:35: files: format: unknown format `jsn` (did you mean `json`? Known: csv, json, parquet, "
+        "raw, text), got 'jsn'\n"
         "  hint: `format` is the format of the files: json (one object per line), csv, text or parquet",
     ),
     (
@@ -287,7 +291,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown option of a format",
         source("{files: {path: in/}, format: {csv: {delimeter: ;}}, schema: a int}"),
         "p.yaml:3:43: csv: unknown option `delimeter`\n"
-        "  hint: did you mean `delimiter`? Known: date_format, delimiter, escape, header, null_text, quote, timestamp_format",
+        "  hint: did you mean `delimiter`? Known: date_format, delimiter, escape, header, null_text, quote, "
+        "timestamp_format",
     ),
     (
         "a wrong option of a format",
@@ -425,7 +430,9 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, union, where, window, with_columns",
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, "
+        "ingestion_time, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, "
+        "union, where, window, with_columns",
     ),
     (
         "two verbs in a step",
@@ -463,7 +470,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown window",
         window("{tumblin: 1 hour}"),
         "p.yaml:5:26: unknown window `tumblin`\n"
-        "  hint: did you mean `tumbling`? Known: count, delta, global, landmark, punctuation, session, sliding, trailing, tumbling",
+        "  hint: did you mean `tumbling`? Known: count, delta, global, landmark, punctuation, session, "
+        "sliding, trailing, tumbling",
     ),
     (
         "two windows",
@@ -540,7 +548,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown trigger",
         emit("{early: {evry: 1 minute}}"),
         "p.yaml:5:60: unknown trigger `evry`\n"
-        "  hint: did you mean `every`? Known: after_count, after_watermark, all_of, any_of, every, in_sequence, or_finally, repeatedly",
+        "  hint: did you mean `every`? Known: after_count, after_watermark, all_of, any_of, every, "
+        "in_sequence, or_finally, repeatedly",
     ),
     (
         "two triggers in one mapping",
@@ -679,8 +688,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     ),
     (
         "steps in a circle",
-        TX
-        + "steps:\n  a: {from: c, where: amount > 1}\n  b: {from: a, where: amount > 2}\n  c: {from: b, where: amount > 3}\n",
+        TX + "steps:\n  a: {from: c, where: amount > 1}\n  b: {from: a, where: amount > 2}\n  c: {from: b, "
+        "where: amount > 3}\n",
         "p.yaml:5:3: the steps form a cycle: a -> c -> b -> a\n  hint: let one of them read another stream",
     ),
     (
@@ -717,7 +726,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     ),
     (
         "several faults at once",
-        "name: my pipeline\nsources:\n  tx: {files: {pth: in/, max_files_per_batch: 0}, format: jsn}\nsteps:\n  a: {from: tx, were: b}\n  b: {from: tz, where: c}\n",
+        "name: my pipeline\nsources:\n  tx: {files: {pth: in/, max_files_per_batch: 0}, format: "
+        "jsn}\nsteps:\n  a: {from: tx, were: b}\n  b: {from: tz, where: c}\n",
         "p.yaml:1:7: expected a name of letters, digits, _ and -, got `my pipeline`\n"
         "  hint: rename the pipeline\n"
         "p.yaml:3:15: files: option `path` is missing\n"
@@ -729,7 +739,9 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: csv, json, parquet, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, ingestion_time, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, union, where, window, with_columns\n"
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, "
+        "ingestion_time, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, "
+        "union, where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
     ),
@@ -811,7 +823,8 @@ PLANS: list[tuple[str, str, str]] = [
     ),
     (
         "a window without time",
-        "name: p\nsources:\n  tx: {memory: {}, schema: a int}\nsteps:\n  a:\n    from: tx\n    where: a > 1\n    window: {tumbling: 1 hour}\n    aggregate: {n: count(*)}\n",
+        "name: p\nsources:\n  tx: {memory: {}, schema: a int}\nsteps:\n  a:\n    from: tx\n    where: a > "
+        "1\n    window: {tumbling: 1 hour}\n    aggregate: {n: count(*)}\n",
         "p.yaml:8:13: `a`: window needs rows with time\n"
         "  hint: add event_time(column), ingestion_time() or processing_time() before",
     ),
@@ -864,9 +877,11 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "a window over rows that change",
         TX
-        + "steps:\n  a: {from: tx, window: {tumbling: 1 hour}, emit: {early: {every: 1 minute}}, aggregate: {n: count(*)}}\n  b:\n    from: a\n    window: {tumbling: 1 day}\n    aggregate: {n: sum(n)}\n",
+        + "steps:\n  a: {from: tx, window: {tumbling: 1 hour}, emit: {early: {every: 1 minute}}, aggregate: "
+        "{n: count(*)}}\n  b:\n    from: a\n    window: {tumbling: 1 day}\n    aggregate: {n: sum(n)}\n",
         "p.yaml:7:11: `b`: its input `a` emits a row again when it changes, so it would be counted twice\n"
-        "  hint: let the step before fire once (no early or late firings), or write it out and read the table",
+        "  hint: let the step before fire once (no early or late firings), or write it out and read the "
+        "table",
     ),
     (
         "a sink that can't be read from",

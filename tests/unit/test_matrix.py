@@ -59,7 +59,10 @@ def test_every_window_and_trigger_has_its_cells() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
 def test_a_case_is_read_from_a_file_as_the_tests_read_it(kind: Any) -> None:
-    """Tests build cases from mappings; one case of each kind is also read from YAML text and must be equal."""
+    """Tests build cases from mappings.
+
+    One case of each kind is also read from YAML text and must be equal.
+    """
     cell = next(cell for cell in cells(kind) if (cell.mode, cell.disorder) == ("retracting", "killed"))
     read, made = read_case(case_of(cell)), read_case(content_of(cell))
     assert read.graph == made.graph

@@ -16,7 +16,10 @@ REFUSED = [cell for cell in cells() if cell.refusal and cell.disorder == "in ord
 
 @pytest.mark.parametrize("quantifier", QUANTIFIERS, ids=lambda quantifier: quantifier.file)
 def test_a_case_is_read_from_a_file_as_the_tests_read_it(quantifier: Quantifier) -> None:
-    """Tests build cases from mappings; one case of each quantifier is also read from YAML text and must be equal."""
+    """Tests build cases from mappings.
+
+    One case of each quantifier is also read from YAML text and must be equal.
+    """
     cell = next(cell for cell in cells(quantifier) if cell.disorder == "killed")
     assert read_case(case_of(cell)).graph == read_case(content_of(cell)).graph
 

@@ -48,7 +48,10 @@ def has_epochs(checkpoint: Path) -> bool:
 
 
 def read_record(checkpoint: Path, name: str) -> Any:
-    """Return the record stored beside a query's checkpoint; None if there is none or the query has never run."""
+    """Return the record stored beside a query's checkpoint.
+
+    None if there is none or the query has never run.
+    """
     file = checkpoint / name
     return json.loads(file.read_text()) if file.exists() and has_epochs(checkpoint) else None
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 def repartition(
     graph: Graph, directory: Path, partitions: int, *, step: str | None = None
 ) -> dict[str, tuple[int | None, int]]:
-    """Rewrite the state of a pipeline that is not running with this number of partitions; only that of `step`, if given.
+    """Rewrite the state of a pipeline that is not running with this number of partitions.
+
+    Only that of `step`, if given.
 
     Returns:
         For each step the number before and after. A step that has this number already is not rewritten.

@@ -67,7 +67,10 @@ def signature_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = Fal
 
 
 def read_signature(checkpoint: Path) -> Signature | None:
-    """Return the signature stored beside a query's checkpoint; None if there is none, or no epoch has begun."""
+    """Return the signature stored beside a query's checkpoint.
+
+    None if there is none, or no epoch has begun.
+    """
     signature: Signature | None = read_record(checkpoint, NAME)
     return signature
 
@@ -121,7 +124,10 @@ def _difference(name: str, was: Any, now: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON data: a declaration becomes its kind and the fields that differ from their defaults."""
+    """Return a value as JSON data.
+
+    A declaration becomes its kind and the fields that differ from their defaults.
+    """
     if isinstance(value, Opaque):
         return stable_text(value)
     if dataclasses.is_dataclass(value):

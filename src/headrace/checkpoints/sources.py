@@ -1,4 +1,6 @@
-"""Offset identities of sources: stored beside a query's checkpoint, compared before its offsets are used again.
+"""Offset identities of sources.
+
+Stored beside a query's checkpoint, compared before its offsets are used again.
 
 Spark stores offsets by the ordinal of a source and does not check what they refer to. Offsets of one topic or
 table, applied to another, lose or repeat rows. Where Spark detects it, the next epoch is already logged, and

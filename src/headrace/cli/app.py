@@ -29,7 +29,8 @@ from headrace.cli.terminal import errors as failures
 
 _EPILOG = (
     "Exit status: 0 done, 1 the run or a test failed, 2 what was given is wrong. "
-    "NO_COLOR=1 turns colours off; --traceback (or HEADRACE_TRACEBACK=1) shows Python's traceback of an error."
+    "NO_COLOR=1 turns colours off; --traceback (or HEADRACE_TRACEBACK=1) shows Python's traceback of an "
+    "error."
 )
 
 app = typer.Typer(

@@ -146,7 +146,10 @@ def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, Da
 
 
 def _with_session_in_key(frame: DataFrame) -> DataFrame:
-    """Move the session into the key: Spark stores its whole row as the value, with key, session and buffers by position."""
+    """Move the session into the key.
+
+    Spark stores its whole row as the value, with key, session and buffers by position.
+    """
     fields = _fields(frame, "value")
     if "session_window" not in fields:
         return frame

@@ -315,7 +315,10 @@ class Client:
         return list(consumer.offsets_for_times(times, timeout=TIMEOUT))
 
     def _wait_until(self, condition: Callable[[Mapping[str, Any]], bool]) -> None:
-        """Wait until the metadata of all brokers show a change; it reaches them a moment after the controller."""
+        """Wait until the metadata of all brokers show a change.
+
+        It reaches them a moment after the controller.
+        """
         deadline = time.monotonic() + TIMEOUT
         while not condition(self._metadata()) and time.monotonic() < deadline:
             time.sleep(_PAUSE)

@@ -29,7 +29,10 @@ class Cluster(Protocol):
 def consume_partitions(
     cluster: Cluster, consumer: Any, topic: str, places: list[Any], follow: bool
 ) -> Iterator[Record | None]:
-    """Yield the records from the given offsets to the current ends of the partitions; with `follow`, without end."""
+    """Yield the records from the given offsets to the current ends of the partitions.
+
+    With `follow`, without end.
+    """
     import confluent_kafka
 
     consumer.assign(places)

@@ -1,4 +1,7 @@
-"""State diagrams of patterns as SVG: steps in a row, edges that skip steps above them, edges back below them."""
+"""State diagrams of patterns as SVG.
+
+Steps in a row, edges that skip steps above them, edges back below them.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,10 @@ class _Layout:
             yield Text(center, first + 1 + number * _LINE, line, kind, "middle", _SMALL)
 
     def _spans(self) -> Iterator[tuple[str, tuple[float, float]]]:
-        """Yield the left and right side of each state; gaps leave room for the label of the edge across them."""
+        """Yield the left and right side of each state.
+
+        Gaps leave room for the label of the edge across them.
+        """
         left = float(_SIDE)
         for name, after in zip(self.order, [*self.order[1:], ""], strict=True):
             longest = max((len(line) for line in self.conditions.get(name, ())), default=0)

@@ -71,7 +71,10 @@ def row_diagram_of(node: RowPattern) -> Diagram:
 
 
 def _merged(edges: list[Edge]) -> tuple[Edge, ...]:
-    """One edge from a state to another, with all that is said of it: a repeat inside a repeat leads there twice."""
+    """One edge from a state to another, with all that is said of it.
+
+    A repeat inside a repeat leads there twice.
+    """
     labels: dict[tuple[str, str], dict[str, None]] = {}
     for edge in edges:
         labels.setdefault((edge.source, edge.target), {})[edge.label] = None

@@ -33,7 +33,9 @@ _FAILED = re.compile(r"DecodeFailure: (source `.*?`, partition .*?, position -?\
 
 @dataclass(frozen=True)
 class DeadLetters:
-    """The records of one source that didn't decode since the last `take`; one epoch's, if taken in each epoch.
+    """The records of one source that didn't decode since the last `take`.
+
+    One epoch's, if taken in each epoch.
 
     With `on_error="skip"` there is only `count`, with `"fail"` there are none.
     """

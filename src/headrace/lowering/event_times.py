@@ -32,7 +32,10 @@ def check_event_time(frame: DataFrame, node: EventTime | ClockTime) -> DataFrame
 
 
 def add_mark(frame: DataFrame, node: EventTime | ClockTime) -> tuple[DataFrame, str]:
-    """Return the frame and the column that the watermark follows: a column of its own if not all rows count."""
+    """Return the frame and the column that the watermark follows.
+
+    A column of its own if not all rows count.
+    """
     conditions: list[Column] = []
     if isinstance(node, EventTime) and node.watermark_when is not None:
         conditions.append(column(node.watermark_when))

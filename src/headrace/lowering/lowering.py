@@ -176,7 +176,10 @@ def _timed(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) ->
 
 
 def _sources(node: Node, graph: Graph) -> list[Source]:
-    """The sources whose positions the rows of a node have; none behind a stateful step, which gives its own order."""
+    """The sources whose positions the rows of a node have.
+
+    None behind a stateful step, which gives its own order.
+    """
     upstream = graph.upstream(node)
     return [] if any(step.stateful for step in upstream) else [s for s in upstream if isinstance(s, Source)]
 
@@ -281,7 +284,10 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
 def _keyed(
     frame: DataFrame, node: WindowAggregate | Match | MatchRules, lowering: Lowering
 ) -> tuple[DataFrame, list[str], Time]:
-    """A step's input with its computed keys as columns; the names of all key columns; and what its time is."""
+    """A step's input with its computed keys as columns; the names of all key columns.
+
+    And what its time is.
+    """
     computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
     keys = [name if key == name else hidden_key(name) for name, key in node.keys]
     return frame.withColumns(computed), keys, _time(node, lowering)
@@ -292,7 +298,10 @@ def _time(node: WindowAggregate | Match | MatchRules | RowPattern, lowering: Low
 
 
 def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
-    """Whether Spark's own operator gives what the kernel would: in a batch nothing is late and a window fires once."""
+    """Whether Spark's own operator gives what the kernel would.
+
+    In a batch nothing is late and a window fires once.
+    """
     native = isinstance(node.window, Tumbling | Sliding | Session)
     return native and node.emission.fires_once and not frame.isStreaming
 
@@ -361,7 +370,10 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
 
 
 def hidden_key(name: str) -> str:
-    """What a computed key is called inside its step: it is no column of the input, so `.late` doesn't have it."""
+    """What a computed key is called inside its step.
+
+    It is no column of the input, so `.late` doesn't have it.
+    """
     return f"{HIDDEN}key_{name}"
 
 

@@ -93,7 +93,9 @@ class Expressions:
         )
 
     def run(self, clause: MatchRecognize, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What each batch of a script gives, without a streaming query: the kernel's logic over state in memory.
+        """What each batch of a script gives, without a streaming query.
+
+        The kernel's logic over state in memory.
 
         For tests: a batch is `{"rows": [...], "watermark": t, "restart": true}`, and times are whole
         microseconds.

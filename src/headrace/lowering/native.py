@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def native_windows(
     frame: DataFrame, node: WindowAggregate, keys: list[Column], aggregates: list[Column]
 ) -> DataFrame:
-    """Panes of tumbling, sliding or session windows: keys, `window`, aggregates, `pane`, and their event time."""
+    """Panes of tumbling, sliding or session windows.
+
+    Keys, `window`, aggregates, `pane`, and their event time.
+    """
     grouped = frame.groupBy(*keys, _window(node.window).alias("window")).agg(*aggregates)
     names = [name for name, _ in node.keys]
     values = [name for name, _ in node.aggregates]

@@ -127,7 +127,10 @@ def matched(
 
 
 class MatchDriver:
-    """A pattern in virtual time without a streaming query: the kernel's per-key logic over state in memory."""
+    """A pattern in virtual time without a streaming query.
+
+    The kernel's per-key logic over state in memory.
+    """
 
     def __init__(self, frame: DataFrame, keys: Sequence[str], node: Match) -> None:
         """Take the step's columns from `frame`, whose rows are not looked at."""

@@ -1,4 +1,6 @@
-"""Aggregates in Python: the kernel collects the arguments of each pane's rows, and Python folds them, through Arrow.
+"""Aggregates in Python.
+
+The kernel collects the arguments of each pane's rows, and Python folds them, through Arrow.
 
 The step's aggregate becomes `collect_list(struct(arguments))`, and the list that a pane carries becomes the
 result in the part of the query that runs on the micro-batch. So windows, triggers, modes and late rows are

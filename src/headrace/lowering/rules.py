@@ -1,4 +1,7 @@
-"""The bridge to the kernel's rules: a frame in, tagged rows out, and what Spark says against a rule before it gets there."""
+"""The bridge to the kernel's rules.
+
+A frame in, tagged rows out, and what Spark says against a rule before it gets there.
+"""
 
 from __future__ import annotations
 

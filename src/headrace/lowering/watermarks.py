@@ -190,7 +190,10 @@ def block_predicate_pushdown(frame: DataFrame) -> DataFrame:
 
 
 def _drop_heartbeats(frame: DataFrame, time: str, *, pinned: bool) -> DataFrame:
-    """Filter by a condition that stays above the watermark operator: non-deterministic, or on the time column."""
+    """Filter by a condition that stays above the watermark operator.
+
+    Non-deterministic, or on the time column.
+    """
     partition = F.col(PARTITION)
     if pinned:  # null for heartbeats; Spark can't simplify it, so it keeps the column
         # The second condition keeps Spark from folding the filter, and with it the watermark operator, to an

@@ -114,7 +114,10 @@ class Counts:
         return _counted(self._kernel.of(epoch))
 
     def take(self, epoch: int) -> dict[str, int]:
-        """The counts of one epoch by name, once all of it has been computed; those before it are forgotten."""
+        """The counts of one epoch by name, once all of it has been computed.
+
+        Those before it are forgotten.
+        """
         return _counted(self._kernel.take(epoch))
 
 
@@ -165,7 +168,9 @@ def windowed_batch(
     *,
     time: Time = "event",
 ) -> DataFrame:
-    """The tagged rows of a windowed step over rows that are all there: one pane for each window, as at the end of a stream.
+    """The tagged rows of a windowed step over rows that are all there.
+
+    One pane for each window, as at the end of a stream.
 
     The same per-key logic as `windowed`, over each key's rows at once. No row is too late.
     """
@@ -186,7 +191,9 @@ def with_conditions(frame: DataFrame, window: Window) -> DataFrame:
 
 
 class WindowDriver:
-    """A windowed step in virtual time without a streaming query: the kernel's per-key logic over state in memory.
+    """A windowed step in virtual time without a streaming query.
+
+    The kernel's per-key logic over state in memory.
 
     For tests: a script of batches takes milliseconds. Times are whole microseconds in both directions.
     """
@@ -199,7 +206,10 @@ class WindowDriver:
         *,
         window: Window | None = None,
     ) -> None:
-        """Take the step's columns from `frame`, whose rows are not looked at; `window` says what it looks at in rows."""
+        """Take the step's columns from `frame`, whose rows are not looked at.
+
+        `window` says what it looks at in rows.
+        """
         ready = frame if window is None else with_conditions(frame, window)
         grouped = _grouped(ready, keys, aggregates)
         some = declaration(Global(), Emission())

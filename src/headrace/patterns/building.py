@@ -46,7 +46,10 @@ class Pattern:
         return Negated((*self.elements, _element("not_next", step, where)))
 
     def not_followed_by(self, step: str, where: str | Column) -> Negated:
-        """Require that no row satisfies the condition before the next step; as the last step, before `within` ends."""
+        """Require that no row satisfies the condition before the next step.
+
+        As the last step, before `within` ends.
+        """
         return Negated((*self.elements, _element("not_followed_by", step, where)))
 
     @property
@@ -66,7 +69,9 @@ class Once(Pattern):
     """A pattern whose last step has no quantifier."""
 
     def times(self, least: int, most: int | None = _UNSET) -> Repeated:
-        """Repeat the last step: `times(3)` exactly, `times(2, 4)` two to four times, `times(2, None)` two or more.
+        """Repeat the last step.
+
+        `times(3)` exactly, `times(2, 4)` two to four times, `times(2, None)` two or more.
 
         Raises:
             OptionError: the numbers are negative, or the wrong way round.

@@ -110,7 +110,10 @@ class Graph:
         return f"{place}: {label}" if place else label
 
     def canonical(self) -> tuple[Any, ...]:
-        """Return a form in which plans that do the same are equal: anonymous nodes are inlined where they are read."""
+        """Return a form in which plans that do the same are equal.
+
+        Anonymous nodes are inlined where they are read.
+        """
         nodes = [self._inline(node) for node in self if not node.anonymous or not self._read(node)]
         return (self.name, *sorted(nodes, key=repr))
 

@@ -155,7 +155,10 @@ class _Planner:
                     writer.writes.append(root)
 
     def writer(self, reader: _Draft, root: Ref) -> _Draft | None:
-        """Return the query whose exchange the reader reads for this output; None if it reads the source itself."""
+        """Return the query whose exchange the reader reads for this output.
+
+        None if it reads the source itself.
+        """
         node = self.graph[root.step]
         if root.output == DEAD_LETTERS:
             owner = next(draft for draft in self.drafts.values() if root.step in draft.dead_letters_of)

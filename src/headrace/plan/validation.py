@@ -1,4 +1,7 @@
-"""Validates a plan before Spark sees it: collects the problems of all steps, so that they are reported at once."""
+"""Validates a plan before Spark sees it.
+
+Collects the problems of all steps, so that they are reported at once.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ def _unknown_inputs(graph: Graph, node: Node) -> Iterator[Problem]:
 
 
 def _check_columns(graph: Graph, node: Node) -> Iterator[Finding]:
-    """Two columns of the same name, unless an input already has them: a reference to them would be ambiguous."""
+    """Two columns of the same name, unless an input already has them.
+
+    A reference to them would be ambiguous.
+    """
     if MAIN not in node.outputs:
         return
     inherited = {name.lower() for ref in node.inputs for name in duplicates(graph.facts(ref).columns or ())}
@@ -69,7 +75,8 @@ def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
         if graph.facts(ref).change != "none":
             yield Finding(
                 f"its input `{ref}` emits a row again when it changes, so it would be counted twice",
-                "let the step before fire once (no early or late firings), or write it out and read the table",
+                "let the step before fire once (no early or late firings), or write it out and read the "
+                "table",
                 ("from",),
             )
 

@@ -147,7 +147,10 @@ class Delivery:
         return [*staged, *(self._stage(sink, lowering, epoch) for sink in of_dead_letters)]
 
     def _side_frames(self, batch: DataFrame) -> dict[Ref, DataFrame]:
-        """Return the frames of outputs that are not computed from the batch: dead letters and faults of rules."""
+        """Return the frames of outputs that are not computed from the batch.
+
+        Dead letters and faults of rules.
+        """
         frames = {
             Ref(source, DEAD_LETTERS): dead_letters.take()
             for source, dead_letters in self.dead_letters.items()

@@ -17,7 +17,10 @@ _LOGS = ("kafka", "console")
 
 
 def describe_fresh_start(graph: Graph, directory: Path) -> Iterator[str]:
-    """Yield lines that list, per sink, the effect of a new checkpoint; none if there is no previous checkpoint."""
+    """Yield lines that list, per sink, the effect of a new checkpoint.
+
+    None if there is no previous checkpoint.
+    """
     if not (directory / "queries").exists():
         return
     yield f"starting over: the previous checkpoint moves to {next_aside(directory)}; sinks keep their rows"

@@ -166,7 +166,10 @@ class MicroBatchRun(RunHandle):
             self.directory.mark_drained()
 
     def _catch_up(self, wave: list[PlannedQuery], at_ms: int | None = None) -> None:
-        """Run queries concurrently over the available input; those with processing-time timers at the given time."""
+        """Run queries concurrently over the available input.
+
+        Those with processing-time timers at the given time.
+        """
         if self._stopping:
             return
         launched = [planned for planned in wave if not planned.uses_clock]

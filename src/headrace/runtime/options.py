@@ -87,7 +87,8 @@ class RunOptions:
             raise OptionError(
                 f"expected real-time batches of at least 5 seconds, got {self.every}",
                 where="every",
-                hint="rows don't wait for the end of a batch; offsets, state and the watermark do: try 1 minute",
+                hint="rows don't wait for the end of a batch; offsets, state and the watermark do: try 1 "
+                "minute",
             )
 
     @classmethod

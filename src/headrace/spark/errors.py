@@ -23,7 +23,9 @@ def spark_says(error: Exception) -> tuple[str, str]:
 
 
 def written_in(said: str) -> str:
-    r"""The text that Spark could not parse, as the end of a sentence; nothing where that is not what is wrong.
+    r"""The text that Spark could not parse, as the end of a sentence.
+
+    Nothing where that is not what is wrong.
 
     >>> written_in("Syntax error at or near end of input. (line 1, pos 8)\n\n== SQL ==\namount <\n--------^^^\n")
     ' in `amount <`'

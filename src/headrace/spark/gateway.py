@@ -66,7 +66,10 @@ def launch_jvm(configuration: SparkConf, output: IO[bytes]) -> None:
 
 @contextmanager
 def _kill_on_interrupt() -> Iterator[None]:
-    """Kill the JVM if its launch is interrupted: pyspark drops its handle then, and the process would stay."""
+    """Kill the JVM if its launch is interrupted.
+
+    Pyspark drops its handle then, and the process would stay.
+    """
     from pyspark import java_gateway
 
     module: Any = java_gateway

@@ -1,4 +1,6 @@
-"""Check SQL expressions without a JVM: syntax, unknown columns, unknown functions, columns outside aggregates.
+"""Check SQL expressions without a JVM.
+
+Syntax, unknown columns, unknown functions, columns outside aggregates.
 
 sqlglot parses, and `spark_functions.txt` lists the functions of the pinned Spark version. The checks never
 reject an expression that Spark accepts: constructs that sqlglot cannot parse and names that only a session

@@ -48,7 +48,8 @@ def read(query: str, *, where: str) -> SqlFacts:
         )
     if split.input_query is not None and _read(split.input_query.to_sql([]), where).groups:
         raise OptionError(
-            "the input of MATCH_RECOGNIZE can only select columns and rows; this one groups, joins or aggregates",
+            "the input of MATCH_RECOGNIZE can only select columns and rows; this one groups, joins or "
+            "aggregates",
             where=where,
             hint="move the input query to a step of its own",
         )

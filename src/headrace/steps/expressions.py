@@ -23,7 +23,10 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class PythonFold:
-    """An aggregate in Python: the state holds the arguments of its rows, which are folded when a pane fires."""
+    """An aggregate in Python.
+
+    The state holds the arguments of its rows, which are folded when a pane fires.
+    """
 
     aggregate: PythonAggregate
 

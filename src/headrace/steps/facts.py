@@ -45,7 +45,10 @@ class Facts:
 
     @property
     def order_columns(self) -> tuple[str, ...]:
-        """The columns by which rows are ordered if they are ordered by time: the time's, and those it derives from."""
+        """The columns by which rows are ordered if they are ordered by time.
+
+        The time's, and those it derives from.
+        """
         if self.time_column is None:
             return ()
         name = self.time_column.lower()

@@ -11,7 +11,10 @@ _ROWS = {"late": "late rows", "timeouts": "timeouts", "dead_letters": "dead lett
 
 
 def list_unrouted(plan: Plan, node: Node) -> list[str]:
-    """Return the side outputs of a step that no step reads; a source has none unless it diverts dead letters."""
+    """Return the side outputs of a step that no step reads.
+
+    A source has none unless it diverts dead letters.
+    """
     if getattr(node, "on_error", "divert") != "divert":
         return []
     return [out for out in node.outputs if out in _ROWS and not plan.consumers[Ref(node.name, out)]]

@@ -34,7 +34,9 @@ class Matches(TimedStream):
 
 
 class RuleMatches(Matches):
-    """Matches of a table of rules: the key columns, `rule`, `version`, `start`, `end`, and the measures that all rules share.
+    """Matches of a table of rules.
+
+    The key columns, `rule`, `version`, `start`, `end`, and the measures that all rules share.
 
     Without measures, and in `.timeouts`, there is `matched`: the rows of each step of the rule, by the step's
     name.
@@ -47,7 +49,9 @@ class RuleMatches(Matches):
 
     @property
     def faults(self) -> Stream:
-        """Rules that were read while the job ran and cannot be used: `rule, version, reason, hint, place, read_at`.
+        """Rules that were read while the job ran and cannot be used.
+
+        `rule, version, reason, hint, place, read_at`.
 
         `version` is the version that stays active; null if there is none.
         """

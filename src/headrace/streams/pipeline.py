@@ -1,4 +1,7 @@
-"""`Pipeline`: holds the nodes of a plan; every other class of this package is a handle to one of their outputs."""
+"""`Pipeline`: holds the nodes of a plan.
+
+Every other class of this package is a handle to one of their outputs.
+"""
 
 from __future__ import annotations
 
@@ -193,7 +196,10 @@ class Pipeline:
         return Queried(self, self.add(sql_node(name, query, names, timed=self.tables_with_time())))
 
     def tables_with_time(self) -> dict[str, Ref]:
-        """Return the streams with a single declaration of time, by name: `MATCH_RECOGNIZE` reads their timed rows."""
+        """Return the streams with a single declaration of time, by name.
+
+        `MATCH_RECOGNIZE` reads their timed rows.
+        """
         times: dict[str, list[Ref]] = {}
         for node in self._nodes.values():
             if isinstance(node, EventTime | ClockTime) and node.anonymous:
@@ -223,7 +229,9 @@ class Pipeline:
         return self.graph
 
     def explain(self, *, width: int = 100) -> str:
-        """Describe the pipeline as text: a drawing of the steps, the Spark queries, tiers, state and guarantees.
+        """Describe the pipeline as text.
+
+        A drawing of the steps, the Spark queries, tiers, state and guarantees.
 
         The same as `headrace explain` shows; nothing is started.
 
@@ -321,7 +329,10 @@ class Pipeline:
 
 @contextmanager
 def collecting() -> Iterator[list[Pipeline]]:
-    """List the pipelines that are built inside the block, and defer `run()`: how the command line loads a file."""
+    """List the pipelines that are built inside the block, and defer `run()`.
+
+    How the command line loads a file.
+    """
     found: list[Pipeline] = []
     token = _collected.set(found)
     try:

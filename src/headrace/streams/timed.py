@@ -47,7 +47,10 @@ class TimedStream(Stream):
     def match_rules(
         self, name: str, /, *, rules: str | Path | Connector, **options: Unpack[MatchRulesKeywords]
     ) -> RuleMatches:
-        """Find the patterns of a table of rules in all rows, in a single task; see `TimedKeyedStream.match_rules`."""
+        """Find the patterns of a table of rules in all rows, in a single task.
+
+        See `TimedKeyedStream.match_rules`.
+        """
         return TimedKeyedStream(self._pipeline, self._ref, ()).match_rules(name, rules=rules, **options)
 
     def distinct(
@@ -124,7 +127,9 @@ class TimedKeyedStream(KeyedStream):
     def match_rules(
         self, name: str, /, *, rules: str | Path | Connector, **options: Unpack[MatchRulesKeywords]
     ) -> RuleMatches:
-        """Find the patterns of a table of rules in the rows of each key; the table may change while the job runs.
+        """Find the patterns of a table of rules in the rows of each key.
+
+        The table may change while the job runs.
 
         The table is read at the start of each micro-batch. A new rule applies to the rows of that and later
         micro-batches. A changed rule starts over: partial matches of the old version are dropped and counted.

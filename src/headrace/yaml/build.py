@@ -93,7 +93,10 @@ class PlanBuilder:
             return step.build(name, Inputs(refs, tables))
 
     def _resolve(self, reference: Scalar) -> Ref | None:
-        """Return the output that a text refers to; None if that step was omitted because of its own errors."""
+        """Return the output that a text refers to.
+
+        None if that step was omitted because of its own errors.
+        """
         text = reference.text.strip()
         step, _, output = text.partition(".")
         if step not in self._names:

@@ -1,4 +1,7 @@
-"""The entries of a document: sources, steps and sinks, each read on its own, with references still as text."""
+"""The entries of a document.
+
+Sources, steps and sinks, each read on its own, with references still as text.
+"""
 
 from __future__ import annotations
 

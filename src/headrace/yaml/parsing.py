@@ -1,4 +1,7 @@
-"""Parses YAML text into values with positions: syntax, duplicate keys, merges and variables of the environment."""
+"""Parses YAML text into values with positions.
+
+Syntax, duplicate keys, merges and variables of the environment.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,9 @@ def _child(value: Value, part: str | int) -> Entry | None:
 
 
 def from_plain(content: Any, *, file: str) -> Value:
-    """Build a tree from plain Python values, such as a `dict`; mappings of ruamel.yaml's round-trip loader keep their lines.
+    """Build a tree from plain Python values, such as a `dict`.
+
+    Mappings of ruamel.yaml's round-trip loader keep their lines.
 
     Values without a line are located by their path: `p: steps.totals.window`.
     """

@@ -79,7 +79,10 @@ def _definitions(options: list[type[BaseModel]]) -> dict[str, Schema]:
 
 
 def _step(definitions: dict[str, Schema]) -> Schema:
-    """Return the schema of an entry of `steps`: the keys of all kinds of steps, and those that need others."""
+    """Return the schema of an entry of `steps`.
+
+    The keys of all kinds of steps, and those that need others.
+    """
     properties: Schema = definitions.pop(InputModel.__name__)["properties"]
     needs: dict[str, list[Schema]] = {}
     for model in STEPS:

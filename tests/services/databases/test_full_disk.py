@@ -1,4 +1,7 @@
-"""A server whose disk is full: the epoch is refused with a clear message, and delivered when there is room again."""
+"""A server whose disk is full.
+
+The epoch is refused with a clear message, and delivered when there is room again.
+"""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ def content(server: Server, table: str) -> list[tuple[Any, ...]]:
 def panes(spark: SparkSession, *values: tuple[str | None, int, int, bool]) -> DataFrame:
     """Panes (key, value, index, retraction) of one window, in this order."""
     texts = [
-        f"({'null' if k is None else repr(k)},"
-        f" named_struct('start', timestamp '2026-01-01', 'end', timestamp '2026-01-02'), {v},"
-        f" named_struct('index', {index}, 'timing', 'early', 'retraction', {str(retraction).lower()}))"
+        f"({'null' if k is None else repr(k)}, named_struct('start', timestamp '2026-01-01', 'end', "
+        f"timestamp '2026-01-02'), {v}, named_struct('index', {index}, 'timing', 'early', 'retraction', "
+        f"{str(retraction).lower()}))"
         for k, v, index, retraction in values
     ]
     return spark.sql(f"select * from values {', '.join(texts)} as t(k, window, v, pane)").coalesce(1)
@@ -58,9 +58,11 @@ def test_rows_are_appended_once(spark: SparkSession, server: Server, table: str,
 
 def test_values_of_every_type(spark: SparkSession, server: Server, table: str, run: MakeRun) -> None:
     frame = spark.sql(
-        r"select 'tab\t line\n\r back\\ quote\' \\N ö 😀' s, '' e, bigint('-9223372036854775808') l, tinyint(-20) b, true t, 1.5D d,"
+        r"select 'tab\t line\n\r back\\ quote\' \\N ö 😀' s, '' e, bigint('-9223372036854775808') l, "
+        r"tinyint(-20) b, true t, 1.5D d,"
         " 12.50BD n, binary('raw') r, date '2026-01-02' day, timestamp '2026-01-02 03:04:05.000006' ts,"
-        " array(1, null) a, named_struct('f', 'g\"\\\\', 'at', timestamp '1969-01-02 03:04:05.000006', 'no', null) st,"
+        " array(1, null) a, named_struct('f', 'g\"\\\\', 'at', timestamp '1969-01-02 03:04:05.000006', "
+        "'no', null) st,"
         " interval '1' day i, cast(null as string) nothing"
     )
     deliver(sink(server, table), run(), 0, frame)
@@ -287,7 +289,8 @@ def test_table_without_transactions_is_refused(
     server.sql("CREATE TABLE unsafe (k text, v int) ENGINE MyISAM")
     with pytest.raises(
         DeliveryError,
-        match=r"can't take epoch 0: its engine, MyISAM, has no transactions\n  hint: ALTER TABLE \.\.\. ENGINE InnoDB",
+        match=r"can't take epoch 0: its engine, MyISAM, has no transactions\n  hint: ALTER TABLE \.\.\. "
+        r"ENGINE InnoDB",
     ):
         deliver(sink(server, "unsafe"), run(), 0, rows(spark, ("a", 1)))
 

@@ -182,7 +182,10 @@ def partitions(spark: SparkSession) -> Iterator[None]:
 def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Spark keeps the checkpoint's number of partitions, not the session's; the results are those of one run."""
+    """Spark keeps the checkpoint's number of partitions, not the session's.
+
+    The results are those of one run.
+    """
     feed = connect.memory(rows=PAYMENTS)
     outs = []
     for options in (

@@ -37,7 +37,10 @@ def context(tmp_path: Path) -> Callable[..., ReadContext]:
 
 @pytest.fixture
 def drained(tmp_path: Path) -> Callable[..., list[list[dict[str, Any]]]]:
-    """Runs a streaming frame over all that is available, from its checkpoint on; gives the rows of each epoch."""
+    """Runs a streaming frame over all that is available, from its checkpoint on.
+
+    Gives the rows of each epoch.
+    """
 
     def drain(frame: DataFrame, checkpoint: str = "query") -> list[list[dict[str, Any]]]:
         epochs: list[list[dict[str, Any]]] = []

@@ -174,8 +174,9 @@ def test_panes_come_back_from_each_format(
     spark: SparkSession, run: MakeRun, tmp_path: Path, name: str
 ) -> None:
     frame = spark.sql(
-        "select 'a' k, named_struct('start', timestamp '2026-01-01 00:00:00.000001', 'end', timestamp '2026-01-02')"
-        " as window, array(1, 2) as vs, named_struct('index', 0, 'timing', 'late', 'retraction', false) as pane"
+        "select 'a' k, named_struct('start', timestamp '2026-01-01 00:00:00.000001', 'end', timestamp "
+        "'2026-01-02') as window, array(1, 2) as vs, named_struct('index', 0, 'timing', 'late', "
+        "'retraction', false) as pane"
     )
     deliver(connect.files(path=tmp_path, format=name), run(), 0, frame)
     [file] = tmp_path.glob(f"*.{'snappy.parquet' if name == 'parquet' else name}")

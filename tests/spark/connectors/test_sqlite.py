@@ -48,10 +48,10 @@ def test_rows_are_appended_once(spark: SparkSession, run: MakeRun, tmp_path: Pat
 
 def test_values_of_every_type(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     frame = spark.sql(
-        "select 'x' s, 1L l, cast(2 as tinyint) b, true t, 1.5D d, 12.50BD n, binary('raw') r, date '2026-01-02' day,"
-        " timestamp '2026-01-02 03:04:05.000006' ts, timestamp_ntz '1900-01-02 03:04:05.000006' local, array(1, null) a,"
-        " map('k', 1) m, named_struct('f', timestamp '2026-01-02 03:04:05.000006', 'g', null) st, interval '1' day i,"
-        " cast(null as string) nothing"
+        "select 'x' s, 1L l, cast(2 as tinyint) b, true t, 1.5D d, 12.50BD n, binary('raw') r, date "
+        "'2026-01-02' day, timestamp '2026-01-02 03:04:05.000006' ts, timestamp_ntz '1900-01-02 "
+        "03:04:05.000006' local, array(1, null) a, map('k', 1) m, named_struct('f', timestamp '2026-01-02 "
+        "03:04:05.000006', 'g', null) st, interval '1' day i, cast(null as string) nothing"
     )
     deliver(connect.sqlite(path=tmp_path / "x.db", table="t"), run(), 0, frame)
     [row] = query(tmp_path / "x.db", "SELECT * FROM t")
@@ -211,7 +211,8 @@ def test_two_sinks_and_two_checkpoints_have_their_own_ledger(
         ),
         (
             "k TEXT, v INTEGER, w TEXT NOT NULL",
-            "out: the table `t` requires a value in `w`, which the stream lacks\n  hint: add the column to the stream",
+            "out: the table `t` requires a value in `w`, which the stream lacks\n  hint: add the column to "
+            "the stream",
         ),
     ],
 )

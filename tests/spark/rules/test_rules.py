@@ -1,4 +1,7 @@
-"""Rules of a running job: changed between epochs, wrong at the start and later, replayed as they were, seen in the state."""
+"""Rules of a running job.
+
+Changed between epochs, wrong at the start and later, replayed as they were, seen in the state.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ def test_rows_add_up_over_runs_and_after_a_crash(spark: SparkSession, tmp_path: 
     second = run(until="caught_up")
     assert (
         str(second.steps["sums"])
-        == "2 rows = 1 processed + 1 late, in windows 2 assignments + 2 held before = 1 emitted + 3 in open windows"
+        == "2 rows = 1 processed + 1 late, in windows 2 assignments + 2 held before = 1 emitted + 3 in open "
+        "windows"
     )
     assert second.late == len(late.contents()) == 1
     [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="sums")

@@ -139,7 +139,10 @@ def test_input_column_named_like_a_late_column_gets_a_prefix(bench: Bench) -> No
 
 
 def test_pending_firing_of_a_killed_run_happens_in_the_next_run(spark: SparkSession, bench: Bench) -> None:
-    """Spark runs no batch without rows after a restart, and the rows have ended: both queries still owe one."""
+    """Spark runs no batch without rows after a restart, and the rows have ended.
+
+    Both queries still owe one.
+    """
     tens, minutes = bench.sink(), bench.sink()
     first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds")).emit(late_rows="count")
     panes = first.aggregate("tens", n="count(*)")

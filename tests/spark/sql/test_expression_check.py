@@ -1,4 +1,7 @@
-"""The check without a JVM agrees with Spark: it knows every function and rejects no example of Spark's documentation."""
+"""The check without a JVM agrees with Spark.
+
+It knows every function and rejects no example of Spark's documentation.
+"""
 
 from __future__ import annotations
 

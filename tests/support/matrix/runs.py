@@ -49,7 +49,10 @@ WINDOWS = Table(cells, content_of, case_of, OUTCOMES)
 
 
 def comparable(cell: Cell) -> bool:
-    """Whether a batch has something to say about the cell: the panes of its windows end with all their rows."""
+    """Whether a batch has something to say about the cell.
+
+    The panes of its windows end with all their rows.
+    """
     whole = {*cell.emit} <= {"mode", "early", "late", "lateness", "trigger"}
     ends = (
         cell.trigger.name in ("default", "in_sequence")

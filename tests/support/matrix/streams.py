@@ -1,4 +1,6 @@
-"""What every cell is fed: the same twelve rows, in order, out of order, some of them late, and with deaths in between.
+"""What every cell is fed.
+
+The same twelve rows, in order, out of order, some of them late, and with deaths in between.
 
 Times are seconds. The rows make each kind of window interesting: sessions that grow, merge and stand exactly
 a gap apart, windows that close by count, by a jump of `x` and by `kind`, a second key, and long enough a time

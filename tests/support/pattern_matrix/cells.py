@@ -1,4 +1,6 @@
-"""The axes of the matrix of patterns: how `b` follows, how often `a` comes before it, the skip, and the rows' order.
+"""The axes of the matrix of patterns.
+
+How `b` follows, how often `a` comes before it, the skip, and the rows' order.
 
 Every pattern is `s`, then `a` with a quantifier, then `b`. A cell is one of each axis. What the plan refuses
 is a cell too: it has a refusal instead of a transcript.

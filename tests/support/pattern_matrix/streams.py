@@ -1,4 +1,6 @@
-"""What every pattern is fed: the same rows, in order, out of order, some of them late, and with deaths in between.
+"""What every pattern is fed.
+
+The same rows, in order, out of order, some of them late, and with deaths in between.
 
 Times are seconds. The rows make each quantifier interesting: `a` twice in a row and with others between, an
 `x` and an `e` where they matter, `b` without an `a` and twice, a pair of `a c` twice, and a second key.

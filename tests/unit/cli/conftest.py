@@ -1,4 +1,7 @@
-"""What tests of the command line share: a directory with a user's files in it, and the command as a process."""
+"""What tests of the command line share.
+
+A directory with a user's files in it, and the command as a process.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ def test_a_good_file_checks_and_a_broken_one_gives_status_2_and_all_problems(
 def test_a_warning_is_told_and_the_file_is_fine(write: Write, call: Call) -> None:
     write(
         "idle.py",
-        "from headrace import Pipeline\nfrom parts import Log\nPipeline('p').read('a', Log(), format='text')\n",
+        "from headrace import Pipeline\nfrom parts import Log\nPipeline('p').read('a', Log(), "
+        "format='text')\n",
     )
     done = call("check", "idle.py")
     assert (done.returncode, done.stdout) == (0, "idle.py: fine (p, 1 step, 0 sinks)\n")

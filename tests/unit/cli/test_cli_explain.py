@@ -33,7 +33,8 @@ def test_mermaid_and_json_exclude_each_other(call: Call) -> None:
     assert done.returncode == 2
     assert (
         done.stderr
-        == "error: explain: expected --mermaid or --json, got both\n  hint: a flowchart holds only the steps\n"
+        == "error: explain: expected --mermaid or --json, got both\n  hint: a flowchart holds only the "
+        "steps\n"
     )
 
 

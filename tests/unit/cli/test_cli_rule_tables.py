@@ -1,4 +1,7 @@
-"""`headrace explain` and `headrace draw` of a step whose patterns are in a table: listed, drawn, and what is wrong told."""
+"""`headrace explain` and `headrace draw` of a step whose patterns are in a table.
+
+Listed, drawn, and what is wrong told.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,8 @@ def test_one_rule_is_drawn(call: Call) -> None:
     [
         (
             ("draw", "fraud.yaml", "--rule", "ris"),
-            "error: --rule: rules.yaml has no rule `ris`\n  hint: did you mean `rise`? Known: endless, many, off, rise, typo",
+            "error: --rule: rules.yaml has no rule `ris`\n  hint: did you mean `rise`? Known: endless, "
+            "many, off, rise, typo",
         ),
         (("draw", "fraud.yaml", "--rule", "endless"), f"error: {ENDLESS}\n  hint: make `within` shorter"),
         (
@@ -116,7 +120,8 @@ def test_one_rule_is_drawn(call: Call) -> None:
         ),
         (
             ("explain", "fraud.yaml", "--mermaid", "--step", "alerts"),
-            "--step: `alerts` has 2 rules, and a diagram shows one\n  hint: add --rule ID: rise, version 4, many",
+            "--step: `alerts` has 2 rules, and a diagram shows one\n  hint: add --rule ID: rise, version 4, "
+            "many",
         ),
         (
             ("explain", "fraud.yaml", "--rule", "rise"),

@@ -31,7 +31,8 @@ def test_a_fault_of_a_rule_is_told_once() -> None:
     for _ in range(2):
         report_faults(status(str(fault)), view, told)
     assert view.said == [
-        "a rule of `alerts` can't be used: rules.yaml:3:1: rule `one`: it has changed (version 1 stays in force)\n"
+        "a rule of `alerts` can't be used: rules.yaml:3:1: rule `one`: it has changed (version 1 stays in "
+        "force)\n"
         "  hint: put it back"
     ]
 

@@ -50,7 +50,8 @@ def summary(**changed: object) -> Summary:
 
 def test_status_line_has_rows_rate_latency_watermark_late_and_dead_letters() -> None:
     assert status_text(STATUS, 3725) == (
-        "1:02:05 · in 12,345 (1,030/s) · out 678 · latency 420 ms · watermark 2026-03-01 12:00:05 · late 3 · dead letters 1"
+        "1:02:05 · in 12,345 (1,030/s) · out 678 · latency 420 ms · watermark 2026-03-01 12:00:05 · late 3 "
+        "· dead letters 1"
     )
 
 

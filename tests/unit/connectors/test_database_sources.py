@@ -140,7 +140,10 @@ def test_high_watermark_without_delay_is_the_largest_value() -> None:
 
 
 def test_age_of_a_value_counts_from_when_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server answers more slowly than the delay: rows below the value still get the whole delay to become visible."""
+    """The server answers more slowly than the delay.
+
+    Rows below the value still get the whole delay to become visible.
+    """
     clock, takes = [0.0], [10.0, 0.0, 3.0]
     monkeypatch.setattr("headrace.connectors.sql.cursor_source.time.monotonic", lambda: clock[0])
 

@@ -43,7 +43,10 @@ def test_every_option_is_described() -> None:
 
 
 def test_defaults_are_named_so_that_type_checkers_see_them() -> None:
-    """`Field(None)` looks like a required argument to checkers without pydantic's plugin; `Field(default=None)` doesn't."""
+    """`Field(None)` looks like a required argument to checkers without pydantic's plugin.
+
+    `Field(default=None)` doesn't.
+    """
     for file in Path(connect.__file__).parent.glob("*/**/*.py"):
         for call in ast.walk(ast.parse(file.read_text())):
             described = isinstance(call, ast.Call) and any(

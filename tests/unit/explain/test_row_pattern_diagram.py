@@ -29,7 +29,10 @@ def drawn(pattern: str, rest: str = "") -> Diagram:
         ("A? B", ["start A", "start B", "A B", "B end"]),
         ("A (B | C) A", ["start A", "A B", "A C", "B A (2)", "C A (2)", "A (2) end"]),
         ("(A B)*", ["start A", "A B", "B A again", "B end", "start end no row"]),
-        ("^ A? B $", ["start A first of the partition", "start B first of the partition", "A B", "B end last of the partition"]),
+        ("^ A? B $", ["start A first of the partition", "start B first of the partition", "A B", "B end "
+                                                                                                 "last of "
+                                                                                                 "the "
+                                                                                                 "partition"]),
         ("(A{2} B?)+", ["start A", "A A again (2 times) or again", "A B", "B A again", "B end", "A end"]),
         ("A | ()", ["start A", "A end", "start end no row"]),
         ("PERMUTE(A, B C) D", ["start PERMUTE(A, B C)", "PERMUTE(A, B C) D", "D end"]),

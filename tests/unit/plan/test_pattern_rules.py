@@ -9,23 +9,33 @@ from headrace.errors import PlanError
 from headrace.plan.warnings import warnings_of
 
 WRONG = {
-    "[{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]": "the pattern ends with `b`, which must not follow, and has no `within`\n  hint: add within",
-    "[{a: v = 'a'}, {b: {not_next: v = 'b', times: 2}}, {c: {next: v = 'c'}}]": "`b` must not occur, so it has no quantifier\n  hint: remove the quantifier",
-    "[{a: v = 'a'}, {b: {not_next: [{c: v = 'c'}]}}, {d: {next: v = 'd'}}]": "`b` must not occur, and is more than one step",
+    "[{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]": "the pattern ends with `b`, which must not follow, "
+    "and has no `within`\n  hint: add within",
+    "[{a: v = 'a'}, {b: {not_next: v = 'b', times: 2}}, {c: {next: v = "
+    "'c'}}]": "`b` must not occur, so it has no quantifier\n  hint: remove the quantifier",
+    "[{a: v = 'a'}, {b: {not_next: [{c: v = 'c'}]}}, {d: {next: v = "
+    "'d'}}]": "`b` must not occur, and is more than one step",
     "[{a: v = 'a'}, {b: {not_next: true}}, {d: {next: v = 'd'}}]": "`b` must not occur, and has no condition",
-    "[{a: {where: v = 'a', greedy: true}}]": "`a` is greedy and matches one row\n  hint: greedy is for a step with times",
-    "[{a: {where: v = 'a', one_or_more: true, combinations: true, greedy: true}}]": "`a` is greedy, and any of its rows may be left out",
+    "[{a: {where: v = 'a', greedy: true}}]": "`a` is greedy and matches one row\n  hint: greedy is for a "
+    "step with times",
+    "[{a: {where: v = 'a', one_or_more: true, combinations: true, greedy: "
+    "true}}]": "`a` is greedy, and any of its rows may be left out",
     "[{a: {where: v = 'a', consecutive: true}}]": "`a` is consecutive and matches one row",
     "[{a: {where: v = 'a', times: 2, until: v = 'u'}}]": "`a` has until, but no repetition that it could end",
     "[{a: {where: v = 'a', gap: 1 second}}]": "`a` has a gap, and matches one row",
-    "[{a: {where: v = 'a', optional: true}}, {b: {not_next: v = 'b'}}, {c: {next: v = 'c'}}]": "`b` must not follow `a`, which is optional",
-    "[{a: {where: v = 'a', one_or_more: true, greedy: true}}, {b: {next: v = 'b', optional: true}}]": "`b` is optional and follows `a`, which is greedy",
-    "[{g: {where: [{a: {where: v = 'a', optional: true}}], one_or_more: true}}]": "`g` repeats something that may be nothing, so it would never end",
-    "[{g: {where: [{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]}}, {c: {next: v = 'c'}}]": "`b` ends a group and must not occur",
+    "[{a: {where: v = 'a', optional: true}}, {b: {not_next: v = 'b'}}, {c: {next: v = "
+    "'c'}}]": "`b` must not follow `a`, which is optional",
+    "[{a: {where: v = 'a', one_or_more: true, greedy: true}}, {b: {next: v = 'b', optional: "
+    "true}}]": "`b` is optional and follows `a`, which is greedy",
+    "[{g: {where: [{a: {where: v = 'a', optional: true}}], one_or_more: "
+    "true}}]": "`g` repeats something that may be nothing, so it would never end",
+    "[{g: {where: [{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]}}, {c: {next: v = "
+    "'c'}}]": "`b` ends a group and must not occur",
     "[{a: v = 'a'}, {a: {next: v = 'b'}}]": "two steps are called `a`",
     "[{K: v = 'a'}]": "the step `K` has the name of a column, so conditions would be ambiguous",
     "[{__a: v = 'a'}]": "a step can't be called `__a`",
-    "[{small: v = 'a'}, {b: {next: v > smal.v}}]": "the condition of `b` refers to `smal`, which is no step and no column\n  hint: did you mean `small`?",
+    "[{small: v = 'a'}, {b: {next: v > smal.v}}]": "the condition of `b` refers to `smal`, which is no step "
+    "and no column\n  hint: did you mean `small`?",
     "[{small: {where: v = 'a', one_or_more: true, until: v > smal.v}}]": "until of `small` refers to `smal`",
 }
 

@@ -60,9 +60,11 @@ def test_only_a_row_pattern_has_late_rows() -> None:
     ("query", "message", "hint"),
     [
         (FALLS.replace("order by ts", "order by price"),
-         "ORDER BY price at line 2, column 32: rows are matched in the order of their event time, `ts`", "write ORDER BY ts"),
+         "ORDER BY price at line 2, column 32: rows are matched in the order of their event time, "
+         "`ts`", "write ORDER BY ts"),
         (FALLS.replace("order by ts", "order by ts desc"), "a stream goes on in time", "write ORDER BY ts"),
-        (FALLS.replace("order by ts", "order by ts, abs(price)"), "ORDER BY abs(price) at line 2, column 36: expected a column", "with_columns"),
+        (FALLS.replace("order by ts", "order by ts, abs(price)"), "ORDER BY abs(price) at line 2, column 36: "
+                                                                  "expected a column", "with_columns"),
         (FALLS.replace("order by ts", "order by ts, prise"), "unknown ORDER BY column `prise`", "`price`"),
         (FALLS.replace("by symbol", "by symbl"), "unknown PARTITION BY column `symbl`", "`symbol`"),
         (FALLS.replace("as low", "as symbol"), "the measure `symbol` has the name of a column", "rename"),

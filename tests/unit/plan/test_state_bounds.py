@@ -38,7 +38,8 @@ def windowed(
         ),
         (
             windowed(windows.session("1 minute"), n="count(distinct v)"),
-            "open sessions of each k, kept 2 minutes from their last row; distinct keeps values of every row in it",
+            "open sessions of each k, kept 2 minutes from their last row; distinct keeps values of every "
+            "row in it",
         ),
         (windowed(windows.trailing("1 hour")), "the rows of each k of the last 61 minutes"),
         (
@@ -48,8 +49,8 @@ def windowed(
         ),
         (
             windowed(windows.count(3)),
-            "the open window of each k, until the row that closes it arrives, and rows up to 1 minute behind; "
-            "no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
+            "the open window of each k, until the row that closes it arrives, and rows up to 1 minute "
+            "behind; no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
         ),
         (lambda tx: tx.aggregate("all", n="count(*)"), "one row"),
         (
@@ -81,8 +82,8 @@ def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], ex
         (windows.global_window(), "one window of each k, expired 7 days after its last row"),
         (
             windows.count(3),
-            "the open window of each k, until the row that closes it arrives, and rows up to 1 minute behind, "
-            "expired 7 days after its last row",
+            "the open window of each k, until the row that closes it arrives, and rows up to 1 minute "
+            "behind, expired 7 days after its last row",
         ),
     ],
 )

@@ -96,7 +96,8 @@ def test_outputs_of_one_step_go_to_one_kafka_cluster() -> None:
     sinks = [Sink(name, Ref("totals"), connect.kafka(servers=f"{name}:1", topic="t")) for name in ("a", "b")]
     with pytest.raises(
         PlanError,
-        match="a, b: in real-time mode all outputs of a step go to one Kafka cluster\n  hint: give them the same",
+        match="a, b: in real-time mode all outputs of a step go to one Kafka cluster\n  hint: give them the "
+        "same",
     ):
         producer_options(sinks)
     assert producer_options(sinks[:1])["kafka.linger.ms"] == "0"

@@ -183,7 +183,8 @@ def test_a_repository_without_the_jar_is_asked_once(repository: Repository) -> N
         jars.fetch("tools", mirror=repository.url)
     assert str(caught.value) == (
         f"jars tools: tool-1.0.jar can't be downloaded from {repository.url}: HTTP Error 404: Not Found\n"
-        "  hint: try again (it goes on where it stopped), or set HEADRACE_MAVEN_MIRROR to a repository you can reach"
+        "  hint: try again (it goes on where it stopped), or set HEADRACE_MAVEN_MIRROR to a repository you "
+        "can reach"
     )
     assert len(repository.ranges) == 1
 

@@ -172,19 +172,26 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern (A))) x match_recognize (pattern (B))",
          "a second MATCH_RECOGNIZE in one query", "write one step for each"),
         ("select * from (\nwith t as (select v from tx) select * from t match_recognize (pattern (A)))",
-         "at line 2, column 44: MATCH_RECOGNIZE over `t`, a table of a WITH inside", "let the statement begin with that WITH"),
-        ("with u(a) as (select * from tx), t as (select a from u)\nselect * from t match_recognize (pattern (A))",
+         "at line 2, column 44: MATCH_RECOGNIZE over `t`, a table of a WITH "
+         "inside", "let the statement begin with that WITH"),
+        ("with u(a) as (select * from tx), t as (select a from u)\nselect * from t match_recognize (pattern "
+         "(A))",
          "at line 1, column 54: names for the columns of `u`, which selects `*`", "each AS its name"),
         ("with t as (select v from tx join u)\nselect * from t match_recognize (pattern (A))",
-         "at line 1, column 29: MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got `join`", "a step of its own"),
+         "at line 1, column 29: MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got "
+         "`join`", "a step of its own"),
         ("select * from (values 1) match_recognize (pattern (A))",
-         "column 16: MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got `values`", "a step of its own"),
+         "column 16: MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got "
+         "`values`", "a step of its own"),
         ("select * from t match_recognize (pattern (A) pattern (B))", "PATTERN is there already", "once"),
-        ("select * from t match_recognize (define A as true pattern (A))", "column 51: DEFINE comes last", "PATTERN (...) DEFINE"),
+        ("select * from t match_recognize (define A as true pattern "
+         "(A))", "column 51: DEFINE comes last", "PATTERN (...) DEFINE"),
         ("select * from t match_recognize (pattern (A*+))", "column 45: a second quantifier `+`", "( )"),
-        ("select * from t match_recognize (pattern (A{3,2}))", "column 44: expected {least,most}, got {3,2}", "{2,3}"),
+        ("select * from t match_recognize (pattern "
+         "(A{3,2}))", "column 44: expected {least,most}, got {3,2}", "{2,3}"),
         ("select * from t match_recognize (pattern (A{}))", "column 44: expected a number in `{}`", "{2,5}"),
-        ("select * from t match_recognize (pattern (A{0,0}))", "an upper bound of 1 or more, got 0", "remove the part"),
+        ("select * from t match_recognize (pattern "
+         "(A{0,0}))", "an upper bound of 1 or more, got 0", "remove the part"),
         ("select * from t match_recognize (pattern (A{1.5}))", "expected a whole number, got `1.5`", ""),
         ("select * from t match_recognize (pattern (A || B))", "expected one `|`", "A | B"),
         ("select * from t match_recognize (pattern ((A B))", "is never closed", ""),
@@ -192,11 +199,14 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern ({- A }))", "expected `-`, got `}`", "{- A B -}"),
         ("select * from t match_recognize (pattern (permute(A,B,C,D,E,F,G)))",
          "PERMUTE of 7 parts has 5,040 orders", "at most 6"),
-        ("select * from t match_recognize (pattern ((A{1,999} B){1,999}))", "the pattern is too large", "smaller counts"),
+        ("select * from t match_recognize (pattern ((A{1,999} "
+         "B){1,999}))", "the pattern is too large", "smaller counts"),
         ("select * from t match_recognize (partition by lower(k) pattern (A))",
          "PARTITION BY takes columns, got an expression", "with_columns"),
-        ("select * from t match_recognize (order by pattern (A))", "expected a column to order by, got `pattern`", ""),
-        ("select * from t match_recognize (measures last(x) pattern (A))", "expected `AS` and a name", "AS price"),
+        ("select * from t match_recognize (order by pattern "
+         "(A))", "expected a column to order by, got `pattern`", ""),
+        ("select * from t match_recognize (measures last(x) pattern "
+         "(A))", "expected `AS` and a name", "AS price"),
         ("select * from t match_recognize (measures 1 as a, 2 as A pattern (A))",
          "there is a measure `A` already", "rename one"),
         ("select * from t match_recognize (one row per match all rows per match pattern (A))",
@@ -208,39 +218,53 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (after match skip to D pattern (A B))",
          "there is no pattern variable `D`", "Known: A, B"),
         ("select * from t match_recognize (initial pattern (A))", "INITIAL is for window functions", "^ A B"),
-        ("select * from t match_recognize (seek pattern (A))", "column 34: SEEK is for window functions", "remove it"),
-        ("select * from t match_recognize (pattern (A{0}))", "column 44: expected an upper bound of 1 or more, got 0", "remove the part"),
+        ("select * from t match_recognize (seek pattern "
+         "(A))", "column 34: SEEK is for window functions", "remove it"),
+        ("select * from t match_recognize (pattern (A{0}))", "column 44: expected an upper bound of 1 or "
+                                                             "more, got 0", "remove the part"),
         ("select * from t match_recognize (pattern (A B) subset U = (A), u = (B))",
          "column 64: there is a subset `U` already", "rename one"),
-        ("select * from t match_recognize (partition by s.k pattern (A))", "PARTITION BY takes columns", "with_columns"),
+        ("select * from t match_recognize (partition by s.k pattern "
+         "(A))", "PARTITION BY takes columns", "with_columns"),
         ("select * from t match_recognize (pattern (A) within interval '3' moons)",
          "WITHIN: expected a length of time, got '3 moons'", "such as"),
-        ("select * from t match_recognize (pattern (A B) subset A = (B))", "`A` has the name of a variable", "rename"),
-        ("select * from t match_recognize (pattern (A B) subset U = (A, D))", "column 63: there is no pattern variable `D`", ""),
+        ("select * from t match_recognize (pattern (A B) subset A = "
+         "(B))", "`A` has the name of a variable", "rename"),
+        ("select * from t match_recognize (pattern (A B) subset U = (A, "
+         "D))", "column 63: there is no pattern variable `D`", ""),
         ("select * from t match_recognize (pattern (A) define A as)", "expected a condition", ""),
-        ("select * from t match_recognize (pattern (A) define A as true, a as false)", "`A` is defined already", "AND"),
-        ("select * from t match_recognize (pattern (A) define A = true)", "expected `AS`, got `=`", "DEFINE A AS"),
+        ("select * from t match_recognize (pattern (A) define A as true, a as "
+         "false)", "`A` is defined already", "AND"),
+        ("select * from t match_recognize (pattern (A) define A = "
+         "true)", "expected `AS`, got `=`", "DEFINE A AS"),
         ("select * from t match_recognize (pattern (A) define A as final last(A.x) > 1)",
          "column 64: FINAL can't be said in DEFINE", "leave FINAL out"),
-        ("select * from t match_recognize (pattern (A) define A as final sum(A.x) > 1)", "FINAL can't be said in DEFINE", ""),
+        ("select * from t match_recognize (pattern (A) define A as final sum(A.x) > "
+         "1)", "FINAL can't be said in DEFINE", ""),
         ("select * from t match_recognize (pattern (A) define A as running prev(A.x) > 1)",
          "RUNNING is not allowed for PREV", "PREV(RUNNING LAST(...))"),
         ("select * from t match_recognize (pattern (A) define A as running abs(A.x) > 1)",
          "RUNNING is for FIRST, LAST and aggregates", "RUNNING LAST"),
         ("select * from t match_recognize (pattern (A) define A as first(prev(A.x)) > 1)",
          "PREV can't stand inside FIRST", "PREV or NEXT outside"),
-        ("select * from t match_recognize (pattern (A) define A as sum(last(A.x)) > 1)", "LAST can't stand inside SUM", ""),
-        ("select * from t match_recognize (pattern (A) define A as prev(1 + last(A.x)) > 1)", "LAST can't stand inside PREV", ""),
+        ("select * from t match_recognize (pattern (A) define A as sum(last(A.x)) > "
+         "1)", "LAST can't stand inside SUM", ""),
+        ("select * from t match_recognize (pattern (A) define A as prev(1 + last(A.x)) > "
+         "1)", "LAST can't stand inside PREV", ""),
         ("select * from t match_recognize (pattern (A B) define A as sum(A.x + B.x) > 1)",
          "SUM speaks of rows of A and of B", "one variable"),
         ("select * from t match_recognize (pattern (A) define A as prev(A.x, n) > 1)",
          "expected a number of rows as the second argument of PREV, got `n`", ""),
         ("select * from t match_recognize (pattern (A) define A as prev(A.x, 3000000000) > 1)",
          "expected at most 2,147,483,647 rows, got `3000000000`", ""),
-        ("select * from t match_recognize (pattern (A) define A as prev(A.x, 1, 2) > 1)", "expected `)` after the arguments of PREV", ""),
-        ("select * from t match_recognize (pattern (A) define A as match_number(1) > 1)", "MATCH_NUMBER() has no arguments", ""),
-        ("select * from t match_recognize (pattern (A) define A as classifier(D) = 'A')", "there is no pattern variable `D`", ""),
-        ("select * from t match_recognize (pattern (A) define A as sum(A.x) over () > 1)", "OVER can't follow sum here", ""),
+        ("select * from t match_recognize (pattern (A) define A as prev(A.x, 1, 2) > "
+         "1)", "expected `)` after the arguments of PREV", ""),
+        ("select * from t match_recognize (pattern (A) define A as match_number(1) > "
+         "1)", "MATCH_NUMBER() has no arguments", ""),
+        ("select * from t match_recognize (pattern (A) define A as classifier(D) = "
+         "'A')", "there is no pattern variable `D`", ""),
+        ("select * from t match_recognize (pattern (A) define A as sum(A.x) over () > "
+         "1)", "OVER can't follow sum here", ""),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_told_with_its_place(statement: str, said: str, hint: str) -> None:
@@ -261,7 +285,8 @@ def test_names_are_checked_once_the_columns_are_known() -> None:
 def test_columns_of_partition_and_order_may_be_of_the_table(table: str) -> None:
     called = table.rsplit(maxsplit=1)[-1]
     found = split_statement(
-        f"select * from {table} match_recognize (partition by {called}.symbol, end order by {called.upper()}.ts, end pattern (A))",
+        f"select * from {table} match_recognize (partition by {called}.symbol, end order by "
+        f"{called.upper()}.ts, end pattern (A))",
         where="hits",
     )
     assert found is not None
@@ -298,14 +323,18 @@ def test_a_table_may_have_another_name(table: str) -> None:
         ("with v(x, y) as (select a, b from t), u as (select y as z, x from v w where w.y = 1) "
          "select u.z from u match_recognize (pattern (X)) where z > 1",
          "select u.z from t as `u` where z > 1",
-         "select y as z, x , `p` from (select * from (select a, b , `p` from t) as `t`(`x`, `y`, `p`)) w where w.y = 1",
+         "select y as z, x , `p` from (select * from (select a, b , `p` from t) as `t`(`x`, `y`, `p`)) w "
+         "where w.y = 1",
          ("b", "a")),
         ("with t as (select a from t where a > 1) select * from t match_recognize (pattern (X)) as m",
          "select * from t as m", "select a , `p` from t where a > 1", ("a",)),
-        ("with u as (select a + 1 as n, b from t), m as (select * from u match_recognize (pattern (X)) q) select * from m",
+        ("with u as (select a + 1 as n, b from t), m as (select * from u match_recognize (pattern (X)) q) "
+         "select * from m",
          "with m as (select * from t q) select * from m", "select a + 1 as n, b , `p` from t", (None, "b")),
-        ("select * from (select * from (select b from t where a > 1) where b < 5) match_recognize (pattern (X)) m",
-         "select * from `t` m", "select * from (select b , `p` from t where a > 1) as `t` where b < 5", ("b",)),
+        ("select * from (select * from (select b from t where a > 1) where b < 5) match_recognize (pattern "
+         "(X)) m",
+         "select * from `t` m", "select * from (select b , `p` from t where a > 1) as `t` where b < "
+                                "5", ("b",)),
     ],
 )  # fmt: skip
 def test_a_table_of_with_is_read_as_if_it_stood_in_place(

@@ -64,7 +64,8 @@ def test_all_faults_are_reported() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["sum(amount)", "max_by(card, amount)", "count(*)", "card", "1", "any(amount > 1)", "sum(amount) / count(*)",
+    ["sum(amount)", "max_by(card, amount)", "count(*)", "card", "1", "any(amount > 1)", "sum(amount) / "
+                                                                                        "count(*)",
      "percentile_cont(0.5) within group (order by amount)", "my_udaf.of(amount)"],
 )  # fmt: skip
 def test_aggregate_is_valid(text: str) -> None:

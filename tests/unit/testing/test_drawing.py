@@ -1,4 +1,7 @@
-"""Pictures from recordings made by hand: where marks go, that none hide each other, and the text they become."""
+"""Pictures from recordings made by hand.
+
+Where marks go, that none hide each other, and the text they become.
+"""
 
 from __future__ import annotations
 

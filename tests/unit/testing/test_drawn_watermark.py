@@ -1,4 +1,7 @@
-"""The watermark of a picture follows the rules: rows, `watermark` lines, the clock, idle sources, the lowest of several."""
+"""The watermark of a picture follows the rules.
+
+Rows, `watermark` lines, the clock, idle sources, the lowest of several.
+"""
 
 from __future__ import annotations
 

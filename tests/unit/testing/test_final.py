@@ -102,7 +102,8 @@ def test_rows_that_are_never_replaced_are_all_left() -> None:
     ("step", "options", "reason"),
     [
         (
-            "window: {tumbling: 1 s}, emit: {early: {after_count: 1}, mode: discarding}, aggregate: {n: count(*)}",
+            "window: {tumbling: 1 s}, emit: {early: {after_count: 1}, mode: discarding}, aggregate: {n: "
+            "count(*)}",
             {},
             "discarding panes are parts of a result",
         ),
@@ -112,7 +113,8 @@ def test_rows_that_are_never_replaced_are_all_left() -> None:
             "time by the clock differs from run to run",
         ),
         (
-            "window: {tumbling: 1 s}, emit: {trigger: {after_count: 1}, allow_loss: true}, aggregate: {n: count(*)}",
+            "window: {tumbling: 1 s}, emit: {trigger: {after_count: 1}, allow_loss: true}, aggregate: {n: "
+            "count(*)}",
             {},
             "the trigger may lose rows",
         ),
@@ -122,14 +124,14 @@ def test_rows_that_are_never_replaced_are_all_left() -> None:
             "the trigger need not show the last rows of a window",
         ),
         (
-            "window: {count: 3}, emit: {trigger: {in_sequence: [{after_count: 2}, {repeatedly: {after_count: 1}}]}}, "
-            "aggregate: {n: count(*)}",
+            "window: {count: 3}, emit: {trigger: {in_sequence: [{after_count: 2}, {repeatedly: {after_count: "
+            "1}}]}}, aggregate: {n: count(*)}",
             {},
             "the trigger need not show the last rows of a window",
         ),
         (
-            "window: {count: 3}, emit: {trigger: {in_sequence: [{after_count: 1}, {repeatedly: {after_count: 1}}]}}, "
-            "aggregate: {n: count(*)}",
+            "window: {count: 3}, emit: {trigger: {in_sequence: [{after_count: 1}, {repeatedly: {after_count: "
+            "1}}]}}, aggregate: {n: count(*)}",
             {},
             "",
         ),

@@ -40,7 +40,8 @@ def faults(*lines: str) -> str:
 
 def test_every_line_of_a_script_is_read() -> None:
     found = case(
-        "rows: {tx: [{k: 1, v: 2, ts: 1.5}, {d: 1.25, s: {a: 3}, ts: 1970-01-02T00:00:00Z}], lines: ['1,x', {a: 2, b: 'y,z'}]}",
+        "rows: {tx: [{k: 1, v: 2, ts: 1.5}, {d: 1.25, s: {a: 3}, ts: 1970-01-02T00:00:00Z}], lines: ['1,x', "
+        "{a: 2, b: 'y,z'}]}",
         "watermark: {tx: 25}",
         "restart: kill",
         "rows: {log: [{v: 1}]}",
@@ -173,7 +174,8 @@ def test_a_plan_that_cannot_run_is_told() -> None:
 
 def test_a_case_can_name_the_file_of_its_pipeline(tmp_path: Path) -> None:
     (tmp_path / "words.yaml").write_text(
-        "name: words\nsources: {w: {memory: {}, schema: word string}}\nsteps: {n: {from: w, key_by: word, aggregate: {n: count(*)}}}"
+        "name: words\nsources: {w: {memory: {}, schema: word string}}\nsteps: {n: {from: w, key_by: word, "
+        "aggregate: {n: count(*)}}}"
     )
     (tmp_path / "words.py").write_text(
         "from headrace import Pipeline, connect\n"

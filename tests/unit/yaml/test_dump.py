@@ -154,7 +154,8 @@ def test_a_column_of_pyspark_cannot_be_printed() -> None:
     with pytest.raises(DocumentError) as raised:
         pipeline.to_yaml()
     assert str(raised.value) == (
-        "fraud.py:7: `big`: a pyspark Column cannot be written in a document\n  hint: write it as Spark SQL text"
+        "fraud.py:7: `big`: a pyspark Column cannot be written in a document\n  hint: write it as Spark SQL "
+        "text"
     )
 
 

@@ -54,11 +54,14 @@ def test_triggers_fit_the_schema(validator: Draft202012Validator, trigger: str) 
 @pytest.mark.parametrize(
     "good",
     [
-        "sources: {tx: {kafka: {servers: a:1, topic: 7, min_tasks: '${N:-1}'}, format: {csv: {delimiter: ;}}}}",
+        "sources: {tx: {kafka: {servers: a:1, topic: 7, min_tasks: '${N:-1}'}, format: {csv: {delimiter: "
+        ";}}}}",
         "sources:\n  tx:\n    feed:\n    schema: {a: int}\n    ingestion_time:",
         "sources: {tx: {files: {path: in/}, format: text, on_error: skip}}",
-        "sources: {tx: {feed: {}, schema: a int, processing_time: true}}\nsteps: {a:b: {from: tx, drop: a}}".replace("a:b", "tx:drop"),
-        SOURCE.removeprefix("name: p\n") + "steps: {t: {from: tx, where: true, with_columns: {one: 1}, select: [a, {b: c}], drop: [b]}}",
+        "sources: {tx: {feed: {}, schema: a int, processing_time: true}}\nsteps: {a:b: {from: tx, drop: "
+        "a}}".replace("a:b", "tx:drop"),
+        SOURCE.removeprefix("name: p\n") + "steps: {t: {from: tx, where: true, with_columns: {one: 1}, "
+                                           "select: [a, {b: c}], drop: [b]}}",
     ],
 )  # fmt: skip
 def test_good_documents_fit_and_load(validator: Draft202012Validator, good: str) -> None:

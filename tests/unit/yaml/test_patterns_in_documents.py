@@ -90,16 +90,21 @@ WRONG = {
     "{steps: [{a: x}, {b: {times: 2}}]}": "4:55: `b` does not state how it follows the step before it",
     "{steps: [{a: {next: x}}]}": "4:54: `next` cannot begin a pattern\n  hint: the first step has `where`",
     "{steps: [{a: x}, {b: {where: y}}]}": "4:63: `b` does not state how it follows the step before it",
-    "{steps: [{a: x}, {b: {next: y, followed_by: z}}]}": "4:78: expected one verb, got `next` and `followed_by`",
-    "{steps: [{a: {where: x, tims: 2}}]}": "unknown key `tims` in a step of the pattern\n  hint: did you mean `times`?",
-    "{steps: [{a: {where: x, times: many}}]}": "expected a number of rows, got `many`\n  hint: such as times: 3, times: {from: 2, to: 4}",
+    "{steps: [{a: x}, {b: {next: y, followed_by: "
+    "z}}]}": "4:78: expected one verb, got `next` and `followed_by`",
+    "{steps: [{a: {where: x, tims: 2}}]}": "unknown key `tims` in a step of the pattern\n  hint: did you "
+    "mean `times`?",
+    "{steps: [{a: {where: x, times: many}}]}": "expected a number of rows, got `many`\n  hint: such as "
+    "times: 3, times: {from: 2, to: 4}",
     "{steps: [{a: {where: x, times: 0}}]}": "expected 1 row or more, got 0\n  hint: such as times: 3",
     "{steps: [{a: {where: x, times: {from: 3, to: 2}}}]}": "expected `to` of 3 or more, got 2",
     "{steps: [{a: {where: x, times: 2, one_or_more: true}}]}": "`times` conflicts with `one_or_more`",
-    "{steps: [{a: {where: x, one_or_more: true, consecutive: true, combinations: true}}]}": "`combinations` conflicts with `consecutive`",
+    "{steps: [{a: {where: x, one_or_more: true, consecutive: true, combinations: "
+    "true}}]}": "`combinations` conflicts with `consecutive`",
     "{steps: [{a: {where: {either: [{b: x}]}}}]}": "expected two or more alternatives, got 1",
     "{steps: [{a: x}], within: 0 seconds}": "expected a length longer than 0, got `0 seconds`",
-    "{steps: [{a: x}], skip: past_lst}": "expected one of none, past_last, to_next, to_first, to_last, got 'past_lst'",
+    "{steps: [{a: x}], skip: past_lst}": "expected one of none, past_last, to_next, to_first, to_last, got "
+    "'past_lst'",
     "{steps: [{a: x}], skip: {past_last: a}}": "expected to_first or to_last with a step, got past_last",
     "{steps: [{a: x}], skip: to_last}": "skip: to_last needs the name of a step",
     "{steps: [{a: x}], order: time}": "expected one of event_time, arrival, got `time`",

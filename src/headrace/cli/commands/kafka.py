@@ -280,8 +280,8 @@ def replay(
     client = _client(servers, settings)
     if client.is_pipeline_group(group):
         say(
-            f"warning: `{group}` is the group of a pipeline, which reads from the offsets of its checkpoint; to read again, "
-            "run it with another checkpoint and `start`",
+            f"warning: `{group}` is the group of a pipeline, which reads from the offsets of its checkpoint; "
+            "to read again, run it with another checkpoint and `start`",
             "warn",
         )
     _show_lag(client.replay(group, topic, start), json)

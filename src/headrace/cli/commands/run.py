@@ -56,16 +56,17 @@ def run(
         bool,
         flag(
             "--real-time",
-            help="Pass single rows from Kafka to Kafka within milliseconds, at least once; --every is then the "
-            "length of a batch, after which offsets and state are committed and the watermark advances; default: "
-            "1 minute.",
+            help="Pass single rows from Kafka to Kafka within milliseconds, at least once; --every is then "
+            "the length of a batch, after which offsets and state are committed and the watermark advances; "
+            "default: 1 minute.",
         ),
     ] = False,
     fresh: Annotated[
         bool,
         flag(
             "--fresh",
-            help="Start with a new checkpoint and move the previous one aside; lists what happens to rows in sinks.",
+            help="Start with a new checkpoint and move the previous one aside; lists what happens to rows "
+            "in sinks.",
         ),
     ] = False,
     checkpoint: Annotated[
@@ -76,8 +77,8 @@ def run(
         Guarantee | None,
         typer.Option(
             metavar="WORD",
-            help="Reject a plan that provides less than at_most_once, at_least_once or exactly_once; default: the "
-            "best that its sources and sinks provide.",
+            help="Reject a plan that provides less than at_most_once, at_least_once or exactly_once; "
+            "default: the best that its sources and sinks provide.",
         ),
     ] = None,
     master: Annotated[

@@ -18,7 +18,8 @@ def why(
         list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="Which key: its value; of several columns `--key a=1 --key b=2`, or the values with commas between.",
+            help="Which key: its value; of several columns `--key a=1 --key b=2`, or the values with commas "
+            "between.",
         ),
     ] = None,
     step: Annotated[

@@ -34,7 +34,10 @@ class Store(Protocol):
         ...
 
     def move(self, source: str, target: str) -> bool:
-        """Rename a file, replacing the target; return False if the source does not exist (it was moved before)."""
+        """Rename a file, replacing the target.
+
+        Return False if the source does not exist (it was moved before).
+        """
         ...
 
     def exists(self, path: str) -> bool: ...

@@ -1,4 +1,6 @@
-"""Generated rows, or a recording that is replayed at its pace: for demonstrations, load tests and first steps.
+"""Generated rows, or a recording that is replayed at its pace.
+
+For demonstrations, load tests and first steps.
 
 *Source*: replayable. A generated row is a function of the seed and the row number, so an epoch that is read
 again has the same rows. A recording is replayable as long as its files don't change.
@@ -74,7 +76,8 @@ class Generator(Connector):
         WithJsonSchema({"type": "object", "additionalProperties": _RECIPE}),
     ] = Field(
         default_factory=dict,
-        description="The recipe of each column: a name (`lognormal`), or a name with options (`{choice: [a, b]}`)",
+        description="The recipe of each column: a name (`lognormal`), or a name with options (`{choice: [a, "
+        "b]}`)",
     )
     fields: SchemaOption = Field(
         default=None, alias="schema", description="The columns, as DDL text, a dataclass or a pydantic model"

@@ -1,4 +1,7 @@
-"""Generates rows inside Spark: the kernel counts row numbers at a rate, SQL expressions compute the columns."""
+"""Generates rows inside Spark.
+
+The kernel counts row numbers at a rate, SQL expressions compute the columns.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,10 @@ class GeneratorReader:
         return lines.selectExpr("*", number)
 
     def _due(self, recording: DataFrame, context: ReadContext) -> DataFrame:
-        """Return when each line is due in milliseconds: at the latest time so far, which preserves the order."""
+        """Return when each line is due in milliseconds.
+
+        At the latest time so far, which preserves the order.
+        """
         if self._options.time is None:
             return recording.selectExpr("0L as due").orderBy(NUMBER)
         times = recording.selectExpr(NUMBER, f"unix_millis({self._line_time(context)}) as at")

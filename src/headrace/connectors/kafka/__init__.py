@@ -78,13 +78,14 @@ class Kafka(Connector):
     )
     start: SourceOption[StartOption] = Field(
         default="earliest",
-        description="The start of a new checkpoint: `earliest`, `latest`, `{time: 2026-03-01T00:00:00Z}` (the first "
-        "record of that time or later) or `{offsets: {0: 17}}`, with several topics `{offsets: {payments: {0: 17}}}`; "
-        "other partitions start at the earliest offset",
+        description="The start of a new checkpoint: `earliest`, `latest`, `{time: 2026-03-01T00:00:00Z}` "
+        "(the first record of that time or later) or `{offsets: {0: 17}}`, with several topics `{offsets: "
+        "{payments: {0: 17}}}`; other partitions start at the earliest offset",
     )
     metadata: SourceOption[MetadataOption] = Field(
         default={},
-        description=f"Metadata that become columns, some of {', '.join(METADATA)}; with other column names as a mapping, "
+        description=f"Metadata that become columns, some of {', '.join(METADATA)}; with other column names "
+        "as a mapping, "
         "such as `{timestamp: sent_at}`",
     )
     max_per_batch: SourceOption[int | None] = Field(
@@ -103,7 +104,8 @@ class Kafka(Connector):
     )
     on_data_loss: SourceOption[Literal["fail", "continue"]] = Field(
         default="fail",
-        description="Whether to stop when records were deleted before they were read, by retention or with their topic",
+        description="Whether to stop when records were deleted before they were read, by retention or with "
+        "their topic",
     )
     fetch: SourceOption[Literal["throughput", "latency"]] = Field(
         default="throughput",
@@ -117,7 +119,8 @@ class Kafka(Connector):
     )
     format: FormatOption = Field(
         default=None,
-        description="The format of values: json, csv, or text and raw for one column; default of a sink: json",
+        description="The format of values: json, csv, or text and raw for one column; default of a sink: "
+        "json",
     )
     key: SinkOption[NamesOption] = Field(
         default=(), description="The columns of the key: one column as text, several as a JSON object"

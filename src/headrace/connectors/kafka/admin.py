@@ -1,4 +1,7 @@
-"""An admin client for topics, partitions and the offsets of a consumer group: Kafka's Java client in Spark's driver."""
+"""An admin client for topics, partitions and the offsets of a consumer group.
+
+Kafka's Java client in Spark's driver.
+"""
 
 from __future__ import annotations
 
@@ -167,6 +170,7 @@ def kafka_java(spark: SparkSession) -> Any:
         raise SetupError(
             "the running Spark has no Kafka jars",
             where="kafka",
-            hint="end this Python process and let Headrace start Spark, or add the jars of `headrace jars fetch kafka`",
+            hint="end this Python process and let Headrace start Spark, or add the jars of `headrace jars "
+            "fetch kafka`",
         )
     return package

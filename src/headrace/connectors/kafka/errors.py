@@ -11,7 +11,8 @@ _FENCED = ("ProducerFencedException", "InvalidProducerEpochException", "InvalidP
 
 _PROBLEMS: tuple[tuple[str, str, str], ...] = (
     (
-        r"SaslAuthenticationException: ?(.*)|TopicAuthorizationException: ?(.*)|ClusterAuthorizationException: ?(.*)",
+        r"SaslAuthenticationException: ?(.*)|TopicAuthorizationException: "
+        r"?(.*)|ClusterAuthorizationException: ?(.*)",
         "Kafka at {servers} refuses the login: {reason}",
         "check sasl: {{user, password, mechanism}}, and the permissions of this user",
     ),
@@ -21,7 +22,8 @@ _PROBLEMS: tuple[tuple[str, str, str], ...] = (
         "check tls: {{ca, certificate, key}}, and that this is the server's TLS port",
     ),
     (
-        r"OffsetOutOfRange|Some data may have been lost|offsets? .{0,80}(?:changed|out of range|has been aged out)",
+        r"OffsetOutOfRange|Some data may have been lost|offsets? .{0,80}(?:changed|out of range|has been "
+        r"aged out)",
         "records of Kafka at {servers} were deleted before they were read",
         "retention deleted them, the topic was created again, or `start` has an offset that does not exist; "
         'on_data_loss="continue" reads the remaining records',
@@ -34,7 +36,8 @@ _PROBLEMS: tuple[tuple[str, str, str], ...] = (
     (
         r"RecordTooLargeException: ?(.*)",
         "a row is too large for Kafka at {servers}: {reason}",
-        "raise settings={{'max.request.size': ...}} and the topic's max.message.bytes, or write fewer columns: value=[...]",
+        "raise settings={{'max.request.size': ...}} and the topic's max.message.bytes, or write fewer "
+        "columns: value=[...]",
     ),
     (
         r"TimeoutException: (.*not present in metadata.*)",
@@ -47,11 +50,13 @@ _PROBLEMS: tuple[tuple[str, str, str], ...] = (
         "check `servers`, a list of host:port, and `settings`",
     ),
     (
-        r"kafka[\w.$]*\.TimeoutException: ?(.*)|TimeoutException: ?(.*(?:topic|node assignment|offset|producer).*)"
-        r"|java\.util\.concurrent\.TimeoutException(.*)|No resolvable bootstrap urls(.*)|Call\(callName.*(?:timed out|aborted)(.*)",
+        r"kafka[\w.$]*\.TimeoutException: ?(.*)|TimeoutException: ?(.*(?:topic|node "
+        r"assignment|offset|producer).*)"
+        r"|java\.util\.concurrent\.TimeoutException(.*)|No resolvable bootstrap "
+        r"urls(.*)|Call\(callName.*(?:timed out|aborted)(.*)",
         "no Kafka server answers at {servers}: {reason}",
-        "check that it is running (a broker whose disk is full stops); `headrace kafka up` starts a local one; "
-        "the next run resumes here",
+        "check that it is running (a broker whose disk is full stops); `headrace kafka up` starts a local "
+        "one; the next run resumes here",
     ),
 )
 

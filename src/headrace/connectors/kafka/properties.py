@@ -59,7 +59,10 @@ def ledger_consumer(options: Kafka) -> dict[str, str]:
 
 
 def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
-    """Return the properties of a sink's producer: large batches, because the records of an epoch arrive together."""
+    """Return the properties of a sink's producer.
+
+    Large batches, because the records of an epoch arrive together.
+    """
     tuned = {"linger.ms": "20", "batch.size": "262144", "buffer.memory": "67108864"}
     timeout = microseconds(options.timeout) // 1000
     # The proportions of Kafka's defaults: delivery is retried for four request timeouts, a call blocks for

@@ -32,7 +32,9 @@ Fields = Mapping[str, Field]
 
 
 def fields_of(schema: Mapping[str, Any], within: str = "") -> dict[str, Field]:
-    """Return the columns of a frame, from Spark's JSON form of its schema; `within` names the struct that holds them.
+    """Return the columns of a frame, from Spark's JSON form of its schema.
+
+    `within` names the struct that holds them.
 
     >>> fields_of({"fields": [{"name": "n", "type": "long"}]}, within="__main")
     {'n': Field(path='`__main`.`n`', kind='long')}

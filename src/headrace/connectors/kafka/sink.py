@@ -59,7 +59,10 @@ class KafkaWriter:
             return self._ledger.take_over()
 
     def prepare(self, run: WriteContext) -> None:
-        """Check that the topic exists: in real time Spark's sink writes, and would wait for it without an error."""
+        """Check that the topic exists.
+
+        In real time Spark's sink writes, and would wait for it without an error.
+        """
         self._run = run
         with self._wrap_errors("can't be written to"):
             self._prepare_topics(_session(), ledger=False)

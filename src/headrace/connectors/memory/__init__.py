@@ -54,7 +54,8 @@ class Memory(Connector):
     )
     key: SinkOption[NamesOption] = Field(
         default=(),
-        description="The columns that identify a row, which newer rows of the key overwrite; `window` is the window",
+        description="The columns that identify a row, which newer rows of the key overwrite; `window` is "
+        "the window",
     )
 
     _store: MemoryStore = PrivateAttr(default_factory=MemoryStore)
@@ -93,7 +94,10 @@ class Memory(Connector):
         return copy
 
     def add(self, *rows: Mapping[str, Any]) -> None:
-        """Feed rows to every present and future query of this source; the rows of one call stay in one micro-batch."""
+        """Feed rows to every present and future query of this source.
+
+        The rows of one call stay in one micro-batch.
+        """
         self._store.add(rows)
 
     def contents(self) -> list[dict[str, Any]]:

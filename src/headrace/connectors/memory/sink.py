@@ -25,7 +25,10 @@ class _Collected:
 
 
 class MemoryWriter:
-    """Commits epochs to a store: `append` and `update` add or upsert rows, `complete` replaces all of them."""
+    """Commits epochs to a store.
+
+    `append` and `update` add or upsert rows, `complete` replaces all of them.
+    """
 
     def __init__(self, store: MemoryStore, key: Sequence[str] = ()) -> None:
         self._store = store
@@ -65,7 +68,10 @@ class MemoryWriter:
 
 
 def _key_value(name: str, value: Any) -> Hashable:
-    """Return a value by which rows are compared; numbered windows by their number, because their bounds still move."""
+    """Return a value by which rows are compared.
+
+    Numbered windows by their number, because their bounds still move.
+    """
     if name == "window" and isinstance(value, Mapping) and "number" in value:
         return int(value["number"])
     return value if isinstance(value, Hashable) else repr(value)

@@ -60,7 +60,10 @@ def _files_committed(checkpoint: Path, exchange: Path) -> Iterator[str]:
 
 
 def _files_logged(log: Path, last: int, exchange: Path) -> Iterator[str]:
-    """Yield the names of files that a file source has logged up to an offset; compacted logs repeat earlier entries."""
+    """Yield the names of files that a file source has logged up to an offset.
+
+    Compacted logs repeat earlier entries.
+    """
     for file in log.glob("[0-9]*"):
         for line in file.read_text().splitlines()[1:]:
             entry = json.loads(line)

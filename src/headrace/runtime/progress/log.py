@@ -40,7 +40,9 @@ class ProgressLog:
         queries: Sequence[Query] = (),
         on_report: Callable[[str, dict[str, Any]], None] = lambda query, report: None,
     ) -> None:
-        """Collect the reports of these queries; rows of a source that several of them read are counted by the first.
+        """Collect the reports of these queries.
+
+        Rows of a source that several of them read are counted by the first.
 
         `on_report` is called with the query's name and the report of each committed epoch.
         """
@@ -99,7 +101,10 @@ class ProgressLog:
         active: bool,
         phase: str = "",
     ) -> Status:
-        """Return the present status; `sinks` has the rows that each sink has committed, exchanges included."""
+        """Return the present status.
+
+        `sinks` has the rows that each sink has committed, exchanges included.
+        """
         with self._changed:
             queries, recent = tuple(self._queries.values()), list(self._recent)
         watermarks = [query.watermark for query in queries if query.watermark]

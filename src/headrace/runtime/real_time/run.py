@@ -245,7 +245,10 @@ def _settings(graph: Graph, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _garbage_collection(conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of the garbage collector, unless the user's options choose one: with two, no JVM starts."""
+    """Return the settings of the garbage collector, unless the user's options choose one.
+
+    With two, no JVM starts.
+    """
     given = conf.get(JAVA, "")
     if any("GC" in options for options in (given, *(os.environ.get(name, "") for name in JAVA_READS))):
         return {JAVA: given} if given else {}

@@ -70,7 +70,10 @@ class MatchRecognize:
 
     @property
     def remembers_partitions(self) -> bool:
-        """True if state is kept for a partition without buffered rows: its start, match number or last rows."""
+        """True if state is kept for a partition without buffered rows.
+
+        Its start, match number or last rows.
+        """
         values = [value for _, text in self.define for value in self.condition(text, None).values]
         values += [value for _, text in self.measures for value in self.measure(text, None).values]
         return contains(self.pattern, Anchor) or any(
@@ -147,7 +150,8 @@ def _build_clause(reader: TokenReader, draft: _Draft, pattern: Pattern) -> Match
         assert draft.rows_at is not None
         reader.fail(
             draft.rows_at,
-            "WITH UNMATCHED ROWS can't be combined with an exclusion {- -}: excluded rows would look unmatched",
+            "WITH UNMATCHED ROWS can't be combined with an exclusion {- -}: excluded rows would look "
+            "unmatched",
             "remove one of them",
         )
     clause = MatchRecognize(

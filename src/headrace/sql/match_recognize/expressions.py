@@ -118,7 +118,10 @@ class _Scanner:
         return self._aggregation(mode) if self._aggregates(name) else None
 
     def _navigation(self, mode: str) -> Navigation:
-        """Parse PREV, NEXT, FIRST or LAST; a physical one may enclose a logical one, other nesting is an error."""
+        """Parse PREV, NEXT, FIRST or LAST.
+
+        A physical one may enclose a logical one, other nesting is an error.
+        """
         call = self._take()
         name = call.name.upper()
         if name in ("FIRST", "LAST"):
@@ -236,7 +239,8 @@ class _Scanner:
             self.scope.fail(
                 token,
                 f"{token.name.upper()} can't stand inside {outer}",
-                "only PREV(LAST(...)) and its like are nested, PREV or NEXT outside, FIRST or LAST directly in it",
+                "only PREV(LAST(...)) and its like are nested, PREV or NEXT outside, FIRST or LAST directly "
+                "in it",
             )
         if self._calls(0) and token.name.lower() == "classifier":
             row.has_reference = True
@@ -264,7 +268,8 @@ class _Scanner:
         if row.labels is not None and row.labels != labels:
             self.scope.fail(
                 token,
-                f"{call.name.upper()} speaks of rows of {_parse_name(row.labels)} and of {_parse_name(labels)}",
+                f"{call.name.upper()} speaks of rows of {_parse_name(row.labels)} and of "
+                f"{_parse_name(labels)}",
                 "all columns in it must be of one variable; take one call for each",
             )
         row.labels = labels

@@ -133,7 +133,8 @@ def read_pattern(reader: TokenReader) -> Pattern:
         reader.fail(
             reader.tokens[0],
             f"the pattern is too large: it unfolds to {instructions(pattern):,} instructions",
-            f"at most {MOST_INSTRUCTIONS:,} are supported: use smaller counts, or `+` and a count(*) in DEFINE",
+            f"at most {MOST_INSTRUCTIONS:,} are supported: use smaller counts, or `+` and a count(*) in "
+            "DEFINE",
         )
     return pattern
 

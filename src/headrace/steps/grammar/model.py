@@ -224,7 +224,10 @@ def describe_with(model: type[DeclarationModel[T]]) -> Written:
 
 
 class OneKey(DeclarationModel[T]):
-    """A mapping with exactly one of its keys, such as `{tumbling: 10 minutes}`; a bare word is a key without a value."""
+    """A mapping with exactly one of its keys, such as `{tumbling: 10 minutes}`.
+
+    A bare word is a key without a value.
+    """
 
     bare: ClassVar[frozenset[str]] = frozenset()
     """The keys that need no value."""

@@ -72,7 +72,10 @@ class TriggerModel(OneKey[Trigger]):
 
 
 def _plain(trigger: Trigger) -> dict[str, Any]:
-    """Return a trigger as a document holds it: the key is its class name in snake case, the value its fields."""
+    """Return a trigger as a document holds it.
+
+    The key is its class name in snake case, the value its fields.
+    """
     key = re.sub(r"(?<!^)(?=[A-Z])", "_", type(trigger).__name__).lower()
     fields = {field.name: getattr(trigger, field.name) for field in dataclasses.fields(trigger)}
     if isinstance(trigger, triggers.AfterWatermark):

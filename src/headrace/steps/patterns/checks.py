@@ -142,7 +142,8 @@ def _time(pattern: Pattern, within: Within) -> Problems:
         yield what, "add within, such as within='5 minutes'"
     if within.whole is not None and within.between is not None and within.between > within.whole:
         yield (
-            f"`between` ({text(within.between)}) is longer than the whole match may take ({text(within.whole)})",
+            f"`between` ({text(within.between)}) is longer than the whole match may take "
+            f"({text(within.whole)})",
             "make `between` the shorter one",
         )
 
@@ -226,7 +227,8 @@ def check_state_bound(pattern: Pattern, within: Within) -> tuple[str, str] | Non
     loops = [e for e in elements if e.looping and e.repeats == "relaxed"]
     if waiting or loops:
         return (
-            f"a partial match that waits for `{(waiting or loops)[0].name}` never expires: there is no `within`",
+            f"a partial match that waits for `{(waiting or loops)[0].name}` never expires: there is no "
+            "`within`",
             hint,
         )
     return None

@@ -139,7 +139,10 @@ class Match(Node):
         ]
 
     def state_fields(self) -> Mapping[str, Any]:
-        """Measures are computed from the rows of a complete match: they count only if they select the stored columns."""
+        """Measures are computed from the rows of a complete match.
+
+        They count only if they select the stored columns.
+        """
         return {
             "keys": stable_names(self.keys),
             "pattern": self.pattern.elements,

@@ -23,7 +23,10 @@ _KEYS = ("sql",)
 
 @dataclass(frozen=True)
 class RowPattern(Node):
-    """A query with `MATCH_RECOGNIZE`: the clause over a stream, and the rest of the query over its matches."""
+    """A query with `MATCH_RECOGNIZE`.
+
+    The clause over a stream, and the rest of the query over its matches.
+    """
 
     input: Ref
     table: str
@@ -155,7 +158,10 @@ class RowPattern(Node):
         return [one_line(self.query)]
 
     def state_fields(self) -> Mapping[str, Any]:
-        """The fields that decide which rows are stored and how far the search has come; measures select their columns."""
+        """The fields that decide which rows are stored and how far the search has come.
+
+        Measures select their columns.
+        """
         clause = self.clause
         return {
             "partition_by": list(clause.partition_by),

@@ -26,7 +26,10 @@ def describe_counted(outputs: Sequence[str]) -> Iterator[str]:
 
 
 def describe_buffered(plan: Plan, node: Node, keys: Named, order: Order) -> tuple[str, str]:
-    """Return phrases for the state of a pattern: ` of each <key>`, and the rows that wait for the watermark."""
+    """Return phrases for the state of a pattern.
+
+    ` of each <key>`, and the rows that wait for the watermark.
+    """
     each = f" of each {', '.join(names_of(keys))}" if keys else ""
     behind = out_of_order(plan, node)
     return each, f", and rows up to {text(behind)} behind" if behind and order != "arrival" else ""

@@ -116,7 +116,8 @@ class SqlModel(StepModel):
     key = "sql"
     query: Annotated[SqlText, Expected("a query in Spark SQL")] = Field(
         alias="sql",
-        description="A query in Spark SQL over the streams of the document, or over `this`, the stream of `from`",
+        description="A query in Spark SQL over the streams of the document, or over `this`, the stream of "
+        "`from`",
     )
 
     @property

@@ -48,8 +48,8 @@ class Aggregate(Node):
         for name, item in self.aggregates:
             if isinstance(item, PythonFold):
                 yield Finding(
-                    f"`{name}` is an aggregate in Python, whose state holds the values of all its rows, and a running "
-                    "aggregate never ends",
+                    f"`{name}` is an aggregate in Python, whose state holds the values of all its rows, and "
+                    "a running aggregate never ends",
                     "add a window, or use Spark SQL",
                     ("aggregate",),
                 )

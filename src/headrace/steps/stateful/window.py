@@ -121,7 +121,10 @@ class WindowAggregate(Node):
         yield "late rows go to .late" + (' (native with late_rows="count")' if could_be_native else "")
 
     def _slice_notes(self, plan: Plan) -> Iterator[str]:
-        """Yield a note if the kernel folds overlapping windows from shared slices: each fires once, in event time."""
+        """Yield a note if the kernel folds overlapping windows from shared slices.
+
+        Each fires once, in event time.
+        """
         window, emission = self.window, self.emission
         if not isinstance(window, Sliding) or not emission.fires_once or window.size <= window.every:
             return
@@ -194,7 +197,10 @@ class WindowAggregate(Node):
         }
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """All columns of rows that are buffered in the state, in their order; else those of the expressions."""
+        """All columns of rows that are buffered in the state, in their order.
+
+        Else those of the expressions.
+        """
         buffers = self.window.order_dependent and getattr(self.window, "order", "") != "arrival"
         if buffers or isinstance(self.window, Trailing):
             return columns

@@ -55,7 +55,10 @@ def check_ttl(window: Window, ttl: int | None) -> Iterator[Finding]:
 
 
 def moving_bounds(window: Window, emission: Emission) -> str | None:
-    """Return why panes with outdated bounds stay in a sink with `window` in its key; None if the bounds never move."""
+    """Return why panes with outdated bounds stay in a sink with `window` in its key.
+
+    None if the bounds never move.
+    """
     if emission.fires_once or emission.mode == "retracting":
         return None
     if isinstance(window, Session):
@@ -70,6 +73,7 @@ def late_trigger(window: Window, emission: Emission) -> Iterator[Finding]:
     parts = parts_of(emission.trigger)
     if window.order_dependent and any(isinstance(p, AfterWatermark) and p.late is not None for p in parts):
         yield Finding(
-            f"{type(window).__name__.lower()} windows process rows in order, so the late part of the trigger never fires",
+            f"{type(window).__name__.lower()} windows process rows in order, so the late part of the "
+            "trigger never fires",
             "remove it; late rows are in .late",
         )

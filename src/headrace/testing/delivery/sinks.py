@@ -1,4 +1,6 @@
-"""The crash harness for sinks: kill the run after every step of the protocol, then count lost and duplicated rows.
+"""The crash harness for sinks.
+
+Kill the run after every step of the protocol, then count lost and duplicated rows.
 
 A sink is driven as in a run: `open`, then `stage` and `commit` for each epoch. A trial disturbs that: the run
 dies after a step, an epoch is replayed (with its rows in another order and on other tasks), or an older run
@@ -87,7 +89,9 @@ def kill_at_random(
     within: float = 2.0,
     seed: int | None = None,
 ) -> int:
-    """Kill a run with SIGKILL in the middle of an epoch and restart it, repeatedly; the last run ends by itself.
+    """Kill a run with SIGKILL in the middle of an epoch and restart it, repeatedly.
+
+    The last run ends by itself.
 
     Args:
         start: starts a run as the leader of its own process group; it ends when all input is read.

@@ -205,7 +205,8 @@ def check_replays(answer: Mapping[str, Any]) -> None:
     for number, (first, again) in enumerate(zip(answer.get("doomed", ()), answer["events"], strict=False)):
         if first is not None and sorted(map(str, first)) != sorted(map(str, again)):
             raise TranscriptError(
-                f"micro-batch {number} gave {first} before the run died in it, and {again} when it was done again",
+                f"micro-batch {number} gave {first} before the run died in it, and {again} when it was done "
+                "again",
                 hint="results may depend only on the rows and the state",
             )
 

@@ -11,14 +11,20 @@ TIMEOUT = 10_000
 
 @dataclass
 class Partition:
-    """The highest event time of a partition, if it had any, and the clock at its last row; in milliseconds."""
+    """The highest event time of a partition, if it had any, and the clock at its last row.
+
+    In milliseconds.
+    """
 
     highest: int | None
     last_row: int
 
 
 class PartitionModel:
-    """The event time that a source has reached, in milliseconds: the minimum over the partitions that take part."""
+    """The event time that a source has reached, in milliseconds.
+
+    The minimum over the partitions that take part.
+    """
 
     def __init__(self, idle: int | None = None) -> None:
         self.idle = idle
@@ -29,7 +35,10 @@ class PartitionModel:
     def complete(
         self, rows: Mapping[str, int | None], now: int, unread: Set[str] = frozenset()
     ) -> int | None:
-        """Add the highest event time per partition of a micro-batch; return the time reached, None if unknown."""
+        """Add the highest event time per partition of a micro-batch.
+
+        Return the time reached, None if unknown.
+        """
         for name, highest in rows.items():
             before = self._partitions.get(name, Partition(None, now)).highest
             times = [time for time in (highest, before) if time is not None]

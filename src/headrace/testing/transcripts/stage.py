@@ -97,7 +97,10 @@ class Stage:
         partitions: Mapping[str, Sequence[str]] | None = None,
         dying: bool = False,
     ) -> None:
-        """Run a micro-batch with these rows and at most one without data; with `dying`, kill the run in that epoch."""
+        """Run a micro-batch with these rows and at most one without data.
+
+        With `dying`, kill the run in that epoch.
+        """
         for source, content in rows.items():
             self._feeds[source].add(content, (partitions or {}).get(source))
         self._dying = dying
