@@ -85,7 +85,7 @@ def progress_of(checkpoint: Path) -> Progress:
 
 
 def has_pending_firing(checkpoint: Path) -> bool:
-    """True if a query ended between a batch that advanced the watermark and the batch that fires the windows it passed.
+    """True if a query ended before the batch that fires the windows its watermark has passed.
 
     Spark runs the second batch right after the first, but not after a restart: there it waits for the next
     row, which never comes if the input has ended.

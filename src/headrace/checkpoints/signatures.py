@@ -1,4 +1,4 @@
-"""State signatures: what a step's stored state depends on, written beside a checkpoint and compared before it is reused.
+"""State signatures: what stored state depends on, compared before a checkpoint is reused.
 
 The meaning of stored state is in the declaration of its step. Read under another declaration it gives wrong
 results, and often no error: Spark accepts the state of `sum(amount)` for that of `sum(fee)`. So a step whose
@@ -83,7 +83,8 @@ def write_signature(checkpoint: Path, signature: Signature) -> None:
 def signature_problem(where: str, was: Signature | None, now: Signature) -> Problem | None:
     """Return the problem if a checkpoint holds the state of another declaration; None if it can be reused.
 
-    >>> total, mean = ({"version": 2, "step": "aggregate", "fields": {"aggregates": [a]}} for a in ("sum(v)", "avg(v)"))
+    >>> kinds = ("sum(v)", "avg(v)")
+    >>> total, mean = ({"version": 2, "step": "aggregate", "fields": {"aggregates": [a]}} for a in kinds)
     >>> print(signature_problem("`totals`", total, mean))
     `totals`: its checkpoint holds the state of another declaration: aggregates were `sum(v)`, are `avg(v)`
       hint: restore the declaration to resume, or start over with --fresh (or rename the step)

@@ -55,7 +55,7 @@ def consume_partitions(
 
 
 def consume_as_member(cluster: Cluster, consumer: Any, topic: str, follow: bool) -> Iterator[Record | None]:
-    """Yield and commit the records of the partitions that the group assigns, to their current ends unless `follow`."""
+    """Yield and commit the records of the group's partitions, to their current ends unless `follow`."""
     quiet, bounds, assigned = 0, cluster.bounds(topic), list[Any]()
     consumer.subscribe([topic], on_assign=lambda _, partitions: assigned.append(partitions))
     # The first assignment may have to wait until the group has removed a member that died.

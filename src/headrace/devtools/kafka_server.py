@@ -361,7 +361,7 @@ def _usable(port: int) -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return free ports outside the ephemeral range, which other processes could take before a broker is up."""
+    """Return free ports outside the ephemeral range, from which other processes take theirs."""
     found: list[int] = []
     for port in random.SystemRandom().sample(_OURS, len(_OURS)):
         if len(found) == count:

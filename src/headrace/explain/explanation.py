@@ -23,7 +23,7 @@ from headrace.steps.unrouted import describe_unrouted, list_unrouted
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what it does, where it runs, and in which queries (by number, from 1; none: nobody needs it)."""
+    """One step: its description, its tier, and its queries (by number, from 1; none if unused)."""
 
     name: str
     verb: str

@@ -64,7 +64,8 @@ def diagram_of(node: Match) -> Diagram:
 
     >>> from headrace import patterns
     >>> from headrace.steps.base import Ref
-    >>> found = diagram_of(Match("m", Ref("tx"), (), patterns.step("a", "x = 1").followed_by("b").one_or_more()))
+    >>> pattern = patterns.step("a", "x = 1").followed_by("b").one_or_more()
+    >>> found = diagram_of(Match("m", Ref("tx"), (), pattern))
     >>> [(edge.source, edge.target, edge.label) for edge in found.edges]
     [('start', 'a', ''), ('a', 'b', 'followed by'), ('b', 'b', 'again'), ('b', 'end', '')]
     """

@@ -51,7 +51,8 @@ def row_diagram_of(node: RowPattern) -> Diagram:
     >>> from headrace.steps.base import Ref
     >>> from headrace.sql.match_recognize.statement import split_statement
     >>> query = "select * from t match_recognize (pattern (^ A B*?) define B as v > 1)"
-    >>> found = row_diagram_of(RowPattern("m", Ref("t"), "t", query, "", split_statement(query, where="m").clause))
+    >>> clause = split_statement(query, where="m").clause
+    >>> found = row_diagram_of(RowPattern("m", Ref("t"), "t", query, "", clause))
     >>> [(edge.source, edge.target, edge.label) for edge in found.edges][:2]
     [('start', 'A', 'first of the partition'), ('A', 'B', '')]
     >>> [(edge.source, edge.target, edge.label) for edge in found.edges][2:]

@@ -63,8 +63,12 @@ def _step_lines(row: RailRow, step: Step, rail_width: int, name_width: int, widt
     pad = " " * (rail_width - len(row.rails))
     name_role = "name" if ":" not in step.name else "fact"
     head: Line = (
-        ("  ", ""), *rail, (pad, ""), (f"{_shown(step):<{name_width}}", name_role), (f"{step.verb:<{verb_width}}", "verb"),
-    )  # fmt: skip
+        ("  ", ""),
+        *rail,
+        (pad, ""),
+        (f"{_shown(step):<{name_width}}", name_role),
+        (f"{step.verb:<{verb_width}}", "verb"),
+    )
     yield (*head, (lines[0] if lines else "", "fact"))
     for more in lines[1:]:
         yield (f"  {row.below:<{indent - 2}}", "rail"), (more, "fact")
@@ -107,10 +111,12 @@ def _way(explanation: Explanation, query: Query) -> str:
     graph = explanation.graph
     begins = [*query.sources, *(f"log of {ref}" for ref in query.reads)]
     tip = [query.output.step] if graph[query.output.step].stateful else []
+    ends_or_begins = {*begins, *tip, *query.sinks, *query.sources}
     between = [
-        name for name in steps_of(graph, query)
-        if name not in (*begins, *tip, *query.sinks, *query.sources) and ":" not in name and not graph[name].stateful
-    ]  # fmt: skip
+        name
+        for name in steps_of(graph, query)
+        if name not in ends_or_begins and ":" not in name and not graph[name].stateful
+    ]
     ends = [*query.sinks, *(f"log of {ref}" for ref in query.writes)]
     middle = _in_order(explanation, [*between, *tip])
     return " → ".join(filter(None, [", ".join(begins), ", ".join(middle), ", ".join(ends)]))

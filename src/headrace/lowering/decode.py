@@ -50,7 +50,7 @@ class DeadLetters:
         return int(self._collector.count(java_session(self._spark)))
 
     def take(self) -> DataFrame:
-        """Return the dead letters as rows of `headrace.formats.dead_letters.DEAD_LETTERS`, and start again with none.
+        """Return and clear the dead letters, as rows of `headrace.formats.dead_letters.DEAD_LETTERS`.
 
         Above 64 MiB they are read from files, which the next `reset` deletes.
         """

@@ -67,7 +67,7 @@ def recognized(
 
 
 class Expressions:
-    """The conditions and measures of a clause, analysed over the columns of a frame whose rows are not looked at."""
+    """The conditions and measures of a clause, analysed over the columns of a frame."""
 
     def __init__(self, frame: DataFrame, node: RowPattern) -> None:
         visible = tuple(name for name in frame.columns if not name.startswith(HIDDEN))

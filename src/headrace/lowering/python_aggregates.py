@@ -99,7 +99,7 @@ def _folding(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[
 
 
 def called(step: str, name: str, aggregate: Aggregate) -> str:
-    """How an aggregate is called in errors, so that `as_aggregate_error` finds them wherever they are wrapped."""
+    """The name of an aggregate in errors, by which `as_aggregate_error` finds them."""
     return f"{MARK} [{step}] `{name}`: {type(aggregate).__name__}"
 
 

@@ -112,7 +112,7 @@ class Heartbeats:
         pinned: bool = False,
         run_on_start: bool,
     ) -> DataFrame:
-        """Put a watermark on the column `marked` of rows with `__partition`, advanced by rows and by heartbeats.
+        """Put a watermark on the column `marked`, advanced by rows with `__partition` and by heartbeats.
 
         With `pinned` the partitions differ, and Spark must not prune the column below the watermark operator.
         """

@@ -6,7 +6,8 @@ A pattern begins with `step`, `group` or `either`. The verb defines the contigui
 `optional`, and for repeats `greedy`, `consecutive`, `combinations`, `until`, `gap`.
 
 >>> from headrace import patterns
->>> fraud = patterns.step("small", "amount < 1").followed_by("large", "amount > 500 and amount > 100 * small.amount")
+>>> large = "amount > 500 and amount > 100 * small.amount"
+>>> fraud = patterns.step("small", "amount < 1").followed_by("large", large)
 >>> fraud.names
 ('small', 'large')
 """

@@ -155,7 +155,8 @@ def step(name: str, where: str | Column | Pattern | None = None) -> Once:
     `count(rise)`, `sum(rise.price)` and all of Spark's other aggregates. The current row is not among them.
 
     >>> from headrace import patterns
-    >>> rise = patterns.step("low", "price < 10").followed_by("rise", "price > last(rise.price)").one_or_more()
+    >>> low = patterns.step("low", "price < 10")
+    >>> rise = low.followed_by("rise", "price > last(rise.price)").one_or_more()
     >>> rise.names
     ('low', 'rise')
     """

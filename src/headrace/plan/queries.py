@@ -208,7 +208,7 @@ def _common(graph: Graph, draft: _Draft) -> Ref | None:
 
 
 def _row_by_row(graph: Graph, ref: Ref) -> bool:
-    """Return True if all steps since the source process single rows, so that they can be part of the stream."""
+    """Return True if all steps since the source process single rows and can be part of the stream."""
     node = graph[ref.step]
     return isinstance(node, Source) or (
         isinstance(node, Where | Select | WithColumns | Drop) and _row_by_row(graph, node.input)

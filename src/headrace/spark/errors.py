@@ -27,7 +27,7 @@ def written_in(said: str) -> str:
 
     Nothing where that is not what is wrong.
 
-    >>> written_in("Syntax error at or near end of input. (line 1, pos 8)\n\n== SQL ==\namount <\n--------^^^\n")
+    >>> written_in("Syntax error at or near end of input.\n\n== SQL ==\namount <\n--------^^^\n")
     ' in `amount <`'
     """
     found = _QUOTED.search(said)

@@ -134,7 +134,7 @@ def fetch(
 
 
 def jars_for(connectors: Iterable[Connector]) -> tuple[Path, ...]:
-    """The jars that Spark needs for these connectors, downloaded with a bar on a terminal where the cache lacks them."""
+    """Return the jars that Spark needs for these connectors; download those that the cache lacks."""
     names = dict.fromkeys(name for connector in connectors for name in connector.jars)
     if not names:
         return ()

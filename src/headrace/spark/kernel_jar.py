@@ -37,7 +37,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time a zip can hold: the same sourc
 
 @dataclass(frozen=True)
 class KernelSources:
-    """The kernel's Scala files, declarations in Java of what comes at run time, and the Spark they are compiled for."""
+    """The kernel's Scala files, its Java declarations, and the Spark version they are compiled for."""
 
     root: Path
     spark_home: Path

@@ -111,7 +111,8 @@ def _launch(settings: Mapping[str, str], log: Path) -> None:
     from pyspark import SparkConf
 
     option = "spark.driver.extraJavaOptions"
-    ours = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}" -Duser.timezone=UTC {REGIONS} {UNHURRIED}'
+    logging = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}"'
+    ours = f"{logging} -Duser.timezone=UTC {REGIONS} {UNHURRIED}"
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     configuration.set(option, f"{ours} {settings.get(option, '')}".strip())
     try:

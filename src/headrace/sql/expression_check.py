@@ -88,7 +88,7 @@ def check_expression(text: str, columns: Collection[str] | None) -> Iterator[Exp
 def check_aggregate(
     text: str, columns: Collection[str] | None, keys: Collection[str]
 ) -> Iterator[ExpressionFault]:
-    """Yield the mistakes of an aggregate, among them columns that are neither keys nor inside an aggregate function.
+    """Yield the mistakes of an aggregate, bare columns that are not keys included.
 
     >>> [fault.problem for fault in check_aggregate("sum(amount) / n", ["card", "amount", "n"], ["card"])]
     ['`n` is neither a key nor inside an aggregate function']
@@ -157,7 +157,7 @@ def _function_names(text: str) -> Iterator[str]:
 
 
 def _session_has(function: str) -> bool:
-    """True if the SparkSession of this process, if any, has a function of this name, registered by the user."""
+    """True if this process has a SparkSession in which the user registered this function."""
     sql = sys.modules.get("pyspark.sql")
     session = sql.SparkSession.getActiveSession() if sql is not None else None
     return session is not None and session.catalog.functionExists(function)

@@ -118,7 +118,7 @@ def plain_column(expression: object) -> str | None:
 
 
 def output_name(item: object) -> str | None:
-    """Return the name of the column that an item of a select produces, or None if only Spark can determine it.
+    """Return the name of the column that an item of a select produces; None if only Spark knows it.
 
     >>> output_name("amount * 2 as double"), output_name("card"), output_name("upper(card)")
     ('double', 'card', None)

@@ -22,7 +22,7 @@ class Panes(TimedStream):
 
     @property
     def late(self) -> Stream:
-        """Rows that arrived too late for all their windows, with `late_by`, `window`, `watermark` and `reason`."""
+        """Rows too late for all their windows, with `late_by`, `window`, `watermark` and `reason`."""
         return Stream(self._pipeline, Ref(self._ref.step, "late"))
 
 

@@ -173,7 +173,7 @@ class Pipeline:
         return Stream(self, self.add(FrameSource(name, frame)))
 
     def sql(self, name: str, query: str, /) -> Queried:
-        """A step written in Spark SQL over the pipeline's named streams, or with `MATCH_RECOGNIZE` over one that has time.
+        """Add a step in Spark SQL over named streams, or with `MATCH_RECOGNIZE` over one that has time.
 
         A query that groups or joins keeps state inside Spark, which drops late rows without counting them one
         by one: `window(...).aggregate(...)` does not, and neither does `MATCH_RECOGNIZE`, whose late rows are
@@ -282,7 +282,7 @@ class Pipeline:
                 raise OptionError(
                     "start() is called while the command line loads the file",
                     where=f"pipeline `{self.name}`",
-                    hint='put it under `if __name__ == "__main__":`, so that it runs only with `python <file>`',
+                    hint='put it under `if __name__ == "__main__":`; it then runs only with `python <file>`',
                 )
             from headrace.runtime.run import start
 

@@ -18,7 +18,7 @@ class Queried(Stream):
 
     @property
     def late(self) -> Stream:
-        """Rows that arrived too late for the query's `MATCH_RECOGNIZE`, with `late_by`, `watermark` and `reason`.
+        """Rows too late for the query's `MATCH_RECOGNIZE`, with `late_by`, `watermark` and `reason`.
 
         Raises:
             OptionError: the query has no MATCH_RECOGNIZE; Spark drops its late rows.

@@ -72,7 +72,8 @@ class TimedKeyedStream(KeyedStream):
 
     >>> from headrace import Pipeline, connect, windows
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
-    >>> tx.event_time("ts").key_by("card").window(windows.session("30 seconds")).aggregate("visits", n="count(*)")
+    >>> keyed = tx.event_time("ts").key_by("card")
+    >>> keyed.window(windows.session("30 seconds")).aggregate("visits", n="count(*)")
     <visits of p>
     """
 

@@ -64,7 +64,7 @@ class WindowedStream:
         )
 
     def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
-        """Aggregate the rows of each window with Spark aggregates, or your own in Python (`headrace.Aggregate`).
+        """Aggregate the rows of each window with Spark's aggregates or your own (`headrace.Aggregate`).
 
         >>> from headrace import Pipeline, connect, windows
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")

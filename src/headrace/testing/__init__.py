@@ -9,7 +9,8 @@ about an hour takes as long as one about a second.
 ... name: late rows are counted, not diverted
 ... pipeline:
 ...   sources: {tx: {memory: {}, schema: "v int, ts timestamp", event_time: {column: ts}}}
-...   steps: {sums: {from: tx, window: {tumbling: 10 seconds}, emit: {late_rows: count}, aggregate: {s: sum(v)}}}
+...   steps:
+...     sums: {from: tx, window: {tumbling: 10 seconds}, emit: {late_rows: count}, aggregate: {s: sum(v)}}
 ... script:
 ...   - rows: {tx: [{v: 1, ts: 1}]}
 ...   - watermark: {tx: 10}

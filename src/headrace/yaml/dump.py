@@ -178,7 +178,7 @@ class FoldedPlan:
         return {name: entry for name, entry in entries.items() if name in kept}
 
     def _entry(self, node: Node) -> Entry:
-        """Return the node with the anonymous ones before it that fit into its entry, and those folded after it."""
+        """Return the node with the anonymous nodes before and after it that fit into its entry."""
         entry = [node]
         while (before := self._before(entry[0])) is not None:
             entry.insert(0, before)

@@ -33,8 +33,15 @@ from headrace.yaml.reading import read_mapping, reject_unknown
 Models = tuple[type[StepModel], ...]
 TIMES: Models = (EventTimeModel, IngestionTimeModel, ProcessingTimeModel)
 OPERATIONS: Models = (
-    WindowAggregateModel, AggregateModel, MatchModel, MatchRulesModel, LookupModel, DistinctModel, RouteModel, SqlModel
-)  # fmt: skip
+    WindowAggregateModel,
+    AggregateModel,
+    MatchModel,
+    MatchRulesModel,
+    LookupModel,
+    DistinctModel,
+    RouteModel,
+    SqlModel,
+)
 STEPS: Models = (UnionModel, WhereModel, WithColumnsModel, *TIMES, *OPERATIONS, SelectModel, DropModel)
 """All kinds of steps, in the order in which their keys apply."""
 _EXAMPLE = "such as {from: tx, where: amount > 50}"

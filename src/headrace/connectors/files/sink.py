@@ -153,7 +153,7 @@ class FilesWriter:
 
     @contextmanager
     def _wrap_errors(self, what: str) -> Iterator[None]:
-        """Raise errors of the file system and of Spark's write as `DeliveryError`, or `FencedError` if a newer run took over."""
+        """Raise errors of the write as `DeliveryError`, or as `FencedError` if a newer run took over."""
         from pyspark.errors import PySparkException
 
         try:

@@ -254,7 +254,7 @@ class Timestamp(Recipe):
 
 
 class Sql(Recipe):
-    """A Spark SQL expression over the columns before it, the row's `number`, and `random`, a number from 0 to 1."""
+    """A Spark SQL expression over the columns before it, `number` (of the row) and `random` (0 to 1)."""
 
     name: ClassVar[str] = "sql"
     type: ClassVar[str] = "string"

@@ -124,9 +124,11 @@ class GeneratorReader:
             hint = did_you_mean(column, schema.names)
             raise SourceError(f"unknown column `{column}` in `time`", where=context.source, hint=hint)
         if encoding is not None and encoding.name == "csv" and schema is not None:
-            read = f"from_csv(cast(value as string), {literal(_texts(schema))}, map('sep', {literal(encoding.delimiter)}))"  # type: ignore[attr-defined]
+            separator = literal(encoding.delimiter)  # type: ignore[attr-defined]
+            read = f"from_csv(cast(value as string), {literal(_texts(schema))}, map('sep', {separator}))"
             return f"try_to_timestamp({read}.{quote_name(column)})"
-        return f"from_json(cast(value as string), {literal(f'{quote_name(column)} timestamp')}).{quote_name(column)}"
+        name = quote_name(column)
+        return f"from_json(cast(value as string), {literal(f'{name} timestamp')}).{name}"
 
     def _speed(self) -> float | None:
         return 1e12 if self._options.speed == "max" else float(self._options.speed)

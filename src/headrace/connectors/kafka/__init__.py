@@ -51,7 +51,7 @@ class Kafka(Connector):
 
     >>> Kafka(servers="localhost:9092", topic="payments").start
     'earliest'
-    >>> Kafka(servers="a:9092,b:9092", pattern="payments-.*", metadata={"timestamp": "sent_at"}).metadata_columns
+    >>> Kafka(servers="a:9092", pattern="payments-.*", metadata={"timestamp": "sent_at"}).metadata_columns
     ('sent_at',)
     """
 

@@ -64,7 +64,8 @@ _PROBLEMS: tuple[tuple[str, str, str], ...] = (
 def translate_error(failure: str, servers: str) -> Problem | None:
     """Return the problem behind a failure of Spark or of Kafka's client; None if Kafka did not cause it.
 
-    >>> translate_error("... org.apache.kafka.common.errors.SaslAuthenticationException: no such user", "h:1").what
+    >>> message = "... org.apache.kafka.common.errors.SaslAuthenticationException: no such user"
+    >>> translate_error(message, "h:1").what
     'Kafka at h:1 refuses the login: no such user'
     """
     if "kafka" not in failure.lower():

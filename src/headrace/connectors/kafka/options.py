@@ -12,9 +12,10 @@ METADATA = ("key", "key_bytes", "topic", "partition", "offset", "timestamp", "he
 """The metadata of a record; `key` is text."""
 
 RESERVED = (
-    "bootstrap.servers", "enable.auto.commit", "group.id", "transactional.id", "isolation.level", "security.protocol",
-    "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "auto.offset.reset",
-    "interceptor.classes", "transaction.timeout.ms", "enable.idempotence", "acks", "compression.type",
+    "bootstrap.servers", "enable.auto.commit", "group.id", "transactional.id", "isolation.level",
+    "security.protocol", "key.serializer", "value.serializer", "key.deserializer", "value.deserializer",
+    "auto.offset.reset", "interceptor.classes", "transaction.timeout.ms", "enable.idempotence", "acks",
+    "compression.type",
 )  # fmt: skip
 """Settings of the clients that the connector sets, for its options or its guarantee."""
 
@@ -96,7 +97,7 @@ def millis_of(time: datetime) -> int:
 
 
 def _parse_offsets(offsets: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return `{partition: offset}` of one topic or `{topic: {partition: offset}}` of several, with text keys."""
+    """Return `{partition: offset}` of one topic or `{topic: {partition: offset}}`, with text keys."""
     if all(isinstance(value, Mapping) and value for value in offsets.values()):
         return {str(topic): _parse_partitions(partitions) for topic, partitions in offsets.items()}
     return _parse_partitions(offsets)

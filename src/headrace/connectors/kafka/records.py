@@ -118,7 +118,8 @@ def _object(fields: Fields) -> str:
 def _flat(fields: Fields) -> str:
     """Return a struct of plain values, for a line of CSV."""
     columns = (part for name, field in fields.items() for part in flat.spread(name, field.path, field.kind))
-    return f"struct({', '.join(f'{flat.plain(path, kind, text=False)} as {quote_name(n)}' for n, path, kind in columns)})"
+    items = (f"{flat.plain(path, kind, text=False)} as {quote_name(name)}" for name, path, kind in columns)
+    return f"struct({', '.join(items)})"
 
 
 def _struct(fields: Fields) -> str:

@@ -108,7 +108,7 @@ def _panes(band: Band, panes: list[Pane], top: float, scale: Scale) -> float:
 
 
 def _pane_place(pane: Pane, scale: Scale) -> tuple[float, float, float, float, Text]:
-    """Return the box of a pane (x, width), its span with the label, and the label, in the box or beside it."""
+    """Return the box of a pane (x, width), its span with the label, and the label."""
     left = scale.x(pane.start, otherwise=scale.left)
     right = scale.x(pane.end, otherwise=scale.right)
     if right - left < NARROW:

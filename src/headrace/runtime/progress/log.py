@@ -72,7 +72,7 @@ class ProgressLog:
         self._reports.close()
 
     def follow(self, query: Any, name: str) -> None:
-        """Assign the reports of a Spark query to a name, reports of batches that ended before this call included."""
+        """Assign the reports of a Spark query to a name, earlier reports included."""
         run_id = str(query.runId)
         with self._changed:
             self._names[run_id] = name
@@ -82,7 +82,7 @@ class ProgressLog:
                 self._on_report(name, report)  # before any later report
 
     def settle(self) -> None:
-        """Wait for the last reports, which Spark sends from its listener thread unless its context was stopped."""
+        """Wait for the last reports, which Spark sends from its listener thread."""
         self._settling.set()
         stopped = not is_connected(self._spark)
         with self._changed:
@@ -156,7 +156,7 @@ class ProgressLog:
                 self._changed.notify_all()
 
     def _add_or_log(self, run_id: str, report: str) -> None:
-        """Add a report; one that can't be read is logged and skipped, so that later ones are still collected."""
+        """Add a report; one that can't be read is logged and skipped."""
         try:
             self.add(run_id, json.loads(report))
         except Exception:

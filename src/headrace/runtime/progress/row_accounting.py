@@ -46,7 +46,8 @@ class RowAccounting:
 
     A row in several windows counts once in `rows` and once per window in `assigned`.
 
-    >>> accounting = RowAccounting.between({}, {"rows": 10, "folded": 9, "late": 1, "placed": 9, "settled": 7})
+    >>> counts = {"rows": 10, "folded": 9, "late": 1, "placed": 9, "settled": 7}
+    >>> accounting = RowAccounting.between({}, counts)
     >>> print(accounting, accounting.balanced)
     10 rows = 7 emitted + 2 in open windows + 1 late True
     """

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 _WORDS = """
     any any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
-    approx_top_k_combine array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg
-    bool_and bool_or collect_list collect_set collect_union corr count count_if count_min_sketch covar_pop
-    covar_samp every first_value histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
+    approx_top_k_combine array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg
+    bitmap_or_agg bool_and bool_or collect_list collect_set collect_union corr count count_if count_min_sketch
+    covar_pop covar_samp every first_value histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
     kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
     kurtosis last_value listagg max max_by mean measure median min min_by mode percentile percentile_approx
     percentile_cont percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx

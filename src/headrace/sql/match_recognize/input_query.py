@@ -73,7 +73,8 @@ class InputQuery:
         """Return the query with these columns added to its select list, unless it selects a star.
 
         >>> inner = InputQuery("select a from s", 9, (("a", "a"),))
-        >>> InputQuery("select * from t where a > 1", 9, (None,), over=inner, over_at=(14, 15), over_as="t").to_sql(["p"])
+        >>> outer = InputQuery("select * from t where a > 1", 9, (None,), (), inner, (14, 15), "t")
+        >>> outer.to_sql(["p"])
         'select * from (select a , `p` from s) as `t` where a > 1'
         """
         text = self.text

@@ -30,7 +30,8 @@ class SplitStatement:
 def split_statement(query: str, *, where: str) -> SplitStatement | None:
     """Split a query at its MATCH_RECOGNIZE clause; None if it has none.
 
-    >>> found = split_statement("select m.* from tx match_recognize (pattern (A) define A as v > 1) as m", where="hits")
+    >>> query = "select m.* from tx match_recognize (pattern (A) define A as v > 1) as m"
+    >>> found = split_statement(query, where="hits")
     >>> found.table, found.rest.replace("  ", "")
     ('tx', 'select m.* from tx as m')
 
@@ -85,7 +86,10 @@ def _check_inner_with(reader: TokenReader, given: Input) -> None:
         defines = token.matches("WITH") and tokens[i + 2].matches("AS") and tokens[i + 3].matches("(")
         if defines and tokens[i + 1].name.lower() == given.table.lower():
             over = next(t for t in tokens if t.at >= given.begin and t.names and t.name == given.table)
-            hint = "let the statement begin with that WITH, or write the query in place: FROM (select ...) MATCH_RECOGNIZE (...)"
+            hint = (
+                "let the statement begin with that WITH, or write the query in place: "
+                "FROM (select ...) MATCH_RECOGNIZE (...)"
+            )
             reader.fail(over, f"MATCH_RECOGNIZE over `{given.table}`, a table of a WITH inside", hint)
 
 

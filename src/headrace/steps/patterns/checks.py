@@ -1,4 +1,4 @@
-"""Checks of patterns: their elements, names, times and conditions, those of groups and alternatives included."""
+"""Checks of patterns, groups and alternatives included: elements, names, times and conditions."""
 
 from __future__ import annotations
 
@@ -221,8 +221,10 @@ def check_state_bound(pattern: Pattern, within: Within) -> tuple[str, str] | Non
     hint = "add within, such as within='10 minutes'"
     for element in elements:
         if element.contiguity == "followed_by_any" or element.repeats == "combinations":
-            what = f"every row may begin another match with `{element.name}`, and without `within` none expires: "
-            return f"{what}the state of a key grows with each row, and faster", hint
+            what = (
+                f"every row may begin another match with `{element.name}`, and without `within` none expires"
+            )
+            return f"{what}: the state of a key grows with each row, and faster", hint
     waiting = [e for e in elements if e.contiguity in ("followed_by", "not_followed_by")]
     loops = [e for e in elements if e.looping and e.repeats == "relaxed"]
     if waiting or loops:

@@ -54,7 +54,7 @@ class MatchRulesKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class MatchRules(Node):
-    """Finds the patterns of a table of rules, which may change while the job runs, in the rows of each key."""
+    """Finds the patterns of a table of rules, which may change during a run, in the rows of each key."""
 
     input: Ref
     keys: Named

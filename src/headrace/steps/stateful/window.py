@@ -52,7 +52,8 @@ class WindowAggregate(Node):
     stateful = True
     needs_time = True
     duplicate_hint: ClassVar[str] = (
-        'rename the key or aggregate, such as key_by(of_window="window"); `window` and `pane` are columns of the results'
+        'rename the key or aggregate, such as key_by(of_window="window"); '
+        "`window` and `pane` are columns of the results"
     )
 
     @property

@@ -82,7 +82,8 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
 
     >>> from headrace import Pipeline, connect
     >>> pipeline = Pipeline("sums")
-    >>> tx = pipeline.read("tx", connect.memory(rows=[{"card": "a", "amount": 1}] * 3), schema="card string, amount int")
+    >>> rows = [{"card": "a", "amount": 1}] * 3
+    >>> tx = pipeline.read("tx", connect.memory(rows=rows), schema="card string, amount int")
     >>> totals = tx.key_by("card").aggregate("totals", total="sum(amount)")
     >>> _ = totals.write("out", connect.memory())
     >>> stream_equals_batch(pipeline.check())

@@ -135,7 +135,7 @@ class DriverStage:
         self._batches.advance(microseconds)
 
     def restart(self) -> None:
-        """Kill the run: it continues from the bytes of its state, and replays a micro-batch that it died in."""
+        """Kill the run: it continues from its stored state and replays the micro-batch it died in."""
         self._batches.restart()
 
     def end(self) -> None:
