@@ -128,6 +128,10 @@ class Connector(BaseModel):
         """Return the problem and hint if these options cannot be read as a stream."""
         return None
 
+    def input_problem(self) -> tuple[str, str] | None:
+        """Return the problem and hint if the input is missing, as far as this machine can see it."""
+        return None
+
     def mode_problem(self, mode: WriteMode) -> str:
         """Return the reason why this sink cannot write in that mode; empty if it can."""
         return ""

@@ -12,7 +12,7 @@ for heartbeats, and reports to Spark the minimum over the partitions that take p
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +145,13 @@ class Heartbeats:
         slowest = [json.loads(text) for text in found if text is not None]
         named = [(each["millis"] or 0, each["partition"]) for each in slowest if each["partition"]]
         return min(named)[1] if named else None
+
+    def ahead_of_clock(self, limit_ms: int) -> Iterator[tuple[str, str, int]]:
+        """Yield step, partition and milliseconds of event times further ahead of the clock than the limit."""
+        for step in self._delays.keys() - self._fixed:
+            if (text := self._time.PartitionWatermark.ahead(self._name(step), limit_ms)) is not None:
+                partition = json.loads(text)
+                yield step, partition["partition"], partition["millis"]
 
     def end(self) -> None:
         """Advance every watermark past all rows."""

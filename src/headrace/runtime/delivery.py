@@ -143,10 +143,10 @@ class Delivery:
         # Dead letters are known only now that all rows have been read.
         self.dead_letter_count += sum(dead_letters.count for dead_letters in self.dead_letters.values())
         of_dead_letters = [sink for sink in sinks if sink.of_dead_letters and not self._can_skip(sink)]
-        lowering = lowering.with_frames(self._side_frames(batch) if of_dead_letters else {})
+        lowering = lowering.with_frames(self.side_frames(batch) if of_dead_letters else {})
         return [*staged, *(self._stage(sink, lowering, epoch) for sink in of_dead_letters)]
 
-    def _side_frames(self, batch: DataFrame) -> dict[Ref, DataFrame]:
+    def side_frames(self, batch: DataFrame) -> dict[Ref, DataFrame]:
         """Return the frames of outputs that are not computed from the batch.
 
         Dead letters and faults of rules.

@@ -1,10 +1,11 @@
-"""Heartbeats of idle sources, and of sources whose time is the clock."""
+"""Event time and the clock: heartbeats of idle sources, and warnings about times far ahead."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headrace.runtime.threads import start_thread
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
 PERIOD = 0.5
+AHEAD_MS = 86_400_000
+"""An event time more than a day ahead of the clock is probably wrong."""
+
+
+def clock_warnings(heartbeats: Heartbeats) -> Iterator[str]:
+    """Yield a warning for each step whose watermark follows an event time far ahead of the clock."""
+    for step, partition, millis in heartbeats.ahead_of_clock(AHEAD_MS):
+        at = datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        source = f" of `{partition}`" if partition else ""
+        yield (
+            f"`{step}`: the record{source} with event time {at} is more than a day ahead of the clock; "
+            'rows before it become late. Divert such records with max_ahead="1 day"'
+        )
 
 
 class IdlenessTicker:

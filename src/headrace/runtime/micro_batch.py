@@ -18,7 +18,7 @@ from headrace.runtime.delivery import Stopped
 from headrace.runtime.exchanges.cleanup import ExchangeCleaner
 from headrace.runtime.failures import translate_error
 from headrace.runtime.handle import RunHandle
-from headrace.runtime.idleness import IdlenessTicker
+from headrace.runtime.idleness import IdlenessTicker, clock_warnings
 from headrace.runtime.progress.log import ProgressLog
 from headrace.runtime.progress.status import RulesStatus, Status
 from headrace.runtime.queries import PlannedQuery, QueryPlanner, exchange_readers
@@ -73,6 +73,7 @@ class MicroBatchRun(RunHandle):
         self._options = options
         self._phase = "opening sinks"
         self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
+        self._warnings: tuple[str, ...] = ()
         self._planned = self._plan()
         self._cleaner = ExchangeCleaner(exchange_readers(directory.path, self._planned))
         self._progress = ProgressLog(self.queries, self._acknowledge)
@@ -96,7 +97,12 @@ class MicroBatchRun(RunHandle):
             active=not self._ended.is_set(),
             phase=self._phase,
         )
-        return replace(status, slowest_partition=self._heartbeats.slowest_partition())
+        slowest = self._heartbeats.slowest_partition()
+        return replace(status, slowest_partition=slowest, warnings=self._collect_warnings())
+
+    def _collect_warnings(self) -> tuple[str, ...]:
+        self._warnings = tuple(dict.fromkeys([*self._warnings, *clock_warnings(self._heartbeats)]))
+        return self._warnings
 
     def stop(self) -> None:
         self._stopping = True
@@ -274,6 +280,7 @@ class MicroBatchRun(RunHandle):
                 if planned.spark_query is not None and planned.spark_query.isActive:
                     planned.spark_query.stop()
                 planned.delivery.close()
+        self._collect_warnings()
         self._heartbeats.forget()
         self._progress.settle()
         with contextlib.suppress(OSError):  # the next run cleans them

@@ -27,10 +27,10 @@ from headrace.checkpoints.signatures import (
 )
 from headrace.checkpoints.sources import refuse_moved
 from headrace.connectors.base import WriteContext, WriteMode, Writer
-from headrace.errors import PlanError
+from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lowering import Inputs, Lowering
-from headrace.plan.queries import DEAD_LETTERS, Query, is_dead_letters, queries_of
+from headrace.plan.queries import Query, is_dead_letters, queries_of
 from headrace.rules.book import RuleBook
 from headrace.runtime.delivery import Delivery, SinkBinding
 from headrace.runtime.exchanges.exchange import Exchange, exchange_path
@@ -38,7 +38,6 @@ from headrace.runtime.progress.log import EXCHANGE
 from headrace.runtime.progress.row_accounting import AccountingLog
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
-from headrace.steps.patterns.match_rules import FAULTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,19 +92,34 @@ class QueryPlanner:
         self.build_inputs = build_inputs
         self.build_writer = build_writer
         self._schemas: dict[Ref, Any] = {}
+        """The schemas of all analysed outputs, exchanges among them."""
 
     def plan(self) -> list[PlannedQuery]:
-        """Plan all queries.
+        """Plan all queries, with Spark's analysis of every output that they write.
 
         Raises:
-            PlanError: a checkpoint has the state of a different declaration, or offsets of a different
-                source.
+            PlanError: Spark rejects an expression, a checkpoint has the state of a different declaration, or
+                offsets of a different source.
         """
         refuse_moved(self.graph, self.directory)
-        planned = [self._plan(query) for query in queries_of(self.graph)]
+        planned = self._plan_all()
         refuse_changed(self.graph, planned, self.directory)
         for each in planned:
             write_signature(each.checkpoint, each.signature)
+        return planned
+
+    def _plan_all(self) -> list[PlannedQuery]:
+        planned: list[PlannedQuery] = []
+        problems: list[Problem] = []
+        for query in queries_of(self.graph):
+            if not all(ref in self._schemas for ref in query.reads):
+                continue  # the writer of an exchange was rejected
+            try:
+                planned.append(self._plan(query))
+            except PlanError as error:
+                problems += error.problems
+        if problems:
+            raise PlanError(list(dict.fromkeys(problems)))
         return planned
 
     def _plan(self, query: Query) -> PlannedQuery:
@@ -136,7 +150,7 @@ class QueryPlanner:
             name: inputs.dead_letters[name] for name in sources if name in inputs.dead_letters
         }
         delivery.sinks = [*self._bind_exchanges(query, planned), *self._bind_sinks(query, planned)]
-        self._store_schemas(query, frame, planned)
+        self._analyse(query, frame, planned)
         return planned
 
     def _batch_lowering(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
@@ -198,15 +212,23 @@ class QueryPlanner:
         directory = str(self.directory / "sinks" / sink)
         return WriteContext(self.graph.name, sink, read_checkpoint_id(planned.checkpoint), mode, directory)
 
-    def _store_schemas(self, query: Query, frame: DataFrame, planned: PlannedQuery) -> None:
-        """Store the schemas of exchanges, which their readers need before the first file is written."""
+    def _analyse(self, query: Query, frame: DataFrame, planned: PlannedQuery) -> None:
+        """Let Spark analyse every output that the query writes, so that mistakes surface before an epoch.
+
+        Stores the schemas of exchanges, which their readers need before the first file is written.
+        """
         lowering = self._batch_lowering(query, planned.inputs)(frame)
-        for ref in query.writes:
-            if ref.output == DEAD_LETTERS:
-                lowering = lowering.with_frames({ref: planned.inputs.dead_letters[ref.step].take()})
-            if ref.output == FAULTS and planned.delivery.rules is not None:
-                lowering = lowering.with_frames({ref: planned.delivery.rules.fault_rows(self.spark)})
-            self._schemas[ref] = lowering.frame(ref).schema
+        lowering = lowering.with_frames(planned.delivery.side_frames(frame))
+        problems: list[Problem] = []
+        for ref in dict.fromkeys([*query.writes, *(sink.input for sink in self._sinks(query))]):
+            try:
+                schema = lowering.frame(ref).schema
+            except PlanError as error:
+                problems += error.problems
+            else:
+                self._schemas[ref] = schema
+        if problems:
+            raise PlanError(problems)
 
 
 def exchange_readers(directory: Path, planned: list[PlannedQuery]) -> dict[Path, list[Path]]:

@@ -163,3 +163,19 @@ def test_the_shell_completes_commands_and_values(call: Call, typed: str, offered
 )
 def test_the_help_of_a_command_has_an_example(call: Call, command: str) -> None:
     assert f"headrace {command}" in call(command, "--help").stdout.split("For example:")[1]
+
+
+def test_check_reports_input_files_that_do_not_exist(write: Write, call: Call) -> None:
+    write(
+        "missing.yaml",
+        """
+        name: missing
+        sources: {tx: {files: {path: nowhere/tx.json}, schema: card string}}
+        steps: {home: {from: tx, lookup: {files: {path: homes.csv}, schema: "card string, home string", on: card}}}
+        sinks: {out: {from: home, console: {}}}
+        """,
+    )
+    done = call("check", "missing.yaml")
+    assert done.returncode == 2
+    assert "`tx`: no such file or directory: nowhere/tx.json" in done.stderr
+    assert "`home`: no such file or directory: homes.csv" in done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.cli.terminal.following import report_faults
+from headrace.cli.terminal.following import report_once
 from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import View
 from headrace.explain.text import text_of
@@ -29,7 +29,7 @@ def test_a_fault_of_a_rule_is_told_once() -> None:
     view, told = KeyReport(), set[str]()
     fault = RuleFault("one", 1, "it has changed", "put it back", "rules.yaml:3:1: rule `one`", "2026-01-01")
     for _ in range(2):
-        report_faults(status(str(fault)), view, told)
+        report_once(status(str(fault)), view, told)
     assert view.said == [
         "a rule of `alerts` can't be used: rules.yaml:3:1: rule `one`: it has changed (version 1 stays in "
         "force)\n"

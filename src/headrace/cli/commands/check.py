@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.options import AsJson, PipelineFiles
+from headrace.cli.options import AsJson, PipelineFiles, flag
 from headrace.cli.terminal.errors import WRONG, problems_in, show_problems, show_warnings
 from headrace.cli.terminal.output import show, show_json
+from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError, Problem
 from headrace.plan.graph import Graph
+from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.rows.lookup import Lookup
 
 
 def check(
     files: PipelineFiles,
+    spark: Annotated[
+        bool,
+        flag("--spark", help="Let Spark analyse all expressions too, types included; starts a JVM."),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Find the mistakes of pipelines without running them.
@@ -29,8 +36,10 @@ def check(
     For example:
 
     - `headrace check pipeline.py pipeline.yaml`
+
+    - `headrace check --spark pipeline.yaml`
     """
-    results = [_check_file(file) for file in files]
+    results = [_check_file(file, spark=spark) for file in files]
     if json:
         show_json([result.plain() for result in results])
     else:
@@ -64,7 +73,7 @@ class _Result:
         }
 
 
-def _check_file(file: Path) -> _Result:
+def _check_file(file: Path, *, spark: bool) -> _Result:
     from headrace.cli import loading
     from headrace.plan.warnings import warnings_of
 
@@ -74,14 +83,17 @@ def _check_file(file: Path) -> _Result:
         return _Result(file, problems_in(error))
     problems = tuple(problem for pipeline in pipelines for problem in loading.check(pipeline))
     problems += tuple(problem for pipeline in pipelines for problem in _of_rules(pipeline.graph))
+    problems += tuple(problem for pipeline in pipelines for problem in _missing_inputs(pipeline.graph))
+    if spark and not problems:
+        problems = tuple(problem for pipeline in pipelines for problem in _analyse(pipeline.graph))
     if problems:
         return _Result(file, problems)
     warnings = tuple(warning for pipeline in pipelines for warning in warnings_of(pipeline.graph))
-    said = (
+    summaries = (
         f"{p.name}, {_count(len(p.graph.nodes), 'step')}, {_count(len(p.graph.sinks), 'sink')}"
         for p in pipelines
     )
-    return _Result(file, (), warnings, tuple(said))
+    return _Result(file, (), warnings, tuple(summaries))
 
 
 def _of_rules(graph: Graph) -> Iterator[Problem]:
@@ -94,6 +106,25 @@ def _of_rules(graph: Graph) -> Iterator[Problem]:
                 yield from rules_as_steps(graph, node)[1]
             except HeadraceError as error:
                 yield from problems_in(error)
+
+
+def _missing_inputs(graph: Graph) -> Iterator[Problem]:
+    """Return the problems of inputs that can be seen from here: files that do not exist."""
+    for source in graph.of(Source):
+        if problem := source.connector.input_problem():
+            yield Problem(graph.where(source), *problem)
+    for lookup in graph.of(Lookup):
+        if isinstance(lookup.table, Connector) and (problem := lookup.table.input_problem()):
+            yield Problem(graph.where(lookup), *problem)
+
+
+def _analyse(graph: Graph) -> list[Problem]:
+    from headrace.runtime.analysis import analyse
+
+    try:
+        return analyse(graph)
+    except HeadraceError as error:
+        return list(problems_in(error))
 
 
 def _count(number: int, what: str) -> str:

@@ -33,17 +33,21 @@ def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
                 view.note("stopping: the current micro-batch finishes first; Ctrl-C again stops at once")
                 stopping = executor.submit(handle.stop)
             status = handle.status()
-            report_faults(status, view, reported)
+            report_once(status, view, reported)
             view.show(status)
-        report_faults(handle.status(), view, reported)
+        report_once(handle.status(), view, reported)
     if stopping is not None:
         stopping.result()
 
 
-def report_faults(status: Status, view: View, reported: set[str]) -> None:
-    """Report faults of rules that were read during the run, each once."""
-    for step, rules in status.rules.items():
-        for fault in rules.faults:
-            if fault not in reported:
-                reported.add(fault)
-                view.note(f"a rule of `{step}` can't be used: {fault}")
+def report_once(status: Status, view: View, reported: set[str]) -> None:
+    """Report warnings, and faults of rules that were read during the run, each once."""
+    faults = [
+        f"a rule of `{step}` can't be used: {fault}"
+        for step, rules in status.rules.items()
+        for fault in rules.faults
+    ]
+    for text in (*(f"warning: {warning}" for warning in status.warnings), *faults):
+        if text not in reported:
+            reported.add(text)
+            view.note(text)

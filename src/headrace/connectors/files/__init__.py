@@ -105,6 +105,12 @@ class Files(Connector):
         path = str(self.path)
         return f"the directory {path if '://' in path else Path(path).absolute()}"
 
+    def input_problem(self) -> tuple[str, str] | None:
+        path = str(self.path)
+        if has_magic(path) or "://" in path or Path(path).exists():
+            return None
+        return f"no such file or directory: {path}", CREATE_HINT
+
     def mode_problem(self, mode: WriteMode) -> str:
         if has_magic(str(self.path)):
             return f"a sink writes into one directory, not into the glob `{self.path}`"
@@ -121,6 +127,9 @@ class Files(Connector):
         from headrace.connectors.files.sink import FilesWriter
 
         return FilesWriter(self)
+
+
+CREATE_HINT = "create the directory, or write a glob such as `in/*.json` for files that arrive later"
 
 
 def _suffix(path: str) -> str:

@@ -6,6 +6,7 @@ import glob
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
+from headrace.connectors.files import CREATE_HINT
 from headrace.connectors.files.store import HadoopStore, local_path, spark_path
 from headrace.errors import SourceError
 from headrace.formats import Format
@@ -67,7 +68,7 @@ class FilesReader:
             raise SourceError(
                 f"no such file or directory: {self._options.path}",
                 where=context.source,
-                hint="create the directory, or write a glob such as `in/*.json` for files that arrive later",
+                hint=CREATE_HINT,
             )
 
 

@@ -34,7 +34,10 @@ def run_with_progress(graph: Graph, options: RunOptions) -> None:
             return
         while not run.wait(TICK):
             draw(status_text(run.status(), time.monotonic() - began))
-        last = status_text(run.status(), time.monotonic() - began)
+        status = run.status()
+        last = status_text(status, time.monotonic() - began)
+    for warning in status.warnings:
+        console.print(f"warning: {warning}", style="yellow", highlight=False)
     console.print(f"{graph.name} {options.until.replace('_', ' ')} · {last}", highlight=False)
 
 

@@ -60,6 +60,8 @@ class Status:
     """Status of each step that reads its patterns from a table."""
     counted: bool = True
     """True if rows out, late rows and dead letters are counted; in real-time mode they are not."""
+    warnings: tuple[str, ...] = ()
+    """Advice about the data, such as an event time far ahead of the clock."""
     phase: str = ""
     """What is under way before the first epoch, such as "reading"; empty afterwards."""
 

@@ -14,13 +14,18 @@ def status_text(status: Status, seconds: float) -> str:
         f"in {status.rows_in:,} ({format_rate(status.rate)})",
         f"out {status.rows_out:,}" if status.counted else "",
         f"latency {status.latency_ms:,.0f} ms" if status.latency_ms is not None else "",
-        f"watermark {format_time(status.watermark)}" if status.watermark else "",
+        f"watermark {format_time(status.watermark)}{_slowest(status)}" if status.watermark else "",
         f"in open windows {status.in_open_windows:,}" if status.steps else "",
         f"late {status.late:,}" if status.counted else "",
         f"dropped {status.dropped:,}" if status.dropped else "",
         f"dead letters {status.dead_letters:,}" if status.counted else "",
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _slowest(status: Status) -> str:
+    at_end = (status.watermark or "").startswith("9999-")
+    return f" (slowest: {status.slowest_partition})" if status.slowest_partition and not at_end else ""
 
 
 def format_rate(rate: float) -> str:

@@ -69,6 +69,12 @@ class PartitionTimes(idleMillis: Long, clock: Clock, store: Option[PartitionTime
       .map { case (name, partition) => name -> partition.highest }
   }
 
+  /** The partition with the highest event time, if that is further ahead of the clock than `limitMillis`. */
+  def ahead(limitMillis: Long): Option[(String, Long)] = synchronized {
+    seen.maxByOption(_._2.highest).map { case (name, partition) => name -> partition.highest }
+      .filter(_._2 - limitMillis > clock.getTimeMillis())
+  }
+
   private def highestTimes: Map[String, Long] = seen.map { case (name, partition) =>
     name -> partition.highest
   }

@@ -63,11 +63,15 @@ object PartitionWatermark {
   }
 
   /** Returns `{"partition": ..., "millis": ...}` of the slowest partition of a name; null if there is none. */
-  def slowest(name: String): String = of(name).flatMap(_.slowest).minByOption(_._2)
-    .map { case (partition, millis) =>
-      mapper.writeValueAsString(Map[String, Any]("partition" -> partition,
-          "millis" -> (if (millis == PartitionTimes.Never) null else millis)).asJava)
-    }.orNull
+  def slowest(name: String): String = of(name).flatMap(_.slowest).minByOption(_._2).map(asJson).orNull
+
+  /** Returns the partition that is furthest ahead of the clock, as `slowest`; null if none is by `limitMillis`. */
+  def ahead(name: String, limitMillis: Long): String = of(name).flatMap(_.ahead(limitMillis))
+    .maxByOption(_._2).map(asJson).orNull
+
+  private def asJson(partition: (String, Long)): String = mapper
+    .writeValueAsString(Map[String, Any]("partition" -> partition._1,
+        "millis" -> (if (partition._2 == PartitionTimes.Never) null else partition._2)).asJava)
 
   /** Drops the trackers of a name; its queries must have ended. */
   def forget(name: String): Unit = tracked.values().removeIf(_.name == name)

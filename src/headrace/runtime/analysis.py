@@ -1,0 +1,69 @@
+"""Spark's analysis of a whole plan without reading its sources: `headrace check --spark`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.errors import PlanError, Problem
+from headrace.lowering.sources import StreamInputs
+from headrace.lowering.watermarks import Heartbeats
+from headrace.runtime.queries import QueryPlanner
+from headrace.spark.jars import jars_for
+from headrace.spark.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.plan.graph import Graph
+    from headrace.steps.endpoints.source import Source
+    from headrace.steps.rows.lookup import Lookup
+
+_RECORDS = "value binary, partition string, offset bigint"
+
+
+class _EmptyInputs(StreamInputs):
+    """Empty streams and tables in the declared schemas; no server is contacted."""
+
+    def table(self, node: Lookup) -> DataFrame:
+        if node.schema is None:
+            return super().table(node)
+        return self.spark.createDataFrame([], node.schema.ddl)
+
+    def _read(self, node: Source) -> DataFrame:
+        decoded = node.connector.carries == "rows" or node.format is None
+        if decoded and node.schema is None:
+            return super()._read(node)
+        schema = node.schema.ddl if decoded and node.schema is not None else _RECORDS
+        empty = self.directory / "empty"
+        empty.mkdir(exist_ok=True)
+        rows = self.spark.readStream.schema(schema).parquet(str(empty))
+        # Only the server knows the types of metadata; a null literal fits into every expression.
+        present = {name.lower() for name in rows.columns}
+        metadata = [name for name in node.connector.metadata_columns if name.lower() not in present]
+        return rows.withColumns({name: F.lit(None) for name in metadata})
+
+
+def analyse(graph: Graph) -> list[Problem]:
+    """Return the problems that Spark finds in the expressions of a plan, types included."""
+    spark = open_session(graph.name, jars=jars_for(graph.connectors))
+    with TemporaryDirectory(prefix="headrace-check-") as name:
+        directory = Path(name)
+        heartbeats = Heartbeats(spark, name)
+
+        planner = QueryPlanner(
+            spark,
+            graph,
+            directory,
+            build_inputs=lambda query: _EmptyInputs(
+                spark, graph.name, directory, heartbeats, primary_reader_of=query.primary_reader_of
+            ),
+        )
+        try:
+            planner.plan()
+        except PlanError as error:
+            return list(error.problems)
+    return []
