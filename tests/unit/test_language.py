@@ -1,7 +1,4 @@
-"""The language of the code: rates that may only fall.
-
-Targets: 0.5 per 1,000 words, 2 % of functions, 1 % of docstrings.
-"""
+"""The language of the code keeps to the rates of well-known projects."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ def language() -> Language:
 
 
 def test_prose_has_few_verbs_of_speech(language: Language) -> None:
-    assert language.verb_rate < 0.7, "\n".join(language.verbs)
+    assert language.verb_rate < 0.5, "\n".join(language.verbs)
 
 
 def test_few_functions_start_with_a_participle(language: Language) -> None:
-    assert language.participle_share < 0.032, "\n".join(language.participles)
+    assert language.participle_share < 0.02, "\n".join(language.participles)
 
 
 def test_few_docstrings_open_with_a_relative_clause(language: Language) -> None:
-    assert language.clause_share < 0.014, "\n".join(language.clauses)
+    assert language.clause_share < 0.01, "\n".join(language.clauses)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("told", True), ("_kept_rows", True), ("feed_rows", False)])

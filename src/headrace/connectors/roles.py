@@ -50,7 +50,7 @@ def misplaced_options(connector: Connector, role: Role) -> dict[str, Problem]:
     """Return a problem for each option that is set although it does not apply to the role."""
     applies = option_roles(type(connector))
     return {
-        option: _misplaced(connector.kind, option, applies[option], role)
+        option: _find_misplaced(connector.kind, option, applies[option], role)
         for option in _explicit_options(connector)
         if role not in applies[option]
     }
@@ -90,7 +90,7 @@ def _explicit_options(connector: Connector) -> dict[str, Any]:
     }
 
 
-def _misplaced(kind: str, option: str, roles: frozenset[Role], role: Role) -> Problem:
+def _find_misplaced(kind: str, option: str, roles: frozenset[Role], role: Role) -> Problem:
     users = " and ".join(plural for other, plural in PLURALS.items() if other in roles)
     what = f"`{option}` is an option of {users}, not of {PLURALS[role]}"
     return Problem(f"{kind}: {option}", what, f"remove it; it applies where {kind} is used by {users}")

@@ -119,7 +119,7 @@ def _session() -> Check:
     from headrace.spark.session import open_session
 
     borrowed = active_session() is not None
-    session = open_session("headrace-doctor", say=lambda line: None)
+    session = open_session("headrace-doctor", report=lambda line: None)
     try:
         rows = session.range(3).count()
         return Check("session", "ok", f"Spark started and counted {rows} rows; its log: {log_file()}")

@@ -213,7 +213,7 @@ class Client:
                 name, place.topic, place.partition, place.offset, self.bounds(place.topic)[place.partition][1]
             )
             for name in ([group] if group else sorted(groups))
-            for place in self._committed(name)
+            for place in self._group_offsets(name)
         ]
 
     def replay(self, group: str, topic: str, start: str) -> list[Lag]:
@@ -238,7 +238,7 @@ class Client:
 
     def is_pipeline_group(self, group: str) -> bool:
         """Return True if a pipeline commits the offsets of the group, only to show its progress."""
-        return any(place.metadata == OFFSET_METADATA for place in self._committed(group))
+        return any(place.metadata == OFFSET_METADATA for place in self._group_offsets(group))
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """Return the first offset and the one after the last, by partition."""
@@ -295,7 +295,7 @@ class Client:
                     raise
             time.sleep(_PAUSE)
 
-    def _committed(self, group: str) -> list[Any]:
+    def _group_offsets(self, group: str) -> list[Any]:
         request = [self._kafka.ConsumerGroupTopicPartitions(group)]
         topics = self._metadata()
         places = self._admin.list_consumer_group_offsets(request)[group].result(TIMEOUT).topic_partitions

@@ -119,7 +119,7 @@ def start(
     certificate: Path | None = None,
     settings: Mapping[str, str] | None = None,
     watch: Watcher = silent,
-    say: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> Cluster:
     """Start a cluster with the data of a directory and wait until it is ready.
 
@@ -131,7 +131,7 @@ def start(
         certificate: a PEM file with private key and certificate; adds a port with TLS to each broker.
         settings: further broker settings, as in `server.properties`.
         watch: receives the progress of downloads.
-        say: receives a line about each step.
+        report: receives a line about each step.
 
     Raises:
         SetupError: a port or the directory is in use, or a broker ended; quotes its log.
@@ -167,14 +167,14 @@ def start(
     class_path = os.pathsep.join(map(str, jars))
     for broker in chosen:
         if not (place / f"node-{broker.node}" / "data" / "meta.properties").exists():
-            say(f"broker {broker.node}: making its directory")
+            report(f"broker {broker.node}: making its directory")
             _format(place, broker, class_path)
     started = tuple(_launch(place, broker, class_path) for broker in chosen)
     cluster = Cluster(place, started)
     _note(cluster)
     try:
         for broker in started:
-            say(f"broker {broker.node}: starting on port {broker.port}")
+            report(f"broker {broker.node}: starting on port {broker.port}")
             _await(place, broker)
     except BaseException:
         cluster.stop(patience=5)

@@ -1,7 +1,7 @@
 """`explain`: what a plan will do, before anything runs.
 
 `explain(graph)` gathers the facts: per step the tier, the reason, the bound of its state and what real-time
-mode would say; the cuts into Spark queries; the delivery guarantee. `drawing` and `mermaid` show them;
+mode reports; the cuts into Spark queries; the delivery guarantee. `drawing` and `mermaid` show them;
 `as_json` gives them to programs.
 """
 
@@ -52,7 +52,7 @@ class Explanation:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the whole pipeline promises: as much as its weakest sink gets."""
+        """Return the delivery guarantee of the whole pipeline: that of its weakest sink."""
         order: tuple[Guarantee, ...] = get_args(Guarantee)
         return min((promise.guarantee for promise in self.promises), key=order.index, default="exactly_once")
 

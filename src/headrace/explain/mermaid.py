@@ -22,7 +22,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     ids = {node.name: f"s{number}" for number, node in enumerate(graph)}
     yield "flowchart LR"
     for number, query in enumerate(explanation.queries, 1):
-        yield f'  subgraph q{number}["query {number}: {_escaped(query.name)}"]'
+        yield f'  subgraph q{number}["query {number}: {_escape(query.name)}"]'
         yield from (
             f"    {ids[node.name]}{_box(node, explanation.steps[node.name])}"
             for node in graph
@@ -46,12 +46,12 @@ def _arrow(explanation: Explanation, ref: Ref, node: Node) -> str:
     cut = (ref, node.name) in explanation.cuts
     label = " · ".join(filter(None, [ref.output, "exchange" if cut else ""]))
     arrow = "-.->" if cut else "-->"
-    return f'{arrow}|"{_escaped(label)}"|' if label else arrow
+    return f'{arrow}|"{_escape(label)}"|' if label else arrow
 
 
 def _box(node: Node, step: Step) -> str:
-    name = f"<b>{_escaped(step.name)}</b><br/>" if not node.anonymous else ""
-    first = f"<br/>{_escaped(step.facts[0])}" if step.facts else ""
+    name = f"<b>{_escape(step.name)}</b><br/>" if not node.anonymous else ""
+    first = f"<br/>{_escape(step.facts[0])}" if step.facts else ""
     text = f'"{name}{step.verb}{first}"'
     if isinstance(node, Sink):
         return f"[/{text}/]"
@@ -60,5 +60,5 @@ def _box(node: Node, step: Step) -> str:
     return f"[[{text}]]" if node.stateful else f"[{text}]"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

@@ -48,7 +48,7 @@ class Diagram:
 
 @dataclass(frozen=True)
 class _Part:
-    """What a sequence can begin and end with, and whether it can be nothing; edges inside it."""
+    """The first and last states of a sequence, the edges inside it, and whether it may be empty."""
 
     firsts: tuple[tuple[str, str], ...]
     """Steps it can begin with, each with what stands on the edge that leads there."""
@@ -71,7 +71,7 @@ def diagram_of(node: Match) -> Diagram:
     """
     whole = _sequence(node.pattern.elements)
     limit = _limit(node.within)
-    ends = _joined(whole.forbidden, limit if whole.forbidden else "")
+    ends = _join(whole.forbidden, limit if whole.forbidden else "")
     edges = [
         *(Edge(START, name, label) for name, label in whole.firsts),
         *whole.edges,
@@ -93,9 +93,9 @@ def _lines(diagram: Diagram, ids: dict[str, str]) -> Iterator[str]:
     yield "  direction LR"
     for state in diagram.states:
         said = f"{state.name}: {state.condition}" if state.condition else state.name
-        yield f'  state "{_escaped(said)}" as {ids[state.name]}'
+        yield f'  state "{_escape(said)}" as {ids[state.name]}'
     for edge in diagram.edges:
-        label = f" : {_escaped(edge.label)}" if edge.label else ""
+        label = f" : {_escape(edge.label)}" if edge.label else ""
         yield f"  {ids[edge.source]} --> {ids[edge.target]}{label}"
 
 
@@ -109,11 +109,11 @@ def _sequence(elements: Iterable[Element]) -> _Part:
 def _then(before: _Part, element: Element) -> _Part:
     verb = "" if element.contiguity == "first" else element.contiguity.replace("_", " ")
     if element.negated:
-        said = _joined(before.forbidden, f"{verb} {element.name}{_condition(element)}")
+        said = _join(before.forbidden, f"{verb} {element.name}{_condition(element)}")
         return _Part(before.firsts, before.lasts, before.empty, before.edges, said)
-    part = _repeated(element)
-    label = _joined(before.forbidden, verb)
-    entered = tuple((name, _joined(label, own)) for name, own in part.firsts)
+    part = _repeat(element)
+    label = _join(before.forbidden, verb)
+    entered = tuple((name, _join(label, own)) for name, own in part.firsts)
     edges = [Edge(last, name, said) for last in before.lasts for name, said in entered]
     return _Part(
         (*before.firsts, *(part.firsts if before.empty else ())),  # nothing comes before the first row
@@ -124,7 +124,7 @@ def _then(before: _Part, element: Element) -> _Part:
     )
 
 
-def _repeated(element: Element) -> _Part:
+def _repeat(element: Element) -> _Part:
     """An element by itself, with the edges of its repeats."""
     part = _alone(element)
     edges = part.edges
@@ -169,9 +169,9 @@ def _limit(within: Within) -> str:
     return f"rows less than {text(within.between)} apart" if within.between is not None else ""
 
 
-def _joined(*said: str) -> str:
+def _join(*said: str) -> str:
     return ", ".join(filter(None, said))
 
 
-def _escaped(said: str) -> str:
+def _escape(said: str) -> str:
     return " ".join(said.split()).replace(";", "#59;").replace(":", "#58;").replace('"', "#quot;")

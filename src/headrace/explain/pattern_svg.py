@@ -112,13 +112,13 @@ class _Layout:
     def _edge(self, edge: Edge) -> Iterator[Mark]:
         (_, from_right), (to_left, _) = self.spans[edge.source], self.spans[edge.target]
         if not self._straight(edge):
-            yield from self._curved(edge)
+            yield from self._curve(edge)
             return
         yield Path(((from_right, self.middle), (to_left - 7, self.middle)), "edge")
         yield Arrow(to_left, self.middle, "right")
         yield from self._label((from_right + to_left) / 2, self.middle - 7, edge)
 
-    def _curved(self, edge: Edge) -> Iterator[Mark]:
+    def _curve(self, edge: Edge) -> Iterator[Mark]:
         source, target = (sum(self.spans[name]) / 2 for name in (edge.source, edge.target))
         side = -1 if self._forward(edge) else 1
         far = self.middle + side * (self.box / 2 + (self._level(edge) + (side + 1) / 2) * _LEVEL)

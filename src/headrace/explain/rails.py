@@ -91,7 +91,7 @@ class _Layout:
         )
 
     def _below(self, node: Node) -> int:
-        """How much hangs on a step: the longest way stays on the rail."""
+        """Return the number of steps downstream; the longest path stays on the rail."""
         return sum(node in self.graph.upstream(other) for other in self.graph)
 
     def _enter(self, node: Node) -> int:

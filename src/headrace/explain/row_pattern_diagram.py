@@ -31,7 +31,7 @@ _ANCHORS = {"start": "first of the partition", "end": "last of the partition"}
 
 @dataclass(frozen=True)
 class _Part:
-    """What a part can begin and end with, whether it can be no row, and the edges inside it.
+    """The first and last states of a part, the edges inside it, and whether it may match no row.
 
     By itself: nothing.
     """
@@ -65,14 +65,14 @@ def row_diagram_of(node: RowPattern) -> Diagram:
         *(Edge(START, name, label) for name, label in whole.firsts),
         *whole.edges,
         *(Edge(name, END, label) for name, label in whole.lasts),
-        *([Edge(START, END, _joined("no row", whole.empty))] if whole.empty is not None else ()),
+        *([Edge(START, END, _join("no row", whole.empty))] if whole.empty is not None else ()),
     ]
     limit = f"within {text(clause.within)}" if clause.within is not None else ""
-    return Diagram(node.name, tuple(states.found), _merged(edges), limit)
+    return Diagram(node.name, tuple(states.found), _merge(edges), limit)
 
 
-def _merged(edges: list[Edge]) -> tuple[Edge, ...]:
-    """One edge from a state to another, with all that is said of it.
+def _merge(edges: list[Edge]) -> tuple[Edge, ...]:
+    """Merge the edges between two states into one, with all labels.
 
     A repeat inside a repeat leads there twice.
     """
@@ -100,11 +100,11 @@ class _States:
                 found = [self.part(part) for part in parts]
                 return reduce(_then, found, _Part()) if isinstance(pattern, Sequence) else _any_of(found)
             case Permutation(parts):
-                return self._permuted(parts)
+                return self._permute(parts)
             case Repeat():
-                return self._repeated(pattern)
+                return self._repeat(pattern)
             case Exclusion(of):
-                return self._excluded(of)
+                return self._exclude(of)
 
     def _state(self, name: str, condition: str) -> _Part:
         self.times[name] += 1
@@ -112,13 +112,13 @@ class _States:
         self.found.append(State(own, condition))
         return _Part(((own, ""),), ((own, ""),), empty=None)
 
-    def _permuted(self, parts: tuple[Pattern, ...]) -> _Part:
+    def _permute(self, parts: tuple[Pattern, ...]) -> _Part:
         names = tuple(dict.fromkeys(name for part in parts for name in variables_of(part)))
         told = [" ".join(variables_of(part)) for part in parts]
         conditions = [f"{name}: {self.define[name]}" for name in names if name in self.define]
         return self._state(f"PERMUTE({', '.join(told)})", "; ".join(conditions))
 
-    def _repeated(self, repeat: Repeat) -> _Part:
+    def _repeat(self, repeat: Repeat) -> _Part:
         part = self.part(repeat.of)
         edges = part.edges
         if repeat.most != 1:
@@ -126,28 +126,28 @@ class _States:
             edges += tuple(Edge(last, name, said) for last, _ in part.lasts for name, _ in part.firsts)
         return replace(part, empty="" if repeat.least == 0 else part.empty, edges=edges)
 
-    def _excluded(self, of: Pattern) -> _Part:
+    def _exclude(self, of: Pattern) -> _Part:
         begin = len(self.found)
         part = self.part(of)
         self.found[begin:] = [
-            State(state.name, _joined(state.condition, "not shown")) for state in self.found[begin:]
+            State(state.name, _join(state.condition, "not shown")) for state in self.found[begin:]
         ]
         return part
 
 
 def _then(before: _Part, part: _Part) -> _Part:
     def entered(label: str | None) -> list[tuple[str, str]]:
-        return [] if label is None else [(name, _joined(label, own)) for name, own in part.firsts]
+        return [] if label is None else [(name, _join(label, own)) for name, own in part.firsts]
 
     def left(label: str | None) -> list[tuple[str, str]]:
-        return [] if label is None else [(name, _joined(own, label)) for name, own in before.lasts]
+        return [] if label is None else [(name, _join(own, label)) for name, own in before.lasts]
 
     none = before.empty is None or part.empty is None
     between = [Edge(last, name, said) for last, label in before.lasts for name, said in entered(label)]
     return _Part(
         (*before.firsts, *entered(before.empty)),
         (*part.lasts, *left(part.empty)),
-        None if none else _joined(before.empty, part.empty),
+        None if none else _join(before.empty, part.empty),
         (*before.edges, *between, *part.edges),
     )
 
@@ -166,9 +166,9 @@ def _often(repeat: Repeat) -> str:
     counted = f"{least} times" if least == most else f"{least} to {most} times"
     if most is None:
         counted = f"{least} times or more" if least > 1 else ""
-    said = _joined(counted, "" if repeat.greedy else "as few as can be")
+    said = _join(counted, "" if repeat.greedy else "as few as can be")
     return f" ({said})" if said else ""
 
 
-def _joined(*said: str | None) -> str:
+def _join(*said: str | None) -> str:
     return ", ".join(filter(None, said))

@@ -47,7 +47,7 @@ def _title(explanation: Explanation) -> Iterator[Line]:
 def _graph(explanation: Explanation, width: int) -> Iterator[Line]:
     rows = rails(explanation.graph, explanation.cuts)
     rail_width = max((len(row.rails) for row in rows), default=0) + 2
-    name_width = max((len(_shown(step)) for step in explanation.steps.values()), default=0) + 2
+    name_width = max((len(_display_name(step)) for step in explanation.steps.values()), default=0) + 2
     for row in rows:
         if row.node is None:
             yield (f"  {row.rails:<{rail_width}}", "rail"), (row.label, "label")
@@ -59,14 +59,14 @@ def _step_lines(row: RailRow, step: Step, rail_width: int, name_width: int, widt
     verb_width = 14
     indent = 2 + rail_width + name_width + verb_width
     lines = filled(step.facts, max(width - indent, 30))
-    rail = _marked(row.rails, step.tier.name)
+    rail = _mark(row.rails, step.tier.name)
     pad = " " * (rail_width - len(row.rails))
     name_role = "name" if ":" not in step.name else "fact"
     head: Line = (
         ("  ", ""),
         *rail,
         (pad, ""),
-        (f"{_shown(step):<{name_width}}", name_role),
+        (f"{_display_name(step):<{name_width}}", name_role),
         (f"{step.verb:<{verb_width}}", "verb"),
     )
     yield (*head, (lines[0] if lines else "", "fact"))
@@ -74,12 +74,12 @@ def _step_lines(row: RailRow, step: Step, rail_width: int, name_width: int, widt
         yield (f"  {row.below:<{indent - 2}}", "rail"), (more, "fact")
 
 
-def _marked(text: str, tier: str) -> Iterator[Span]:
+def _mark(text: str, tier: str) -> Iterator[Span]:
     for character in text:
         yield character, "rail" if character in "│ " else f"mark.{tier}"
 
 
-def _shown(step: Step) -> str:
+def _display_name(step: Step) -> str:
     return step.name if ":" not in step.name else ""
 
 
@@ -175,7 +175,7 @@ def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
 
 
 def _real_time(explanation: Explanation, width: int) -> Iterator[Line]:
-    """What keeps real-time mode from taking the pipeline; if nothing does, what would be different there."""
+    """Yield the obstacles to real-time mode; if there are none, the differences there."""
     steps = [step for step in explanation.steps.values() if step.queries]
     if not steps:
         return
@@ -183,21 +183,21 @@ def _real_time(explanation: Explanation, width: int) -> Iterator[Line]:
     yield from _heading(
         "Real time", "what blocks it" if blocked else "nothing blocks it; what would be different"
     )
-    said = [(step, text) for step in steps for text in _said(step, blocked)]
-    name_width = max(len(_called(step)) for step, _ in said) + 2 if said else 0
+    said = [(step, text) for step in steps for text in _describe(step, blocked)]
+    name_width = max(len(_name(step)) for step, _ in said) + 2 if said else 0
     told = ""
     for step, text in said:
-        name = _called(step)
+        name = _name(step)
         for line in textwrap.wrap(text, max(width - name_width - 2, 30), break_on_hyphens=False):
             yield (f"  {name if name != told else '':<{name_width}}", "name"), (line, "fact")
             told = name
 
 
-def _said(step: Step, blocked: bool) -> tuple[str, ...]:
+def _describe(step: Step, blocked: bool) -> tuple[str, ...]:
     return step.real_time.blocked if blocked else step.real_time.differs
 
 
-def _called(step: Step) -> str:
+def _name(step: Step) -> str:
     """A step that has no name of its own is called by its verb."""
     return step.name if ":" not in step.name else step.verb
 

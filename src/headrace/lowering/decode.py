@@ -46,7 +46,7 @@ class DeadLetters:
 
     @property
     def count(self) -> int:
-        """How many there are, each position once."""
+        """Return the number of dead letters, each position once."""
         return int(self._collector.count(java_session(self._spark)))
 
     def take(self) -> DataFrame:

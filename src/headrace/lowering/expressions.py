@@ -26,7 +26,7 @@ def column(expression: Expression) -> Column:
 
 
 def collected(folded: PythonFold) -> Column:
-    """What is kept for an aggregate in Python: the arguments of each row."""
+    """Collect the arguments of each row for an aggregate in Python."""
     arguments = [F.expr(item) if isinstance(item, str) else item for item in folded.aggregate.of]
     return F.collect_list(F.struct(*(item.alias(f"_{i}") for i, item in enumerate(arguments))))
 

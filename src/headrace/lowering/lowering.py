@@ -4,7 +4,7 @@
 memoises. It serves streams and batches alike: whether a frame is streaming is decided where the sources are
 read.
 
-Columns that start with `__` are Headrace's own. They go along with the rows, whatever the user selects, and
+Columns that start with `__` are Headrace's own. They stay with the rows through every `select`, and
 are taken off before a sink or a SQL text sees the rows: `__ts` (event time), `__position` (arrival order),
 `__route`, and for steps with several outputs `__output` with one struct for each (`__main`, `__late`).
 """
@@ -59,7 +59,7 @@ _view_numbers = count()
 
 
 class Inputs(Protocol):
-    """How a lowering comes by what lies outside the plan."""
+    """The sources and tables outside the plan."""
 
     def source(self, node: Source) -> DataFrame:
         """The decoded rows of a source."""
@@ -85,7 +85,7 @@ class Inputs(Protocol):
 
 
 class Lowering:
-    """The frames of one plan, made as they are asked for."""
+    """The frames of one plan, built on demand."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Lowering:
         return self._raw[step]
 
     def _named(self, step: str, build: Callable[[], DataFrame]) -> DataFrame:
-        """Build a frame; what Spark says against it is told with the step's name and place."""
+        """Build a frame; raise errors of Spark's analysis with the name and place of the step."""
         where = self.graph.where(self.graph[step])
         try:
             return build()
@@ -245,7 +245,7 @@ def _sql(node: Sql, lowering: Lowering) -> DataFrame:
 
 
 def queried(query: str, frames: Mapping[str, DataFrame], otherwise: SparkSession) -> DataFrame:
-    """Run a text over views whose names nobody else can have: several pipelines may share a session."""
+    """Run a query over views with unique names: several pipelines may share a session."""
     views = {table: f"__headrace_{next(_view_numbers)}" for table in frames}
     # A micro-batch has a session of its own, which alone knows the views made of its frames.
     spark = next((frame.sparkSession for frame in frames.values()), otherwise)
@@ -298,7 +298,7 @@ def _time(node: WindowAggregate | Match | MatchRules | RowPattern, lowering: Low
 
 
 def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
-    """Whether Spark's own operator gives what the kernel would.
+    """True if Spark's own operator returns the rows that the kernel would.
 
     In a batch nothing is late and a window fires once.
     """
@@ -370,7 +370,7 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
 
 
 def hidden_key(name: str) -> str:
-    """What a computed key is called inside its step.
+    """Return the column name of a computed key inside its step.
 
     It is no column of the input, so `.late` doesn't have it.
     """

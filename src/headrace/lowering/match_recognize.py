@@ -93,7 +93,7 @@ class Expressions:
         )
 
     def run(self, clause: MatchRecognize, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What each batch of a script gives, without a streaming query.
+        """Return the rows of each batch of a script, without a streaming query.
 
         The kernel's logic over state in memory.
 
@@ -128,7 +128,7 @@ class _Formulas:
         holed += [clause.measure(text, columns, where=f"`{node.name}`") for _, text in clause.measures]
         values, subqueries, texts = list[Value](), list[Subquery](), list[str]()
         for one in holed:
-            moved = _moved(one, len(subqueries))
+            moved = _shift_positions(one, len(subqueries))
             subqueries += one.subqueries
             values += [value for value in moved.values if value not in values]
             at = [values.index(value) for value in moved.values]
@@ -172,15 +172,15 @@ class _Formulas:
         return _Frames(rows, aggregates, results)
 
     def said_by_spark(self, error: AnalysisException, node: RowPattern, columns: tuple[str, ...]) -> Problem:
-        """What Spark says against an expression, in the user's words and with their columns."""
+        """Translate an analysis error of Spark into a problem with the user's expression and columns."""
         where = f"`{node.name}`"
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             name = (error.getMessageParameters() or {}).get("objectName", "").strip("`")
-            at = _found_at(node, name)
+            at = _position_of(node, name)
             return Problem(where, f"there is no column `{name}`{at}", did_you_mean(name, columns))
         text = " ".join(str(error).split("SQLSTATE")[0].split())
         said = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;") + written_in(str(error))
-        return Problem(where, _VALUE.sub(lambda found: _said(self.values[int(found[1])]), said))
+        return Problem(where, _VALUE.sub(lambda found: _format_problem(self.values[int(found[1])]), said))
 
     def _refuse_values(self, results: DataFrame, node: RowPattern) -> None:
         for (name, text), field in zip(node.clause.define, results.schema, strict=False):
@@ -228,8 +228,8 @@ class _Formulas:
         return found
 
 
-def _found_at(node: RowPattern, name: str) -> str:
-    """Where the clause says a name."""
+def _position_of(node: RowPattern, name: str) -> str:
+    """Return the position of a name in the clause."""
     texts = [text for _, text in (*node.clause.define, *node.clause.measures)]
     places = [
         token.at
@@ -240,7 +240,7 @@ def _found_at(node: RowPattern, name: str) -> str:
     return f" ({position_of(node.query, min(places))})" if places else ""
 
 
-def _said(value: Value) -> str:
+def _format_problem(value: Value) -> str:
     """A value as one would write it."""
     if isinstance(value, MatchNumber):
         return "MATCH_NUMBER()"
@@ -250,7 +250,7 @@ def _said(value: Value) -> str:
     return ".".join((*value.labels[:1], inner)) if value.text != CLASSIFIER else inner
 
 
-def _moved(holed: ExpressionTemplate, by: int) -> ExpressionTemplate:
+def _shift_positions(holed: ExpressionTemplate, by: int) -> ExpressionTemplate:
     """With its subqueries numbered from `by` on."""
 
     def put(text: str) -> str:
@@ -268,7 +268,7 @@ def _with_text(value: Navigation | Aggregation, text: str) -> Value:
 
 
 def _literal(spark: SparkSession, query: Subquery) -> str:
-    """What a subquery gives, as SQL."""
+    """Return the result of a subquery as a SQL literal."""
     found = spark.sql(query.text).collect()
     if query.kind == "exists":
         return "true" if found else "false"

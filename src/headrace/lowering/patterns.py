@@ -2,7 +2,7 @@
 
 The kernel gets the pattern as JSON (`declaration`) and the frame with Headrace's own columns. Conditions go
 as text, which the kernel reads with Spark's parser: those on the row alone become columns, those on rows
-matched so far are evaluated in the step. A pyspark Column can only speak of its own row, and becomes a column
+matched so far are evaluated in the step. A pyspark Column refers only to its own row, and becomes a column
 here.
 """
 
@@ -140,6 +140,6 @@ class MatchDriver:
         self._kernel = classes.operators.inorder.InOrderDriver(step)
 
     def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What each batch of a script emits, from an empty state; see `WindowDriver.run`."""
+        """Return the rows of each batch of a script, from an empty state; see `WindowDriver.run`."""
         answer: dict[str, Any] = json.loads(self._kernel.run(json.dumps(list(script))))
         return answer

@@ -53,7 +53,7 @@ def refuse_unpicklable(where: str, node: WindowAggregate) -> None:
             try:
                 _send_by_value(item.aggregate)
                 cloudpickle.dumps(item.aggregate)  # type: ignore[no-untyped-call]
-            except Exception as error:  # pickling runs whatever code the instance holds
+            except Exception as error:  # pickling runs code of the instance
                 what = f"`{name}`: {type(item.aggregate).__name__} can't be sent to the executors: {error}"
                 hint = "keep what can't be pickled out of the instance; make it in zero() or result()"
                 problems.append(Problem(where, what, hint))
@@ -62,7 +62,7 @@ def refuse_unpicklable(where: str, node: WindowAggregate) -> None:
 
 
 def as_aggregate_error(error: BaseException) -> AggregateError | None:
-    """The failure of an aggregate in Python, out of whatever Spark wrapped it in."""
+    """Return the failure of an aggregate in Python, without the errors of Spark around it."""
     found = _TOLD.search(str(error))
     return AggregateError(found["what"], where=f"`{found['step']}`") if found else None
 
@@ -75,7 +75,7 @@ def _result(column: Column, step: str, name: str, aggregate: Aggregate) -> Colum
     kind = _parse_datatype_string(aggregate.returns)
     fold = _folding(step, name, aggregate, to_arrow_type(kind, timezone="UTC"))
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-    make: Any = arrow_udf  # its stubs want the older way to say what the function takes
+    make: Any = arrow_udf  # its stubs require the older form of the signature
     result: Column = make(fold, returnType=kind)(column)
     return result
 
@@ -107,7 +107,7 @@ def folded(said: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> 
     """The result over a pane's rows.
 
     Raises:
-        RuntimeError: the aggregate raised; the text begins with `said`.
+        RuntimeError: the aggregate raised; the text begins with `name`.
     """
     try:
         return aggregate.fold(rows)
@@ -140,11 +140,11 @@ def _send_by_value(aggregate: Aggregate) -> None:
             module is not None
             and file is not None
             and cls.__module__ != "__main__"
-            and (ours or not _installed(file))
+            and (ours or not _check_installed(file))
         ):
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
-def _installed(file: str) -> bool:
+def _check_installed(file: str) -> bool:
     paths = sysconfig.get_paths()
     return file.startswith(tuple(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

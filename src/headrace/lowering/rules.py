@@ -1,6 +1,6 @@
 """The bridge to the kernel's rules.
 
-A frame in, tagged rows out, and what Spark says against a rule before it gets there.
+A frame in, tagged rows out, and Spark's analysis of a rule before the kernel loads it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RuleStep(RuleChecks):
-    """The kernel's step, and what is asked of a rule before it gets there."""
+    """The kernel's step, and the checks of a rule before it gets there."""
 
     def __init__(
         self, frame: DataFrame, graph: Graph, node: MatchRules, keys: Sequence[str], *, time: Time = "event"

@@ -96,7 +96,7 @@ def _parts(trigger: Trigger) -> Any:
 
 
 class Counts:
-    """Where a running step's rows went; reads what its tasks have added up so far.
+    """The row counts of a running step, as its tasks have added them up so far.
 
     `rows = folded + late + pending`; a row in several windows is `placed` in each, and `placed = settled +
     lost` + what is in open windows. A task that runs twice counts once.
@@ -107,21 +107,21 @@ class Counts:
 
     def values(self) -> dict[str, int]:
         """The counts by name."""
-        return _counted(self._kernel.told())
+        return _read_counts(self._kernel.told())
 
     def of(self, epoch: int) -> dict[str, int]:
         """The counts of one epoch by name, once all of it has been computed."""
-        return _counted(self._kernel.of(epoch))
+        return _read_counts(self._kernel.of(epoch))
 
     def take(self, epoch: int) -> dict[str, int]:
         """The counts of one epoch by name, once all of it has been computed.
 
         Those before it are forgotten.
         """
-        return _counted(self._kernel.take(epoch))
+        return _read_counts(self._kernel.take(epoch))
 
 
-def _counted(told: str) -> dict[str, int]:
+def _read_counts(told: str) -> dict[str, int]:
     counts: dict[str, int] = json.loads(told)
     return counts
 
@@ -151,7 +151,7 @@ def windowed(
         counts: Where rows are counted.
     """
     ready = with_conditions(frame, window)
-    grouped = _grouped(ready, keys, aggregates)
+    grouped = _group_rows(ready, keys, aggregates)
     counted = counts or Counts(frame.sparkSession)
     operator = kernel(frame.sparkSession).windows.WindowOperator
     declared = declaration(window, emission, time=time, ttl=ttl)
@@ -175,7 +175,7 @@ def windowed_batch(
     The same per-key logic as `windowed`, over each key's rows at once. No row is too late.
     """
     ready = with_conditions(frame, window)
-    grouped = _grouped(ready, keys, aggregates)
+    grouped = _group_rows(ready, keys, aggregates)
     batch = kernel(frame.sparkSession).windows.WindowBatch
     declared = declaration(window, Emission(), time=time)
     return DataFrame(batch.apply(java_frame(ready), java_frame(grouped), declared), frame.sparkSession)
@@ -208,16 +208,16 @@ class WindowDriver:
     ) -> None:
         """Take the step's columns from `frame`, whose rows are not looked at.
 
-        `window` says what it looks at in rows.
+        `window` declares the columns that it reads.
         """
         ready = frame if window is None else with_conditions(frame, window)
-        grouped = _grouped(ready, keys, aggregates)
+        grouped = _group_rows(ready, keys, aggregates)
         some = declaration(Global(), Emission())
         frames = [java_frame(each) for each in (frame, ready, grouped)]
         self._kernel = kernel(frame.sparkSession).windows.WindowDriver(*frames, some)
 
     def run(self, declared: str, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What each batch of a script emits, from an empty state.
+        """Return the rows of each batch of a script, from an empty state.
 
         A batch is `{"rows": [...], "watermark": t, "clock": t}`; without a watermark the last one holds. With
         `"restart": True` the run has died before it and goes on from the bytes of its state; with `"dies":
@@ -229,7 +229,7 @@ class WindowDriver:
         return answer
 
 
-def _grouped(frame: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Column | str]) -> DataFrame:
+def _group_rows(frame: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Column | str]) -> DataFrame:
     columns = [
         (functions.expr(given) if isinstance(given, str) else given).alias(name)
         for name, given in aggregates.items()

@@ -1,4 +1,4 @@
-"""Where Headrace keeps what it can fetch or make again: jars, the Java launcher, Spark's logs.
+"""The cache directory, for files that can be fetched or built again: jars, the Java launcher, logs.
 
 `HEADRACE_CACHE` names the directory; without it, it is `headrace` in the user's cache directory. It can be
 deleted at any time when nothing runs.

@@ -24,7 +24,7 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Download:
-    """What to get, where to put it, and how to know that it is right."""
+    """A file to download: its address, its target and its checksum."""
 
     url: str
     target: Path
@@ -33,7 +33,7 @@ class Download:
 
     @property
     def part(self) -> Path:
-        """What has come so far. Its name holds the checksum: another version never continues it."""
+        """Return the path of a partial download; it contains the checksum, so versions never mix."""
         return self.target.with_name(f"{self.target.name}.{self.sha256[:12]}.part")
 
 
@@ -88,7 +88,7 @@ def _receive_all(wanted: Download, watch: Watcher, pause: Callable[[float], None
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether it makes sense to ask again: not if the server said that there is no such file."""
+    """True if a retry may succeed: not after a 4xx response, except 429."""
     return not (isinstance(error, HTTPError) and 400 <= error.code < 500 and error.code != 429)
 
 

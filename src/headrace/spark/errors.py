@@ -1,4 +1,4 @@
-"""What Spark says against an expression, as one line for the user."""
+"""Errors of Spark's analysis as one line for the user."""
 
 from __future__ import annotations
 

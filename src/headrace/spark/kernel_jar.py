@@ -93,7 +93,7 @@ def spark_version(spark_home: Path) -> str:
 
 
 def read_properties(jar: Path = JAR) -> dict[str, str]:
-    """What a jar says it was made from (`digest`, `spark`); empty if there is no such jar."""
+    """Return the properties of a jar (`digest`, `spark`); empty if there is no such jar."""
     try:
         with zipfile.ZipFile(jar) as archive:
             text = archive.read(PROPERTIES).decode()
@@ -102,11 +102,11 @@ def read_properties(jar: Path = JAR) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines())
 
 
-def ensure_kernel_jar(say: Callable[[str], None], *, force: bool = False, strict: bool = False) -> Path:
+def ensure_kernel_jar(report: Callable[[str], None], *, force: bool = False, strict: bool = False) -> Path:
     """The kernel's jar; made first where the sources beside the package are newer than it.
 
     Args:
-        say: Gets one line before and after a compilation, and the compiler's warnings.
+        report: Gets one line before and after a compilation, and the compiler's warnings.
         force: Compile even if nothing changed.
         strict: Fail on warnings.
 
@@ -115,7 +115,7 @@ def ensure_kernel_jar(say: Callable[[str], None], *, force: bool = False, strict
     """
     sources = checkout_sources()
     if sources is not None:
-        return build(sources, JAR, say, force=force, strict=strict)
+        return build(sources, JAR, report, force=force, strict=strict)
     if not JAR.is_file():
         raise SetupError(
             f"the kernel is missing: {JAR}", where="kernel", hint="pip install --force-reinstall headrace"
@@ -126,7 +126,7 @@ def ensure_kernel_jar(say: Callable[[str], None], *, force: bool = False, strict
 def build(
     sources: KernelSources,
     jar: Path,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     *,
     force: bool = False,
     strict: bool = False,
@@ -137,19 +137,19 @@ def build(
         return jar
     with locked(jar):  # another process may have made it while this one waited
         if force or read_properties(jar).get("digest") != digest:
-            _build(sources, jar, digest, say, strict)
+            _build(sources, jar, digest, report, strict)
     return jar
 
 
-def _build(sources: KernelSources, jar: Path, digest: str, say: Callable[[str], None], strict: bool) -> None:
+def _build(sources: KernelSources, jar: Path, digest: str, report: Callable[[str], None], strict: bool) -> None:
     started = time.monotonic()
-    say(f"kernel: compiling {len(sources.files)} Scala files for Spark {sources.spark_version}")
+    report(f"kernel: compiling {len(sources.files)} Scala files for Spark {sources.spark_version}")
     with tempfile.TemporaryDirectory(prefix="headrace-kernel-") as scratch:
         if warnings := _compile(sources, Path(scratch), strict):
-            say(warnings)
+            report(warnings)
         properties = f"digest={digest}\nspark={sources.spark_version}\n"
         replace_atomically(jar, _pack(Path(scratch), properties))
-    say(f"kernel: {jar.name} made in {time.monotonic() - started:.1f} s")
+    report(f"kernel: {jar.name} made in {time.monotonic() - started:.1f} s")
 
 
 def _compile(sources: KernelSources, target: Path, strict: bool) -> str:

@@ -1,7 +1,7 @@
-"""Start Spark's JVM quietly, in the environment it needs, and say why when it doesn't start.
+"""Start Spark's JVM quietly, in the environment it needs, and report the reason if it does not start.
 
 Spark runs in one JVM a process. It is started as pyspark starts it, but with Java, pyspark's own Spark and
-this Python named, and with all it says in a log file.
+this Python named, and with its output in a log file.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def log_file() -> Path | None:
 
 
 def cores(master: str) -> int | None:
-    """How many tasks a local master runs at once; None for a cluster.
+    """Return the number of tasks that a local master runs at once; None for a cluster.
 
     >>> cores("local[3]"), cores("local"), cores("spark://host:7077")
     (3, 1, None)
@@ -173,7 +173,7 @@ def _failure(error: Exception, log: Path | None) -> SetupError:
 
 
 def _reason(error: Exception, log: Path | None) -> str:
-    """What went wrong: the JVM's word where it got so far, else what its launcher printed before it ended."""
+    """Return the reason of a failed start: the JVM's error, or the output of its launcher."""
     if isinstance(error, JavaError):
         return java_message(error)
     lines = log.read_text(errors="replace").splitlines() if log else []

@@ -49,17 +49,17 @@ def open_session(
     conf: Mapping[str, str] | None = None,
     jars: Sequence[Path] = (),
     log_directory: Path | None = None,
-    say: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> SparkSession:
     """The SparkSession that Headrace runs in: the active one where it fits, else a new one.
 
     Args:
         name: What Spark shows as the application's name.
-        master: Where to run, as Spark spells it; `local[*]` when nobody says otherwise.
+        master: The cluster, as Spark spells it; default: `local[*]`.
         conf: Any `spark.*` settings; they win over Headrace's own.
         jars: More jars for driver and executors, such as a connector's.
         log_directory: Where Spark's log goes; the cache directory's `logs` by default.
-        say: Gets a line when the kernel has to be compiled first; standard error by default.
+        report: Gets a line when the kernel has to be compiled first; standard error by default.
 
     A process has one Spark. If it already runs, settings that Spark can still change are applied to it, and
     others that differ are refused.
@@ -73,9 +73,9 @@ def open_session(
     >>> spark.conf.get("spark.sql.session.timeZone")                 # doctest: +SKIP
     'UTC'
     """
-    asked = _checked(master, conf or {})
+    asked = _check_session(master, conf or {})
     _refuse_connect()
-    kernel = ensure_kernel_jar(say or _to_stderr)
+    kernel = ensure_kernel_jar(report or _to_stderr)
     session = active_session()
     if session is None:
         settings = _settings(name, submitted_settings() | asked, (kernel, *jars))
@@ -86,7 +86,7 @@ def open_session(
     return session
 
 
-def _checked(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:
+def _check_session(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:
     for key in conf:
         if not key.startswith("spark."):
             raise OptionError(
@@ -134,7 +134,7 @@ def _fit(session: SparkSession, asked: Mapping[str, str], jars: Sequence[Path]) 
     fixed = [
         f"{key} is {current}, asked for {wanted[key]}"
         for key, current in differs.items()
-        if not _changed(session, key, wanted[key])
+        if not _find_changed(session, key, wanted[key])
     ]
     there = (session.conf.get("spark.jars", None) or "").split(",")
     fixed += [f"{jar.name} is not among its jars" for jar in jars if str(jar) not in there]
@@ -146,7 +146,7 @@ def _fit(session: SparkSession, asked: Mapping[str, str], jars: Sequence[Path]) 
         )
 
 
-def _changed(session: SparkSession, key: str, value: str) -> bool:
+def _find_changed(session: SparkSession, key: str, value: str) -> bool:
     """Set it, if Spark reads it anew for each query; what it reads only at its start would have no effect."""
     from pyspark.errors import AnalysisException, IllegalArgumentException
 

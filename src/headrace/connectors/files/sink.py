@@ -142,7 +142,7 @@ class FilesWriter:
             return frame.selectExpr(*flat.json_expressions(frame.schema.jsonValue()))
         if self._format == "text" and [kind for _, kind in frame.dtypes] != ["string"]:
             raise DeliveryError(
-                f"text files take one column of type string, got `{_listed(frame)}`",
+                f"text files take one column of type string, got `{_list_files(frame)}`",
                 where=self._running.sink,
                 hint="select one, such as select(\"concat_ws(' ', a, b) as line\"), or write json",
             )
@@ -217,7 +217,7 @@ def _directory(name: str) -> str:
     return name.rpartition("/")[0] + "/" if "/" in name else ""
 
 
-def _listed(frame: DataFrame) -> str:
+def _list_files(frame: DataFrame) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in frame.dtypes)
 
 

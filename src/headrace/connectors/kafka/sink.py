@@ -138,13 +138,13 @@ class KafkaWriter:
             raise DeliveryError(str(error), where=self._running.sink, hint=hint) from None
         except (GatewayError, PySparkException) as error:
             if is_fenced(str(error)):
-                raise self._fenced(what) from error
+                raise self._translate_fencing(what) from error
             problem = translate_error(str(error), servers)
             text = problem.what if problem else f"Kafka at {servers} {what}: {root_cause(str(error))}"
             hint = problem.hint if problem else ""
             raise DeliveryError(text, where=self._running.sink, hint=hint) from error
 
-    def _fenced(self, what: str) -> FencedError:
+    def _translate_fencing(self, what: str) -> FencedError:
         return FencedError(
             f"Kafka at {self._options.servers} {what}: a newer run has taken over",
             where=self._running.sink,

@@ -123,14 +123,14 @@ class RowPattern(Node):
         yield from unknown_columns(names, self.input_columns(facts), "ORDER BY", _KEYS)
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
-        if self._unbounded:
+        if self._lacks_bound:
             yield Finding(
                 "a match may never end, and its rows are kept until it does",
                 "add WITHIN INTERVAL '1' HOUR behind PATTERN, or bound the repetition: A{1,100}",
             )
 
     @property
-    def _unbounded(self) -> bool:
+    def _lacks_bound(self) -> bool:
         return self.clause.within is None and is_unbounded(self.clause.pattern)
 
     def tier(self, plan: Plan) -> Tier:
@@ -142,7 +142,7 @@ class RowPattern(Node):
         each = f" of each {keys}" if keys else ""
         waits = f", and rows up to {text(behind)} behind" if behind else ""
         kept = f"the rows{each} of the open match"
-        if self._unbounded:
+        if self._lacks_bound:
             return StateBound(kept + waits, "the rows of a match that doesn't end", "WITHIN ends it")
         if clause.within is not None:
             kept = f"{kept}, for {text(clause.within)}"

@@ -48,7 +48,7 @@ class PartitionModel:
 
     def tick(self, now: int) -> int | None:
         """Return the time reached because no row came for a while."""
-        seen = self._seen()
+        seen = self._partitions_with_rows()
         if not seen:
             return None
         if (
@@ -60,11 +60,11 @@ class PartitionModel:
             return self._advance(max(seen.values()) + now - last)
         return self._advance(self._lowest(now))
 
-    def _seen(self) -> dict[str, int]:
+    def _partitions_with_rows(self) -> dict[str, int]:
         return {name: part.highest for name, part in self._partitions.items() if part.highest is not None}
 
     def _lowest(self, now: int) -> int | None:
-        seen = self._seen()
+        seen = self._partitions_with_rows()
         if self._unread - seen.keys():
             return None
         top = max(seen.values(), default=None)

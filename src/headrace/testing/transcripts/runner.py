@@ -212,7 +212,7 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
             perform(line, stage, dying=case.kills_in(index))
             if isinstance(line, Expect) and (failure := _look(line, stage)):
                 return failure
-        return _uncompared(case, stage) or (_batch(case, stage) if batch else "")
+        return _find_uncompared(case, stage) or (_batch(case, stage) if batch else "")
     except Exception as error:  # any exception fails this case only
         return f"{where}: the run failed\n{_format_error(error)}"
     finally:
@@ -226,7 +226,7 @@ def _look(line: Expect, stage: Stage | DriverStage) -> str:
     return "\n".join(told)
 
 
-def _uncompared(case: Case, stage: Stage | DriverStage) -> str:
+def _find_uncompared(case: Case, stage: Stage | DriverStage) -> str:
     """Return rows that no `expect` compared; a sink in complete mode leaves none."""
     told = []
     for name in case.outputs:
