@@ -141,7 +141,9 @@ def build(
     return jar
 
 
-def _build(sources: KernelSources, jar: Path, digest: str, report: Callable[[str], None], strict: bool) -> None:
+def _build(
+    sources: KernelSources, jar: Path, digest: str, report: Callable[[str], None], strict: bool
+) -> None:
     started = time.monotonic()
     report(f"kernel: compiling {len(sources.files)} Scala files for Spark {sources.spark_version}")
     with tempfile.TemporaryDirectory(prefix="headrace-kernel-") as scratch:
