@@ -24,6 +24,7 @@ from headrace.cli.commands import (
     test,
     why,
 )
+from headrace.cli.commands.service import drive, jobs, serve
 from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
 
@@ -52,6 +53,9 @@ app.command()(state.state)
 app.command()(why.why)
 app.command()(schema.schema)
 app.command()(doctor.doctor)
+app.command()(serve.serve)
+app.command(hidden=True)(drive.drive)
+app.add_typer(jobs.jobs, name="jobs")
 app.add_typer(jars.jars, name="jars")
 app.add_typer(kafka.kafka, name="kafka")
 

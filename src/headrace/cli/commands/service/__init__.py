@@ -1,0 +1,1 @@
+"""Commands of the job service: `serve`, `jobs` and the driver process."""

@@ -1,0 +1,69 @@
+"""Jobs as text on the terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.cli.terminal.output import show
+from headrace.runtime.progress.status_text import format_elapsed, format_time
+
+_STYLES = {
+    "heading": "heading",
+    "running": "good",
+    "failed": "bad",
+    "killed": "warn",
+    "restarting": "warn",
+}
+_HEADINGS = ("id", "name", "state", "in", "out", "late", "dead letters", "lag", "p99 ms", "attempts", "age")
+
+
+def list_jobs(jobs: list[dict[str, Any]]) -> None:
+    """Print a table of jobs."""
+    if not jobs:
+        show("no jobs; submit one: headrace jobs submit FILE")
+        return
+    rows = [_HEADINGS, *(_cells(job) for job in jobs)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for cells, state in zip(rows, ["heading", *(job["state"] for job in jobs)], strict=True):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        show(line.rstrip(), _STYLES.get(state, ""))
+
+
+def describe_job(job: dict[str, Any]) -> None:
+    """Print a job as lines of names and values."""
+    for name, value in _facts(job):
+        show(f"{name:<14} {value}")
+
+
+def _cells(job: dict[str, Any]) -> tuple[str, ...]:
+    metrics = job["metrics"]
+    numbers = [metrics[name] for name in ("rows_in", "rows_out", "late", "dead_letters", "lag")]
+    numbers += [metrics["latency_ms"]["p99"], job["attempts"]]
+    age = format_elapsed(time.time() - job["created"])
+    return (job["id"], job["name"], job["state"], *map(_number, numbers), age)
+
+
+def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    metrics, latency = job["metrics"], job["metrics"]["latency_ms"]
+    yield "job", f"{job['id']}  {job['name']}"
+    yield "state", job["state"] + (f" ({job['phase']})" if job.get("phase") else "")
+    yield "owner", job["owner"]
+    yield "version", job["version"]
+    yield "attempts", f"{job['attempts']}, {job['restarts']} restarts"
+    yield "pid", str(job["pid"] or "-")
+    if job["exit_reason"]:
+        yield "exit reason", job["exit_reason"]
+    if job["error"]:
+        yield "error", job["error"]
+    yield "rows", f"{_number(metrics['rows_in'])} in, {_number(metrics['rows_out'])} out"
+    yield "late", _number(metrics["late"])
+    yield "dead letters", _number(metrics["dead_letters"])
+    yield "watermark", format_time(metrics["watermark"]) if metrics["watermark"] else "-"
+    yield "lag", _number(metrics["lag"])
+    yield "latency", ", ".join(f"{name} {_number(latency[name])} ms" for name in ("p50", "p95", "p99"))
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"

@@ -1,0 +1,189 @@
+"""Jobs: submit, list, show, logs, and the verbs that change their state."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import PlainTextResponse
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from headrace.errors import OptionError
+from headrace.jobs.api.access import JobId, Service
+from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
+from headrace.jobs.live import summarize
+from headrace.jobs.model import Job, JobSettings
+from headrace.jobs.submission import MAX_FILE_BYTES, MAX_FILES, Submission
+
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorBody, "description": text}
+    for status, text in {
+        401: "No valid token or login.",
+        403: "The role does not allow it.",
+        404: "No job has this id.",
+        409: "The state of the job does not allow it.",
+        413: "The request is too large.",
+        422: "The request is invalid.",
+    }.items()
+}
+router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=_ERRORS)
+_BODY = {
+    "required": True,
+    "content": {
+        "application/json": {"schema": SubmitRequest.model_json_schema()},
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": ["pipeline"],
+                "properties": {
+                    "pipeline": {"type": "string", "format": "binary"},
+                    "data": {"type": "array", "items": {"type": "string", "format": "binary"}},
+                    "name": {"type": "string"},
+                    "directory": {"type": "string"},
+                    "settings": {"type": "string", "description": "Settings as JSON."},
+                },
+            }
+        },
+    },
+}
+
+
+@router.post("", status_code=201, openapi_extra={"requestBody": _BODY})
+async def submit(request: Request, service: Service) -> Created:
+    """Submit a pipeline: a YAML document as JSON, or files as multipart."""
+    from starlette.concurrency import run_in_threadpool
+
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        async with request.form(max_files=MAX_FILES + 1, max_fields=20) as form:
+            submission = await _from_form(form)
+    else:
+        submission = _from_json(await request.body())
+    job = await run_in_threadpool(service.submit, submission)
+    return Created(id=job.id, state=job.state)
+
+
+@router.get("")
+def list_jobs(service: Service, state: str | None = None) -> list[JobSummary]:
+    """List all jobs, the newest first."""
+    jobs = [job for job in service.jobs() if state is None or job.state == state]
+    return [JobSummary(**summarize(service.snapshot(job))) for job in jobs]
+
+
+@router.get("/{job}")
+def show(job: JobId, service: Service) -> JobDetail:
+    """Return a job with its attempts and the metrics of its last tick."""
+    return _detail(service, service.get(job))
+
+
+@router.get("/{job}/logs", response_class=PlainTextResponse)
+def logs(job: JobId, service: Service, attempt: Annotated[int | None, Query(ge=1, le=1 << 30)] = None) -> str:
+    """Return the end of the log of an attempt; default: the last one."""
+    return service.logs(job, attempt)
+
+
+@router.get("/{job}/document", response_class=PlainTextResponse)
+def document(job: JobId, service: Service) -> str:
+    """Return the submitted pipeline file."""
+    return service.document(job)
+
+
+@router.get("/{job}/plan")
+def plan(job: JobId, service: Service) -> dict[str, Any]:
+    """Return the plan: steps, queries, guarantees; empty until the driver has loaded the pipeline."""
+    return service.plan(job) or {}
+
+
+@router.get("/{job}/transitions")
+def transitions(job: JobId, service: Service) -> list[dict[str, Any]]:
+    """Return the changes of state of a job, with time and reason."""
+    return service.store.transitions(service.get(job).id)
+
+
+@router.post("/{job}/stop")
+def stop(job: JobId, service: Service) -> Created:
+    """Stop gracefully: finish the current micro-batch, commit, exit."""
+    return _created(service.stop_job(job))
+
+
+@router.post("/{job}/drain")
+def drain(job: JobId, service: Service) -> Created:
+    """Drain: stop reading, fire and close every window, end for good."""
+    return _created(service.drain(job))
+
+
+@router.post("/{job}/kill")
+def kill(job: JobId, service: Service) -> Created:
+    """Kill the driver process."""
+    return _created(service.kill(job))
+
+
+@router.post("/{job}/restart")
+def restart(job: JobId, service: Service) -> Created:
+    """Start again from the checkpoint; a running job is stopped gracefully first."""
+    return _created(service.restart(job))
+
+
+@router.post("/{job}/clone", status_code=201)
+def clone(job: JobId, service: Service) -> Created:
+    """Submit the same files and settings as a new job."""
+    return _created(service.clone(job))
+
+
+@router.delete("/{job}", status_code=204)
+def delete(job: JobId, service: Service) -> None:
+    """Delete a job that has ended, with its files and its checkpoint."""
+    service.delete(job)
+
+
+def _created(job: Job) -> Created:
+    return Created(id=job.id, state=job.state)
+
+
+def _detail(service: Service, job: Job) -> JobDetail:
+    attempts = [{**vars(attempt)} for attempt in service.store.attempts(job.id)]
+    return JobDetail(**service.snapshot(job), history=attempts)
+
+
+def _from_json(body: bytes) -> Submission:
+    try:
+        request = SubmitRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise _invalid(error) from None
+    document = request.document.encode("utf-8", errors="replace")
+    file = "pipeline.yaml"
+    return Submission(
+        file, {file: document}, request.name, directory=request.directory, settings=request.settings
+    )
+
+
+async def _from_form(form: FormData) -> Submission:
+    pipeline = form.get("pipeline")
+    if not isinstance(pipeline, UploadFile):
+        raise OptionError("expected a file in the field `pipeline`", where="pipeline")
+    uploads = [pipeline, *(item for item in form.getlist("data") if isinstance(item, UploadFile))]
+    files = {upload.filename or "": await _content(upload) for upload in uploads}
+    try:
+        settings = JobSettings.model_validate(json.loads(str(form.get("settings") or "{}")))
+        fields = {name: form.get(name) or None for name in ("name", "directory")}
+        request = SubmitRequest(document="", settings=settings, **fields)
+    except ValidationError as error:
+        raise _invalid(error) from None
+    except ValueError as error:
+        raise OptionError(f"expected JSON: {error}", where="settings") from None
+    return Submission(
+        pipeline.filename or "", files, request.name, directory=request.directory, settings=settings
+    )
+
+
+async def _content(upload: UploadFile) -> bytes:
+    if (upload.size or 0) > MAX_FILE_BYTES:
+        raise OptionError(f"expected at most {MAX_FILE_BYTES >> 20} MiB", where=upload.filename or "upload")
+    return await upload.read()
+
+
+def _invalid(error: ValidationError) -> OptionError:
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(map(str, first["loc"])) or "body"
+    return OptionError(str(first["msg"]), where=where)

@@ -1,0 +1,104 @@
+"""Requests and responses of the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from headrace.jobs.model import JobSettings
+from headrace.jobs.states import JobState
+
+
+class SubmitRequest(BaseModel):
+    """A job as one JSON document; multipart requests carry files as well."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Default: the name of the pipeline."
+    )
+    document: str = Field(max_length=1 << 20, description="A YAML document.")
+    directory: str | None = Field(
+        None, max_length=4096, description="The working directory, for relative paths in the document."
+    )
+    settings: JobSettings = Field(default_factory=JobSettings)
+
+
+class Latency(BaseModel):
+    """Percentiles, in milliseconds."""
+
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class Metrics(BaseModel):
+    """The metrics of a job at its last tick."""
+
+    model_config = ConfigDict(extra="allow")
+
+    rows_in: int = 0
+    rows_out: int = 0
+    late: int = 0
+    dead_letters: int = 0
+    watermark: str | None = None
+    lag: int | None = Field(None, description="Records that have not been read yet.")
+    latency_ms: Latency = Field(default_factory=Latency, description="From ingestion to sink.")
+
+
+class JobSummary(BaseModel):
+    """A job in a list."""
+
+    id: str
+    name: str
+    owner: str
+    state: JobState
+    attempts: int
+    restarts: int
+    error: str | None
+    created: float
+    changed: float
+    at: float | None = Field(None, description="The time of the last tick.")
+    metrics: Metrics
+
+
+class AttemptModel(BaseModel):
+    """One driver process."""
+
+    number: int
+    started: float
+    pid: int | None
+    ended: float | None
+    exit_reason: str | None
+    error: str | None
+
+
+class JobDetail(JobSummary):
+    """A job with its last tick."""
+
+    model_config = ConfigDict(extra="allow")
+
+    pid: int | None
+    exit_reason: str | None
+    version: str
+    file: str
+    phase: str = ""
+    settings: dict[str, Any]
+    history: list[AttemptModel] = Field(
+        default_factory=list, description="The attempts, the first one first."
+    )
+
+
+class Created(BaseModel):
+    """A new job."""
+
+    id: str
+    state: JobState
+
+
+class ErrorBody(BaseModel):
+    """An error: problems with location and hint."""
+
+    detail: str
+    problems: list[dict[str, str]] = Field(default_factory=list)

@@ -1,0 +1,43 @@
+"""The web application of the job service: REST, metrics and pages."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from headrace.jobs.api import routers
+from headrace.jobs.api.errors import add_error_handlers
+from headrace.jobs.service import JobService
+
+PAGES = "headrace.dashboard.pages"
+
+
+def create_app(service: JobService) -> FastAPI:
+    """Return the application of a service; the service starts and stops with it.
+
+    REST is under `/api/v1`, OpenMetrics at `/metrics`, the pages at `/`. Handlers find the service in
+    `request.app.state.service`.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        service.pause()
+
+    app = FastAPI(title="Headrace", version="1", openapi_url="/api/v1/openapi.json", lifespan=lifespan)
+    app.state.service = service
+    for router in routers():
+        app.include_router(router)
+    add_error_handlers(app)
+    _add_pages(app)
+    return app
+
+
+def _add_pages(app: FastAPI) -> None:
+    """Include the pages, which are a package of their own."""
+    if importlib.util.find_spec(PAGES) is not None:
+        importlib.import_module(PAGES).add_pages(app)

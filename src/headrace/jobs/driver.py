@@ -1,0 +1,118 @@
+"""The driver process of a job: runs the pipeline, reports every tick, and obeys requests of the service.
+
+Service and driver communicate through files (`jobs.directory`), so either of them may be killed and the other goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import DeliveryError, FencedError, HeadraceError, SourceError
+from headrace.explain.explanation import as_json, explain
+from headrace.jobs.directory import JobDirectory, write_json
+from headrace.jobs.model import JobSettings
+from headrace.jobs.process import start_time
+from headrace.metrics.tick import TickBuilder
+from headrace.runtime.options import RunOptions
+from headrace.runtime.run import start
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+    from headrace.runtime.handle import RunHandle
+    from headrace.streams.pipeline import Pipeline
+
+TICK = 1.0
+"""Seconds between two reports."""
+POLL = 0.25
+"""Longest time, in seconds, until a request takes effect."""
+
+
+class Driver:
+    """One attempt of a job."""
+
+    def __init__(
+        self,
+        directory: Path,
+        attempt: int,
+        settings: JobSettings,
+        *,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._job = JobDirectory(directory)
+        self._attempt = self._job.attempt(attempt)
+        self._settings = settings
+        self._interrupted = interrupted
+        identity = {"pid": os.getpid(), "started": start_time(os.getpid()), "attempt": attempt}
+        write_json(self._attempt.driver, identity)
+
+    def run(self, load: Callable[[], Pipeline], on_start: Callable[[], None] = lambda: None) -> str:
+        """Run the pipeline to its end and record how it ended; return the ending.
+
+        `on_start` is called once a run has been started.
+        """
+        try:
+            ending = self._run(load(), on_start)
+        except HeadraceError as error:
+            self._record("failed", error=str(error), retry=is_transient(error))
+            raise
+        except BaseException as error:
+            self._record("failed", error=f"{type(error).__name__}: {error}", retry=True)
+            raise
+        self._record(ending)
+        return ending
+
+    def _run(self, pipeline: Pipeline, on_start: Callable[[], None]) -> str:
+        declared = pipeline.declared_run.options if pipeline.declared_run is not None else RunOptions()
+        options = replace(self._settings.run_options(declared), checkpoint=self._job.checkpoint)
+        graph = pipeline.check()
+        write_json(self._job.plan, as_json(explain(graph)))
+        if self._job.read_request() == "drain":  # an earlier attempt failed while it drained
+            options = drain_options(options)
+        self._follow(graph, options, on_start)
+        if self._job.read_request() == "drain" and options.until != "drained":
+            self._follow(graph, drain_options(options), on_start)
+            return "drained"
+        return options.until if not self._stops() else "stopped"
+
+    def _follow(self, graph: Graph, options: RunOptions, on_start: Callable[[], None]) -> None:
+        ticks = TickBuilder(graph)
+        with start(graph, options, lambda phase: self._report({"phase": phase})) as handle:
+            on_start()
+            self._watch(handle, ticks, draining=options.until == "drained")
+            self._report(ticks.build(handle.status()))
+
+    def _watch(self, handle: RunHandle, ticks: TickBuilder, *, draining: bool) -> None:
+        stopping: Future[None] | None = None
+        due = 0.0
+        with ThreadPoolExecutor(1, thread_name_prefix="stop") as executor:
+            while not handle.wait(POLL):
+                if stopping is None and (self._stops() or (self._job.read_request() and not draining)):
+                    stopping = executor.submit(handle.stop)
+                if time.monotonic() >= due:
+                    due = time.monotonic() + TICK
+                    self._report(ticks.build(handle.status()))
+
+    def _stops(self) -> bool:
+        return self._interrupted() or self._job.read_request() == "stop"
+
+    def _report(self, tick: dict[str, Any]) -> None:
+        write_json(self._attempt.status, {"at": time.time(), **tick})
+
+    def _record(self, ending: str, **facts: Any) -> None:
+        write_json(self._attempt.exit, {"ending": ending, "at": time.time(), **facts})
+
+
+def drain_options(options: RunOptions) -> RunOptions:
+    """Return the options of a run that drains what an unbounded run has left."""
+    return replace(options, until="drained", mode="micro_batch", every=None, fresh=False)
+
+
+def is_transient(error: HeadraceError) -> bool:
+    """True if a restart may succeed: a source or a sink failed. A wrong plan or option fails again."""
+    return isinstance(error, SourceError | DeliveryError) and not isinstance(error, FencedError)

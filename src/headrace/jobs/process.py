@@ -1,0 +1,102 @@
+"""Driver processes: start one, recognise it after a restart of the service, kill it with its children."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.jobs.directory import AttemptDirectory
+
+VARIABLE = "HEADRACE_JOB"
+"""The environment variable by which the processes of a job are recognised."""
+_HAS_PROC = Path("/proc/self/stat").exists()
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """A process; a later one with the same pid has another start time."""
+
+    pid: int
+    started: str
+
+    @property
+    def alive(self) -> bool:
+        """True if this process, not a later one with its pid, exists."""
+        return start_time(self.pid) == self.started
+
+
+def spawn(
+    command: Sequence[str],
+    attempt: AttemptDirectory,
+    *,
+    job: str,
+    directory: Path,
+    lock: int,
+    environment: Mapping[str, str],
+) -> subprocess.Popen[bytes]:
+    """Start a driver in a session of its own, which inherits the lock of the job."""
+    attempt.path.mkdir(parents=True, exist_ok=True)
+    with attempt.log.open("ab") as log:
+        return subprocess.Popen(
+            command,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(lock,),
+            env={**environment, VARIABLE: job},
+        )
+
+
+def kill_group(leader: int, job: str) -> None:
+    """Kill the processes of a job in the process group of its driver, also if the driver has ended already."""
+    if not _HAS_PROC or any(_job_of(pid) == job for pid in _members(leader)):
+        try:
+            os.killpg(leader, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+
+def start_time(pid: int) -> str | None:
+    """Return the start time of a process, in an unspecified unit; None if there is no such process.
+
+    >>> start_time(os.getpid()) == start_time(os.getpid()), start_time(2**22 + 1)
+    (True, None)
+    """
+    if _HAS_PROC:
+        fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+        return fields[19] if fields and fields[0] != "Z" else None
+    listing = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return listing.stdout.strip() or None
+
+
+def _members(group: int) -> list[int]:
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid for pid in pids if _group_of(pid) == group]
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None
+
+
+def _job_of(pid: int) -> str | None:
+    """Return the job in the environment of a process, if it has one."""
+    entries = _read(Path(f"/proc/{pid}/environ")).split("\0")
+    return next((entry.partition("=")[2] for entry in entries if entry.startswith(f"{VARIABLE}=")), None)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""The store of the job service, in SQLite or PostgreSQL."""

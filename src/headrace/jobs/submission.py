@@ -1,0 +1,116 @@
+"""Submitted files: checked, then stored in the directory of the job."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from headrace.errors import DocumentError, OptionError, Problem
+from headrace.jobs.model import JobSettings
+from headrace.streams.pipeline import Pipeline
+
+MAX_FILE_BYTES = 64 << 20
+MAX_TOTAL_BYTES = 256 << 20
+MAX_FILES = 200
+_SUFFIXES = (".py", ".yaml", ".yml")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. @=+-]*")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A pipeline file, its data files and the settings of the job."""
+
+    file: str
+    """The name of the pipeline file."""
+    files: Mapping[str, bytes]
+    """The contents of all files by relative path, the pipeline file included."""
+    name: str | None = None
+    """The name of the job; default: the name of the pipeline."""
+    owner: str = ""
+    directory: str | None = None
+    settings: JobSettings = field(default_factory=JobSettings)
+
+    def check(self) -> str:
+        """Check paths, sizes and the document; return the name of the pipeline.
+
+        A Python file is not loaded here; the driver loads it.
+
+        Raises:
+            OptionError: a path or a size is not accepted.
+            DocumentError: the document is wrong; every error has its line and column.
+            PlanError: the pipeline can't run as written.
+        """
+        check_files(self.files)
+        if not self.file.endswith(_SUFFIXES):
+            raise OptionError(f"expected a .py or .yaml file, got {self.file!r}", where="pipeline")
+        if self.directory is not None and not Path(self.directory).is_dir():
+            raise OptionError("there is no such directory", where=self.directory)
+        if self.file.endswith(".py"):
+            return Path(self.file).stem
+        pipeline = self.parse()
+        if not pipeline.check().sinks:
+            problem = Problem(self.file, "nothing is written", "add a sink under `sinks`")
+            raise DocumentError([problem])
+        return pipeline.name
+
+    def parse(self) -> Pipeline:
+        """Return the pipeline of the document, not validated yet."""
+        text = self.files[self.file].decode("utf-8", errors="replace")
+        return Pipeline.from_yaml_text(text, file=self.file, name=Path(self.file).stem)
+
+    @property
+    def version(self) -> str:
+        """A hash of all files."""
+        digest = hashlib.sha256()
+        for path, content in sorted(self.files.items()):
+            digest.update(f"{path}\0{len(content)}\0".encode())
+            digest.update(content)
+        return digest.hexdigest()[:12]
+
+    def store(self, directory: Path) -> None:
+        """Write the files below a directory."""
+        for path, content in self.files.items():
+            target = directory / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+
+
+def check_files(files: Mapping[str, bytes]) -> None:
+    """Reject paths that leave the directory of the job, and uploads that are too large.
+
+    Raises:
+        OptionError: with the path and the reason.
+    """
+    if len(files) > MAX_FILES:
+        raise OptionError(f"expected at most {MAX_FILES} files, got {len(files)}", where="upload")
+    total = sum(map(len, files.values()))
+    if total > MAX_TOTAL_BYTES:
+        raise OptionError(
+            f"expected at most {MAX_TOTAL_BYTES >> 20} MiB, got {total >> 20} MiB", where="upload"
+        )
+    for path, content in files.items():
+        check_path(path)
+        if len(content) > MAX_FILE_BYTES:
+            what = f"expected at most {MAX_FILE_BYTES >> 20} MiB, got {len(content) >> 20} MiB"
+            raise OptionError(what, where=path)
+
+
+def check_path(path: str) -> None:
+    """Reject a path that is absolute, has `..`, or has characters outside letters, digits and ` _.@=+-`.
+
+    >>> check_path("events/first.jsonl")
+    >>> check_path("../secret")
+    Traceback (most recent call last):
+    headrace.errors.OptionError: ../secret: expected a relative path below the directory of the job
+      hint: letters, digits, space and _ . @ = + - are accepted; a part can't begin with a dot
+    """
+    parts = PurePosixPath(path).parts
+    if not parts or len(path) > 500 or not all(_PART.fullmatch(part) for part in parts):
+        raise OptionError(
+            "expected a relative path below the directory of the job",
+            where=path[:100],
+            hint="letters, digits, space and _ . @ = + - are accepted; a part can't begin with a dot",
+        )

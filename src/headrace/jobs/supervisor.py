@@ -1,0 +1,233 @@
+"""The supervisor: starts driver processes, notices how they end, restarts them, and finds them after a restart."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headrace.jobs.directory import AttemptDirectory, JobDirectory, read_json
+from headrace.jobs.model import Attempt, Job
+from headrace.jobs.process import ProcessIdentity, kill_group, spawn
+from headrace.jobs.states import ConflictError, JobState
+from headrace.jobs.store.jobs import JobStore
+
+DRIVER = (sys.executable, "-m", "headrace.cli.app", "drive")
+LONGEST_BACKOFF = 300.0
+STEADY_SECONDS = 600.0
+"""An attempt that ran for so long resets the count of consecutive failures."""
+KILL_SECONDS = 30.0
+_RUNNING_PHASES = ("", "reading", "draining")
+
+_log = logging.getLogger("headrace.jobs")
+
+
+class Supervisor:
+    """Moves jobs from state to state; `lock` is held while it does."""
+
+    def __init__(self, store: JobStore, data: Path, *, command: Sequence[str] = DRIVER) -> None:
+        self._store = store
+        self._data = data
+        self._command = tuple(command)
+        self._children: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
+        self.lock = threading.RLock()
+
+    def directory(self, job: str) -> JobDirectory:
+        """Return the directory of a job."""
+        return JobDirectory(self._data / "jobs" / job)
+
+    def advance(self) -> None:
+        """Look at every active job once and do what is due."""
+        for listed in self._store.active():
+            try:
+                with self.lock:
+                    self._advance(self._store.get(listed.id))
+            except Exception:
+                _log.exception("job %s can't be advanced", listed.id)
+
+    def kill(self, job: Job) -> Job:
+        """Kill the driver of a job and wait until it has ended."""
+        directory = self.directory(job.id)
+        deadline = time.monotonic() + KILL_SECONDS
+        while directory.is_locked and time.monotonic() < deadline:
+            identity = self._identity(job)
+            if identity is not None:
+                kill_group(identity.pid, job.id)
+            time.sleep(0.02)
+        if directory.is_locked:
+            raise ConflictError("the driver process can't be killed", where=f"job {job.id}")
+        self._clean_up(job)
+        self._close_attempt(job, "killed", None)
+        return self._store.move(job, JobState.KILLED, "killed by request", pid=None, exit_reason="killed")
+
+    def start(self, job: Job, reason: str) -> Job:
+        """Start the next attempt of a job."""
+        number = job.attempts + 1
+        changes: dict[str, Any] = {"attempts": number, "next_start": None, "pid": None, "exit_reason": None}
+        job = self._store.move(job, JobState.STARTING, reason, **changes)
+        self._store.put_attempt(Attempt(job.id, number, time.time()))
+        return self._spawn(job)
+
+    def _advance(self, job: Job) -> None:
+        attempt = self.directory(job.id).attempt(job.attempts)
+        if job.state is JobState.SUBMITTED:
+            self.start(job, "submitted")
+        elif self._is_alive(job):
+            self._observe(job, attempt)
+        elif job.state is JobState.RESTARTING:
+            self._restart_if_due(job)
+        elif self._never_started(job, attempt):
+            self._spawn_or_stop(job)
+        else:
+            self._end(job, attempt)
+
+    def _is_alive(self, job: Job) -> bool:
+        child = self._children.get((job.id, job.attempts))
+        if child is not None:
+            child.poll()  # reaps the process
+        return self.directory(job.id).is_locked
+
+    def _observe(self, job: Job, attempt: AttemptDirectory) -> None:
+        """Record the pid of a living driver, and that its queries run."""
+        identity, started = self._identity(job), self._store.attempts(job.id)[-1]
+        if started.process_started is None and identity is not None:
+            job = self._store.change(job, pid=identity.pid)
+            self._store.put_attempt(replace(started, pid=identity.pid, process_started=identity.started))
+        if job.state is JobState.STARTING and is_running(read_json(attempt.status)):
+            self._store.move(job, JobState.RUNNING, "the queries are running", error=None)
+
+    def _restart_if_due(self, job: Job) -> None:
+        if job.attempts and (attempts := self._store.attempts(job.id)) and attempts[-1].ended is None:
+            ending = read_json(self.directory(job.id).attempt(job.attempts).exit) or {}
+            self._clean_up(job)
+            self._close_attempt(job, str(ending.get("ending", "killed")), ending.get("error"))
+        if job.next_start is None or time.time() >= job.next_start:
+            self.start(job, "restart")
+
+    def _never_started(self, job: Job, attempt: AttemptDirectory) -> bool:
+        """True if the service was killed before it started the process of the last attempt."""
+        return (job.id, job.attempts) not in self._children and not attempt.driver.exists()
+
+    def _spawn_or_stop(self, job: Job) -> None:
+        if job.state is JobState.STOPPING:
+            self._close_attempt(job, "stopped", None)
+            self._store.move(job, JobState.STOPPED, "stopped before it started", exit_reason="stopped")
+        else:
+            self._spawn(job)
+
+    def _spawn(self, job: Job) -> Job:
+        directory = self.directory(job.id)
+        if directory.read_request() == "stop":
+            directory.clear_request()
+        with directory.hold_lock() as lock:
+            if lock is None:  # a driver is alive; the next round observes it
+                return job
+            arguments = [str(directory.path), "--attempt", str(job.attempts)]
+            child = spawn(
+                [*self._command, *arguments],
+                directory.attempt(job.attempts),
+                job=job.id,
+                directory=Path(job.directory) if job.directory else directory.files,
+                lock=lock,
+                environment=os.environ,
+            )
+        self._children[(job.id, job.attempts)] = child
+        return self._store.change(job, pid=child.pid)
+
+    def _identity(self, job: Job) -> ProcessIdentity | None:
+        """Return the process of the last attempt, if it is alive."""
+        record = read_json(self.directory(job.id).attempt(job.attempts).driver)
+        if record is None:
+            return None
+        identity = ProcessIdentity(int(record["pid"]), str(record["started"]))
+        return identity if identity.alive else None
+
+    def _end(self, job: Job, attempt: AttemptDirectory) -> None:
+        """Record the end of an attempt, and restart the job if it failed and may succeed."""
+        ending = read_json(attempt.exit) or {}
+        reason, error = str(ending.get("ending") or self._describe_crash(job)), ending.get("error")
+        crashed = not ending
+        self._clean_up(job)
+        self._close_attempt(job, reason, error)
+        if crashed or reason == "failed":
+            retry = bool(ending.get("retry", True)) and job.state is not JobState.STOPPING
+            self._fail(job, reason, error or f"the driver process ended: {reason}", retry=retry)
+            return
+        state = JobState.DRAINED if reason == "drained" else JobState.STOPPED
+        self.directory(job.id).clear_request()
+        self._store.move(job, state, reason, pid=None, exit_reason=reason, failures=0)
+
+    def _fail(self, job: Job, reason: str, error: str, *, retry: bool) -> None:
+        began = self._store.attempts(job.id)[-1].started
+        failures = 1 if time.time() - began >= STEADY_SECONDS else job.failures + 1
+        changes: dict[str, Any] = {
+            "pid": None,
+            "error": error,
+            "exit_reason": reason,
+            "failures": failures,
+        }
+        if not retry or failures > job.settings.restart_limit:
+            self._store.move(job, JobState.FAILED, reason, **changes)
+            return
+        delay = min(job.settings.backoff_seconds * 2 ** (failures - 1), LONGEST_BACKOFF)
+        changes |= {"next_start": time.time() + delay, "restarts": job.restarts + 1}
+        self._store.move(job, JobState.RESTARTING, reason, **changes)
+
+    def _describe_crash(self, job: Job) -> str:
+        child = self._children.get((job.id, job.attempts))
+        status = None if child is None else child.poll()
+        if status is None:
+            return "ended without a report"
+        return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+
+    def _clean_up(self, job: Job) -> None:
+        """Kill what a crashed driver may have left behind, such as its JVM."""
+        if job.pid is not None:
+            kill_group(job.pid, job.id)
+        if (child := self._children.pop((job.id, job.attempts), None)) is not None:
+            child.wait()
+
+    def _close_attempt(self, job: Job, reason: str, error: str | None) -> None:
+        attempts = self._store.attempts(job.id)
+        if attempts and attempts[-1].ended is None:
+            ended = replace(attempts[-1], ended=time.time(), exit_reason=reason, error=error)
+            self._store.put_attempt(ended)
+
+
+def is_running(tick: Mapping[str, Any] | None) -> bool:
+    """True if the tick of a driver shows that its queries run."""
+    return tick is not None and tick.get("phase", "") in _RUNNING_PHASES
+
+
+class Loop:
+    """A thread that calls a function at intervals until it is stopped."""
+
+    def __init__(self, name: str, period: float, action: Callable[[], None]) -> None:
+        self._period = period
+        self._action = action
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and wait for it."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._action()
+            except Exception:
+                _log.exception("%s failed", self._thread.name)
+            self._stopped.wait(self._period)

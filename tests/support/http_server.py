@@ -1,0 +1,32 @@
+"""An ASGI application on a free port of this machine, served by a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from tests.support.waiting import wait_until
+
+from headrace.devtools.kafka_server import free_ports
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """Serve inside the block; yields the URL."""
+    port = free_ports(1)[0]
+    settings = uvicorn.Config(
+        app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=1, ws="none"
+    )
+    server = uvicorn.Server(settings)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    wait_until(lambda: server.started or not thread.is_alive())
+    assert server.started
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
