@@ -43,7 +43,7 @@ class LiveFeed:
             if (data := self._data(job)) is not None:
                 message = _message("tick", data)
                 for client in listeners:
-                    client.put(message)
+                    client.push(message)
 
     def forget(self, job: str) -> None:
         """Forget a deleted job."""
@@ -79,12 +79,12 @@ class _Client:
         self._loop = loop
         self.queue: asyncio.Queue[bytes] = asyncio.Queue(QUEUE)
 
-    def put(self, message: bytes) -> None:
+    def push(self, message: bytes) -> None:
         """Add a message from another thread; a slow client skips the oldest one."""
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._put, message)
+            self._loop.call_soon_threadsafe(self._push, message)
 
-    def _put(self, message: bytes) -> None:
+    def _push(self, message: bytes) -> None:
         if self.queue.full():
             self.queue.get_nowait()
         self.queue.put_nowait(message)

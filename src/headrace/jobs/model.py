@@ -15,7 +15,7 @@ from headrace.runtime.options import ExecutionMode, RunOptions, Until
 
 
 class JobSettings(BaseModel):
-    """How a job runs: the options of `headrace run`, a memory limit and the restart policy.
+    """The settings of a job: the options of `headrace run`, a memory limit and the restart policy.
 
     >>> JobSettings(until="drained", memory="1g").restart_limit
     3

@@ -54,7 +54,7 @@ def spawn(
 
 
 def kill_group(leader: int, job: str) -> None:
-    """Kill the processes of a job in the process group of its driver, also if the driver has ended already."""
+    """Kill the processes of a job in the process group of its driver, also if the driver has ended."""
     if not _HAS_PROC or any(_job_of(pid) == job for pid in _members(leader)):
         try:
             os.killpg(leader, signal.SIGKILL)

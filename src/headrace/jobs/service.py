@@ -157,7 +157,7 @@ class JobService:
         """Submit the files and settings of a job as a new job, with a checkpoint of its own."""
         current = self.store.get(job)
         files = self.directory(job).files
-        submitted = self._submitted_files(files)
+        submitted = self._read_files(files)
         submission = Submission(
             current.file, submitted, current.name, owner, current.directory, current.settings
         )
@@ -192,7 +192,7 @@ class JobService:
         return (self.directory(job).files / self.store.get(job).file).read_text(errors="replace")
 
     def plan(self, job: str) -> dict[str, Any] | None:
-        """Return the plan as `headrace explain --json` prints it; None until the driver has loaded the pipeline."""
+        """Return the plan as `headrace explain --json` prints it; None until the driver has loaded it."""
         return read_json(self.directory(self.store.get(job).id).plan)
 
     def snapshot(self, job: Job) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class JobService:
     def _tick(self) -> None:
         self.live.publish([self.snapshot(job) for job in self.store.all_jobs()])
 
-    def _submitted_files(self, files: Path) -> dict[str, bytes]:
+    def _read_files(self, files: Path) -> dict[str, bytes]:
         found = (path for path in sorted(files.rglob("*")) if path.is_file())
         return {str(path.relative_to(files)): path.read_bytes() for path in found}
 

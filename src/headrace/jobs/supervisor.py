@@ -1,4 +1,4 @@
-"""The supervisor: starts driver processes, notices how they end, restarts them, and finds them after a restart."""
+"""The supervisor: starts driver processes, restarts failed ones, and finds running ones again."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Supervisor:
         number = job.attempts + 1
         changes: dict[str, Any] = {"attempts": number, "next_start": None, "pid": None, "exit_reason": None}
         job = self._store.move(job, JobState.STARTING, reason, **changes)
-        self._store.put_attempt(Attempt(job.id, number, time.time()))
+        self._store.save_attempt(Attempt(job.id, number, time.time()))
         return self._spawn(job)
 
     def _advance(self, job: Job) -> None:
@@ -99,7 +99,7 @@ class Supervisor:
         identity, started = self._identity(job), self._store.attempts(job.id)[-1]
         if started.process_started is None and identity is not None:
             job = self._store.change(job, pid=identity.pid)
-            self._store.put_attempt(replace(started, pid=identity.pid, process_started=identity.started))
+            self._store.save_attempt(replace(started, pid=identity.pid, process_started=identity.started))
         if job.state is JobState.STARTING and is_running(read_json(attempt.status)):
             self._store.move(job, JobState.RUNNING, "the queries are running", error=None)
 
@@ -198,7 +198,7 @@ class Supervisor:
         attempts = self._store.attempts(job.id)
         if attempts and attempts[-1].ended is None:
             ended = replace(attempts[-1], ended=time.time(), exit_reason=reason, error=error)
-            self._store.put_attempt(ended)
+            self._store.save_attempt(ended)
 
 
 def is_running(tick: Mapping[str, Any] | None) -> bool:

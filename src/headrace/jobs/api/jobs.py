@@ -104,31 +104,31 @@ def transitions(job: JobId, service: Service) -> list[dict[str, Any]]:
 @router.post("/{job}/stop")
 def stop(job: JobId, service: Service) -> Created:
     """Stop gracefully: finish the current micro-batch, commit, exit."""
-    return _created(service.stop_job(job))
+    return _answer(service.stop_job(job))
 
 
 @router.post("/{job}/drain")
 def drain(job: JobId, service: Service) -> Created:
     """Drain: stop reading, fire and close every window, end for good."""
-    return _created(service.drain(job))
+    return _answer(service.drain(job))
 
 
 @router.post("/{job}/kill")
 def kill(job: JobId, service: Service) -> Created:
     """Kill the driver process."""
-    return _created(service.kill(job))
+    return _answer(service.kill(job))
 
 
 @router.post("/{job}/restart")
 def restart(job: JobId, service: Service) -> Created:
     """Start again from the checkpoint; a running job is stopped gracefully first."""
-    return _created(service.restart(job))
+    return _answer(service.restart(job))
 
 
 @router.post("/{job}/clone", status_code=201)
 def clone(job: JobId, service: Service) -> Created:
     """Submit the same files and settings as a new job."""
-    return _created(service.clone(job))
+    return _answer(service.clone(job))
 
 
 @router.delete("/{job}", status_code=204)
@@ -137,7 +137,7 @@ def delete(job: JobId, service: Service) -> None:
     service.delete(job)
 
 
-def _created(job: Job) -> Created:
+def _answer(job: Job) -> Created:
     return Created(id=job.id, state=job.state)
 
 

@@ -13,7 +13,7 @@ _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 @router.get("/jobs/{job}/live", response_class=StreamingResponse)
 async def live_job(job: JobId, service: Service) -> StreamingResponse:
-    """Stream the ticks of one job: one event `tick` per second, with the document of `GET /api/v1/jobs/{job}`."""
+    """Stream the ticks of one job: one event `tick` per second, as `GET /api/v1/jobs/{job}` returns it."""
     service.get(job)
     stream = service.live.stream(job)
     return StreamingResponse(stream, media_type="text/event-stream", headers=_HEADERS)

@@ -71,7 +71,7 @@ class JobStore:
                 self._database.execute(f"DELETE FROM {table} WHERE job = ?", (job,))
             self._database.execute("DELETE FROM jobs WHERE id = ?", (job,))
 
-    def put_attempt(self, attempt: Attempt) -> None:
+    def save_attempt(self, attempt: Attempt) -> None:
         """Insert an attempt, or replace it."""
         with self._database.transaction():
             key = (attempt.job, attempt.number)

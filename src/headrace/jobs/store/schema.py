@@ -10,13 +10,14 @@ VERSION = 1
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS headrace_schema (version INTEGER NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS jobs (
-        id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, file TEXT NOT NULL, version TEXT NOT NULL,
-        directory TEXT, settings TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, file TEXT NOT NULL,
+        version TEXT NOT NULL, directory TEXT, settings TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,
         restarts INTEGER NOT NULL, failures INTEGER NOT NULL, pid BIGINT, error TEXT, exit_reason TEXT,
         next_start DOUBLE PRECISION, created DOUBLE PRECISION NOT NULL, changed DOUBLE PRECISION NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS attempts (
         job TEXT NOT NULL, number INTEGER NOT NULL, started DOUBLE PRECISION NOT NULL, pid BIGINT,
-        process_started TEXT, ended DOUBLE PRECISION, exit_reason TEXT, error TEXT, PRIMARY KEY (job, number))""",
+        process_started TEXT, ended DOUBLE PRECISION, exit_reason TEXT, error TEXT,
+        PRIMARY KEY (job, number))""",
     """CREATE TABLE IF NOT EXISTS transitions (
         job TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
         reason TEXT NOT NULL)""",
@@ -25,19 +26,21 @@ _TABLES = (
         job TEXT NOT NULL, resolution INTEGER NOT NULL, at BIGINT NOT NULL, document TEXT NOT NULL,
         PRIMARY KEY (job, resolution, at))""",
     """CREATE TABLE IF NOT EXISTS alerts (
-        id TEXT PRIMARY KEY, job TEXT NOT NULL, rule TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,
-        message TEXT NOT NULL, since DOUBLE PRECISION NOT NULL, resolved DOUBLE PRECISION)""",
+        id TEXT PRIMARY KEY, job TEXT NOT NULL, rule TEXT NOT NULL, state TEXT NOT NULL,
+        value DOUBLE PRECISION, message TEXT NOT NULL, since DOUBLE PRECISION NOT NULL, resolved DOUBLE PRECISION)""",
     """CREATE INDEX IF NOT EXISTS alerts_of_job ON alerts (job, since)""",
     """CREATE TABLE IF NOT EXISTS silences (
         id TEXT PRIMARY KEY, job TEXT, rule TEXT, until DOUBLE PRECISION NOT NULL, owner TEXT NOT NULL,
         comment TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS users (
-        name TEXT PRIMARY KEY, role TEXT NOT NULL, secret TEXT NOT NULL, created DOUBLE PRECISION NOT NULL)""",
+        name TEXT PRIMARY KEY, role TEXT NOT NULL, secret TEXT NOT NULL,
+        created DOUBLE PRECISION NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS tokens (
         digest TEXT PRIMARY KEY, owner TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
         created DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION)""",
     """CREATE TABLE IF NOT EXISTS audit (
-        at DOUBLE PRECISION NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, job TEXT, outcome TEXT NOT NULL)""",
+        at DOUBLE PRECISION NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, job TEXT,
+        outcome TEXT NOT NULL)""",
 )
 
 

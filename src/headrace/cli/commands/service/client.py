@@ -66,7 +66,7 @@ class Client:
 
 
 def upload(file: Path, data: list[Path], base: Path) -> list[tuple[str, tuple[str, bytes]]]:
-    """Return the parts of a multipart request: the pipeline, and data files with paths relative to its directory."""
+    """Return the parts of a multipart request: the pipeline, and data files by their relative path."""
     parts = [("pipeline", (file.name, file.read_bytes()))]
     for path in data:
         found = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]

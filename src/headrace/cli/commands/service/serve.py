@@ -29,7 +29,7 @@ def serve(
 ) -> None:
     """Run jobs: REST, metrics and live pages in one process.
 
-    Each job is a process of its own, so jobs go on while the service is down; the next service finds them again.
+    Each job is a process of its own: jobs go on while the service is down, and the next service finds them.
 
     For example:
 
