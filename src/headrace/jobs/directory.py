@@ -1,4 +1,4 @@
-"""The directory of a job: submitted files, checkpoint, and files through which service and driver communicate.
+"""The directory of a job: submitted files, checkpoint and files through which service and driver communicate.
 
 files/                  the submitted files
 checkpoint/             the checkpoint directory of the pipeline
@@ -64,7 +64,7 @@ class JobDirectory:
         """Hold the lock inside the block and yield its file descriptor; yield None if a driver holds it.
 
         A process that inherits the descriptor holds the lock as well, until it ends. So there is no moment at
-        which a driver runs without the lock, also if the service is killed right after it has started the driver.
+        which a driver runs without the lock, also if the service is killed right after it has started one.
         """
         with self._open_lock() as descriptor:
             yield descriptor if _try_lock(descriptor) else None

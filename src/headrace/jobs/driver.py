@@ -1,6 +1,6 @@
 """The driver process of a job: runs the pipeline, reports every tick, and obeys requests of the service.
 
-Service and driver communicate through files (`jobs.directory`), so either may be killed and the other goes on.
+Service and driver communicate through files (`jobs.directory`), so one may be killed and the other goes on.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS headrace_schema (version INTEGER NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS jobs (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, file TEXT NOT NULL,
-        version TEXT NOT NULL, directory TEXT, settings TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,
-        restarts INTEGER NOT NULL, failures INTEGER NOT NULL, pid BIGINT, error TEXT, exit_reason TEXT,
-        next_start DOUBLE PRECISION, created DOUBLE PRECISION NOT NULL, changed DOUBLE PRECISION NOT NULL)""",
+        version TEXT NOT NULL, directory TEXT, settings TEXT NOT NULL, state TEXT NOT NULL,
+        attempts INTEGER NOT NULL, restarts INTEGER NOT NULL, failures INTEGER NOT NULL, pid BIGINT,
+        error TEXT, exit_reason TEXT, next_start DOUBLE PRECISION, created DOUBLE PRECISION NOT NULL,
+        changed DOUBLE PRECISION NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS attempts (
         job TEXT NOT NULL, number INTEGER NOT NULL, started DOUBLE PRECISION NOT NULL, pid BIGINT,
         process_started TEXT, ended DOUBLE PRECISION, exit_reason TEXT, error TEXT,
@@ -27,7 +28,8 @@ _TABLES = (
         PRIMARY KEY (job, resolution, at))""",
     """CREATE TABLE IF NOT EXISTS alerts (
         id TEXT PRIMARY KEY, job TEXT NOT NULL, rule TEXT NOT NULL, state TEXT NOT NULL,
-        value DOUBLE PRECISION, message TEXT NOT NULL, since DOUBLE PRECISION NOT NULL, resolved DOUBLE PRECISION)""",
+        value DOUBLE PRECISION, message TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
+        resolved DOUBLE PRECISION)""",
     """CREATE INDEX IF NOT EXISTS alerts_of_job ON alerts (job, since)""",
     """CREATE TABLE IF NOT EXISTS silences (
         id TEXT PRIMARY KEY, job TEXT, rule TEXT, until DOUBLE PRECISION NOT NULL, owner TEXT NOT NULL,
