@@ -57,7 +57,7 @@ def submit(
     """Submit a pipeline as a job.
 
     Without DATA, a service on this machine runs the job in the directory of the file, so relative paths mean
-    the same as with `headrace run`. With DATA, the files are uploaded and the job runs in a directory of its own.
+    the same as with `headrace run`. With DATA, the files are uploaded and the job runs in its own directory.
 
     For example:
 
