@@ -23,18 +23,22 @@ class JobSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    until: Until | None = Field(None, description="When the job ends; default: when it is stopped.")
-    mode: ExecutionMode | None = Field(None, description="Execution mode; default: micro-batches.")
-    every: str | None = Field(None, description="Interval between micro-batches.", max_length=100)
-    guarantee: Guarantee | None = Field(None, description="Reject a plan that provides less.")
-    master: str | None = Field(None, description="The Spark master; default: local.", max_length=500)
+    until: Until | None = Field(default=None, description="When the job ends; default: when it is stopped.")
+    mode: ExecutionMode | None = Field(default=None, description="Execution mode; default: micro-batches.")
+    every: str | None = Field(default=None, description="Interval between micro-batches.", max_length=100)
+    guarantee: Guarantee | None = Field(default=None, description="Reject a plan that provides less.")
+    master: str | None = Field(default=None, description="The Spark master; default: local.", max_length=500)
     memory: str | None = Field(
-        None, pattern=r"^[1-9][0-9]{0,5}[mg]$", description="Memory of the driver, as 1g; default: Spark's."
+        default=None,
+        pattern=r"^[1-9][0-9]{0,5}[mg]$",
+        description="Memory of the driver, as 1g; default: Spark's.",
     )
     conf: dict[str, str] = Field(default_factory=dict, description="Spark settings.")
-    pipeline: str | None = Field(None, description="Which pipeline, if the file builds several.")
-    restart_limit: int = Field(3, ge=0, le=1000, description="Restarts after consecutive failures.")
-    restart_backoff: str = Field("5 seconds", max_length=100, description="Delay before the first restart.")
+    pipeline: str | None = Field(default=None, description="Which pipeline, if the file builds several.")
+    restart_limit: int = Field(default=3, ge=0, le=1000, description="Restarts after consecutive failures.")
+    restart_backoff: str = Field(
+        default="5 seconds", max_length=100, description="Delay before the first restart."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> JobSettings:

@@ -16,11 +16,13 @@ class SubmitRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str | None = Field(
-        None, pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Default: the name of the pipeline."
+        default=None, pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Default: the name of the pipeline."
     )
     document: str = Field(max_length=1 << 20, description="A YAML document.")
     directory: str | None = Field(
-        None, max_length=4096, description="The working directory, for relative paths in the document."
+        default=None,
+        max_length=4096,
+        description="The working directory, for relative paths in the document.",
     )
     settings: JobSettings = Field(default_factory=JobSettings)
 
@@ -43,7 +45,7 @@ class Metrics(BaseModel):
     late: int = 0
     dead_letters: int = 0
     watermark: str | None = None
-    lag: int | None = Field(None, description="Records that have not been read yet.")
+    lag: int | None = Field(default=None, description="Records that have not been read yet.")
     latency_ms: Latency = Field(default_factory=Latency, description="From ingestion to sink.")
 
 
@@ -59,7 +61,7 @@ class JobSummary(BaseModel):
     error: str | None
     created: float
     changed: float
-    at: float | None = Field(None, description="The time of the last tick.")
+    at: float | None = Field(default=None, description="The time of the last tick.")
     metrics: Metrics
 
 
