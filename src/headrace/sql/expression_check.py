@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -105,6 +105,25 @@ def check_aggregate(
             yield ExpressionFault(f"`{name}` is neither a key nor inside an aggregate function", hint)
 
 
+def check_query(query: str) -> Iterator[ExpressionFault]:
+    """Yield the unknown functions of a query that sqlglot can parse; tables and columns are left to Spark.
+
+    >>> [fault.problem for fault in check_query("select summ(amount) from tx")]
+    ['unknown function `summ`']
+    """
+    import sqlglot
+    from sqlglot import expressions as exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(query, dialect="spark")
+    except SqlglotError:
+        return
+    qualified = {call.name for dot in tree.find_all(exp.Dot) for call in dot.find_all(exp.Anonymous)}
+    names = (call.name for call in tree.find_all(exp.Anonymous) if call.name not in qualified)
+    yield from _unknown(dict.fromkeys(names))
+
+
 @cache
 def spark_functions() -> dict[str, bool]:
     """Return Spark's built-in functions; the value is true for aggregates."""
@@ -138,8 +157,12 @@ def _hint_of_syntax(text: str) -> str:
 
 
 def _unknown_functions(text: str) -> Iterator[ExpressionFault]:
+    yield from _unknown(dict.fromkeys(_function_names(text)))
+
+
+def _unknown(functions: Iterable[str]) -> Iterator[ExpressionFault]:
     known = spark_functions()
-    for name in dict.fromkeys(_function_names(text)):
+    for name in functions:
         if name.lower() not in known and name.lower() not in _GRAMMAR and not _session_has(name):
             near = nearest(name.lower(), known)
             yield ExpressionFault(f"unknown function `{name}`", f"did you mean `{near}`?" if near else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace import Pipeline, connect, windows
+from headrace import Pipeline, connect, patterns, windows
 from headrace.errors import PlanError
 from headrace.streams.timed import TimedStream
 
@@ -54,3 +54,22 @@ def test_condition_of_a_window() -> None:
     panes = tx.key_by("card").window(windows.punctuation("knd = 'end'")).aggregate("w", n="count(*)")
     panes.write("out", connect.memory())
     assert problems(pipeline) == ["unknown column `knd`"]
+
+
+def test_mistakes_in_conditions_and_measures_of_a_pattern() -> None:
+    pipeline, tx = payments()
+    pattern = patterns.step("small", "amout < 1").followed_by("large", "amount > summ(small.amount)")
+    hits = tx.key_by("card").match("hits", pattern, within="1 minute", select={"a": "(large.amount"})
+    hits.write("out", connect.memory())
+    first, second, third = problems(pipeline)
+    assert first == "the condition of `small`: unknown column `amout`"
+    assert second == "the condition of `large`: unknown function `summ`"
+    assert third.startswith("the measure `a`: syntax error")
+
+
+def test_unknown_function_of_a_query() -> None:
+    pipeline, _ = payments()
+    pipeline.sql("report", "with t(a) as (select summ(amount) from tx) select a from t").write(
+        "out", connect.memory()
+    )
+    assert problems(pipeline) == ["unknown function `summ`"]

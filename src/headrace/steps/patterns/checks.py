@@ -9,7 +9,8 @@ from headrace.durations import text
 from headrace.errors import did_you_mean
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Element, Skip, Where, Within, steps_of
-from headrace.steps.expressions import Named
+from headrace.sql.expression_check import check_expression
+from headrace.steps.expressions import Named, names_of
 from headrace.steps.facts import duplicates
 from headrace.steps.traits import Finding
 
@@ -36,6 +37,7 @@ def check_pattern(
         _time(pattern, within),
         _skip(pattern, skip),
         _references(pattern, select, columns),
+        _expressions(pattern, select, columns, keys),
     )
     for what, hint in (problem for group in problems for problem in group):
         yield Finding(what, hint, ("match",))
@@ -167,6 +169,16 @@ def _references(pattern: Pattern, select: Named, columns: tuple[str, ...] | None
             if name.lower() not in known:
                 what = f"{place} refers to `{name}`, which is no step and no column"
                 yield what, did_you_mean(name, (*pattern.names, *columns))
+
+
+def _expressions(pattern: Pattern, select: Named, columns: tuple[str, ...] | None, keys: Named) -> Problems:
+    """Yield mistakes inside conditions and measures: syntax, unknown functions and columns."""
+    known = None if columns is None else (*columns, *pattern.names, *names_of(keys))
+    for place, condition in _conditions(pattern, select):
+        reported = {f"unknown column `{name}`" for name in _qualifiers(condition)}  # see `_references`
+        for fault in check_expression(condition, known):
+            if fault.problem not in reported:
+                yield f"{place}: {fault.problem}", fault.hint
 
 
 def _qualifiers(condition: str) -> Iterator[str]:

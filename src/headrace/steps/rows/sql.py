@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from headrace.errors import OptionError, did_you_mean
 from headrace.sql import facts as sql_facts
+from headrace.sql.expression_check import check_query
 from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.expressions import find_columns, one_line
 from headrace.steps.facts import Facts, union_facts
@@ -49,6 +50,8 @@ class Sql(Node):
         return Facts(change="updates" if self.updates else union_facts(inputs).change)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
+        for fault in check_query(self.query):
+            yield Finding(fault.problem, fault.hint, ("sql",))
         untimed = [name for name, ref in self.tables if not plan.facts(ref).timed]
         if untimed and sql_facts.has_outer_join(self.query):
             what = f"an outer join of streams needs event time, and `{untimed[0]}` has none"
