@@ -16,8 +16,8 @@ from headrace.checkpoints.keys import NULL, is_key
 from headrace.checkpoints.layout import checkpoint_of, progress_of
 from headrace.debugging.replay import NotReplayable, replay_input
 from headrace.debugging.state_entries import MATCHES, StateFiles
-from headrace.lowering.patterns import GIVEN, Declared
 from headrace.spark.gateway import java_frame, java_list, kernel
+from headrace.steps.patterns.declaration import GIVEN, PatternDeclaration
 from headrace.steps.patterns.match_recognize import RowPattern
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ class Inquiry:
             return self.ask(
                 self.jvm.matchrecognize.RowPatternExplainer.of(trunk), rows, read_input=read_input
             )
-        self._given = {name: _column_text(given) for name, given in Declared(self.node, ()).columns.items()}
+        self._given = {
+            name: _column_text(given) for name, given in PatternDeclaration(self.node, ()).columns.items()
+        }
         return self.ask(self.jvm.patterns.MatchExplainer.of(trunk), rows, read_input=read_input)
 
     def ask(self, kernel: Any, rows: int, *, read_input: bool, less: Column | None = None) -> KeyReport:
@@ -148,7 +150,7 @@ class Inquiry:
 
     def _names(self) -> list[str]:
         """Return the key columns inside the step, where computed keys have hidden names."""
-        from headrace.lowering.lowering import hidden_key
+        from headrace.steps.expressions import hidden_key
 
         if isinstance(self.node, RowPattern):
             return list(self.key)

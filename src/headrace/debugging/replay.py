@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.lowering.expressions import column
-from headrace.lowering.lowering import Lowering, hidden_key
-from headrace.lowering.patterns import Declared
+from headrace.lowering.lowering import Lowering
 from headrace.lowering.sources import BatchInputs
 from headrace.runtime.exchanges.cleanup import CLEANED
 from headrace.runtime.exchanges.exchange import Exchange, exchange_path
 from headrace.spark.errors import spark_says
 from headrace.spark.gateway import GatewayError
 from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.expressions import hidden_key
+from headrace.steps.patterns.declaration import PatternDeclaration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +62,7 @@ def replay_input(spark: SparkSession, graph: Graph, query: Query, directory: Pat
         frame = Lowering(spark, graph, BatchInputs(spark, graph.name), frames=logs).frame(node.input)
         keys = getattr(node, "keys", ())
         frame = frame.withColumns({hidden_key(n): column(key) for n, key in keys if key != n})
-        return Declared(node, ()).over(frame) if hasattr(node, "pattern") else frame
+        return PatternDeclaration(node, ()).over(frame) if hasattr(node, "pattern") else frame
 
 
 def _refuse_unreplayable(source: Any) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.lowering.lowering import hidden_key
 from headrace.rules.log import Edition, RuleLog
 from headrace.spark.gateway import java_frame, kernel
+from headrace.steps.expressions import hidden_key
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules

@@ -36,6 +36,7 @@ from headrace.rules.revision import load_now
 from headrace.spark.errors import spark_says
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.expressions import hidden_key
 from headrace.steps.facts import LATE_COLUMNS, late_columns
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
@@ -367,14 +368,6 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     if ref.output != MAIN:
         raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
     return with_results(raw, node) if isinstance(node, WindowAggregate) else raw
-
-
-def hidden_key(name: str) -> str:
-    """Return the column name of a computed key inside its step.
-
-    It is no column of the input, so `.late` doesn't have it.
-    """
-    return f"{HIDDEN}key_{name}"
 
 
 def _over_views(query: str, views: Mapping[str, str]) -> str:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from headrace.lowering.patterns import counted
 from headrace.lowering.windows import Counts, Time
 from headrace.rules.checks import RuleChecks
 from headrace.spark.errors import spark_says
 from headrace.spark.gateway import JavaError, java_frame, kernel
+from headrace.steps.patterns.declaration import counted_outputs
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -37,7 +37,7 @@ class RuleStep(RuleChecks):
             "keys": list(keys),
             "order": node.order,
             "time": time,
-            "counted": counted(node),
+            "counted": counted_outputs(node),
             "measures": None if node.measures is None else node.measures.ddl,
         }
         self.kernel = kernel(frame.sparkSession).rules.RulesStep.apply(

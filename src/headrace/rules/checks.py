@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from headrace.durations import text as length
 from headrace.errors import did_you_mean
-from headrace.lowering.patterns import Declared
 from headrace.steps.patterns.checks import check_state_bound
+from headrace.steps.patterns.declaration import PatternDeclaration
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_rules import MatchRules
 
@@ -33,7 +33,7 @@ class RuleChecks:
 
     def declared(self, rule: Rule) -> str:
         """Return a rule in the form of the kernel."""
-        return Declared(match_of(self.node, rule), self._keys, time=self._time).text
+        return PatternDeclaration(match_of(self.node, rule), self._keys, time=self._time).text
 
     def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
         """Return the error of a rule, or None; Spark's analysis of its expressions comes later."""

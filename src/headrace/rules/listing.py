@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.checkpoints.layout import checkpoint_of
 from headrace.errors import HeadraceError, OptionError, Problem, did_you_mean
-from headrace.lowering.lowering import hidden_key
 from headrace.plan.queries import queries_of
 from headrace.rules.checks import RuleChecks, RulePattern, match_of
 from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
 from headrace.rules.revision import BEFORE, Revision
 from headrace.rules.tables import table_of
+from headrace.steps.expressions import hidden_key
 from headrace.steps.patterns.describe import describe_conditions, describe_pattern
 from headrace.steps.patterns.match_rules import MatchRules
 

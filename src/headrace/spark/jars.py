@@ -20,9 +20,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 from urllib.request import Request
 
-from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError, OptionError, SetupError, did_you_mean
 from headrace.spark.cache import cache_directory
 from headrace.spark.download import Download, Watcher, download, opened, silent
@@ -133,7 +133,16 @@ def fetch(
     return chosen.paths()
 
 
-def jars_for(connectors: Iterable[Connector]) -> tuple[Path, ...]:
+class NeedsJars(Protocol):
+    """A connector, as far as its jars are concerned."""
+
+    @property
+    def jars(self) -> Sequence[str]:
+        """The names of the jar sets in the lock."""
+        ...
+
+
+def jars_for(connectors: Iterable[NeedsJars]) -> tuple[Path, ...]:
     """Return the jars that Spark needs for these connectors; download those that the cache lacks."""
     names = dict.fromkeys(name for connector in connectors for name in connector.jars)
     if not names:

@@ -170,3 +170,14 @@ def sql_text(expression: Any) -> str:
 def sql_texts(named: Named) -> dict[str, str]:
     """Return named expressions as a document holds them."""
     return {name: sql_text(expression) for name, expression in named}
+
+
+def hidden_key(name: str) -> str:
+    """Return the column name of a computed key inside its step.
+
+    It is no column of the input, so `.late` does not have it.
+
+    >>> hidden_key("day")
+    '__key_day'
+    """
+    return f"__key_{name}"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.kafka import Kafka, properties, records
 from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import HIDDEN, OUTPUT
-from headrace.lowering.lowering import Lowering, hidden_key
+from headrace.lowering.lowering import Lowering
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.expressions import hidden_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

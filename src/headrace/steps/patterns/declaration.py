@@ -1,0 +1,95 @@
+"""Patterns as the kernel reads them: JSON, with conditions as text and `Column` conditions as columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace.patterns.elements import Either, Element, Group, Where
+from headrace.steps.expressions import Opaque
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.steps.patterns.match import Match
+    from headrace.steps.patterns.match_rules import MatchRules
+
+Time = Literal["event", "clock"]
+GIVEN = "__given"
+
+
+class PatternDeclaration:
+    """A pattern as the kernel reads it, and the Columns among its conditions."""
+
+    def __init__(self, node: Match, keys: Sequence[str], *, time: Time = "event") -> None:
+        self.columns: dict[str, Any] = {}
+        self._conditions: list[str] = []
+        self._steps = list(node.pattern.names)
+        within, skip = node.within, node.skip
+        elements = self._sequence(node.pattern.elements)
+        self.text = json.dumps(
+            {
+                "steps": self._steps,
+                "elements": elements,
+                "conditions": self._conditions,
+                "keys": list(keys),
+                "within": within.whole,
+                "between": within.between,
+                "skip": {"kind": skip.kind, "step": skip.step},
+                "order": node.order,
+                "time": time,
+                "counted": counted_outputs(node),
+                "select": None
+                if node.select is None
+                else [[name, self._text(item)] for name, item in node.select],
+            }
+        )
+
+    def over(self, frame: DataFrame) -> DataFrame:
+        """Return the frame with the Columns that the pattern holds."""
+        return frame.withColumns(self.columns) if self.columns else frame
+
+    def _sequence(self, elements: tuple[Element, ...]) -> list[dict[str, Any]]:
+        return [self._element(element) for element in elements]
+
+    def _element(self, element: Element) -> dict[str, Any]:
+        times = element.times
+        return {
+            "contiguity": element.contiguity,
+            **self._body(element),
+            "from": times.least if times else None,
+            "to": times.most if times else None,
+            "optional": element.may_be_absent,
+            "greedy": element.greedy,
+            "inner": element.repeats,
+            "until": self._condition(element.until),
+            "gap": element.gap,
+        }
+
+    def _body(self, element: Element) -> dict[str, Any]:
+        match element.body:
+            case Group(elements):
+                return {"group": self._sequence(elements)}
+            case Either(alternatives):
+                return {"either": [self._sequence(part) for part in alternatives]}
+            case Where(condition):
+                return {"step": self._steps.index(element.name), "where": self._condition(condition)}
+
+    def _condition(self, condition: Any) -> int | None:
+        if condition is None:
+            return None
+        self._conditions.append(self._text(condition))
+        return len(self._conditions) - 1
+
+    def _text(self, given: Any) -> str:
+        if isinstance(given, str):
+            return given
+        name = f"{GIVEN}{len(self.columns)}"
+        self.columns[name] = given.column if isinstance(given, Opaque) else given
+        return name
+
+
+def counted_outputs(node: Match | MatchRules) -> list[str]:
+    """Return the side outputs whose rows are counted only."""
+    return [output for output in ("timeouts", "late") if output not in node.outputs]
