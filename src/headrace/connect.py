@@ -13,6 +13,7 @@ from headrace.connectors.files import Files as files  # noqa: N813
 from headrace.connectors.generator import Generator as generator  # noqa: N813
 from headrace.connectors.kafka import Kafka as kafka  # noqa: N813
 from headrace.connectors.memory import Memory as memory  # noqa: N813
+from headrace.connectors.mqtt import Mqtt as mqtt  # noqa: N813
 from headrace.connectors.mysql import MySQL as mysql  # noqa: N813
 from headrace.connectors.postgres import Postgres as postgres  # noqa: N813
 from headrace.connectors.postgres_cdc import PostgresCdc as postgres_cdc  # noqa: N813
@@ -26,6 +27,7 @@ __all__ = [
     "generator",
     "kafka",
     "memory",
+    "mqtt",
     "mysql",
     "postgres",
     "postgres_cdc",

@@ -75,6 +75,16 @@ class Connector(BaseModel):
         return False
 
     @property
+    def source_guarantee(self) -> Guarantee:
+        """The guarantee with which a source delivers what its server or its clients sent."""
+        return "exactly_once" if self.replayable else "at_most_once"
+
+    @property
+    def sink_guarantee(self) -> Guarantee:
+        """The guarantee of a sink with these options; at most `delivers`."""
+        return self.delivers
+
+    @property
     def carries(self) -> Carries:
         """`bytes`, to be decoded by a format, or `rows`, which have their columns already."""
         return "bytes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -41,6 +42,16 @@ def _parse_duration(duration: Any) -> str | None:
         raise ValueError(f"expected a length of time such as `30 seconds` ({error.what})") from error
 
 
+def _parse_size(size: Any) -> int:
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return size
+    matched = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    number = int(float(matched["number"]) * _UNITS[matched["unit"].upper()]) if matched else 0
+    if number <= 0:
+        raise ValueError("expected a size such as `64 MB`, or a number of bytes")
+    return number
+
+
 def _parse_names(value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (None,)
     if not all(isinstance(name, str) and name for name in names):
@@ -62,6 +73,8 @@ def _serialize_format(chosen: Format | None) -> Any:
     return {chosen.name: options} if options else chosen.name
 
 
+_SIZE = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>B|KB|MB|GB|TB|)\s*", re.IGNORECASE)
+_UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _TEXT = {"type": "string"}
 _TEXT_OR_MAPPING = {"anyOf": [_TEXT, {"type": "object"}, {"type": "null"}]}
 
@@ -90,6 +103,13 @@ DurationOption = Annotated[
     WithJsonSchema({"type": "string", "examples": ["30 seconds"]}),
 ]
 """Validated as its shortest text, so that equal durations are equal options."""
+
+SizeOption = Annotated[
+    str | int,
+    PlainValidator(_parse_size),
+    WithJsonSchema({"anyOf": [_TEXT, {"type": "integer"}], "examples": ["64 MB"]}),
+]
+"""A size with a unit (1 MB is 1024 KB), validated as a number of bytes."""
 
 NamesOption = Annotated[
     Sequence[str],

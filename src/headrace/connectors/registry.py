@@ -15,6 +15,7 @@ _BUILT_IN = {
     "generator": "headrace.connectors.generator:Generator",
     "kafka": "headrace.connectors.kafka:Kafka",
     "memory": "headrace.connectors.memory:Memory",
+    "mqtt": "headrace.connectors.mqtt:Mqtt",
     "mysql": "headrace.connectors.mysql:MySQL",
     "postgres": "headrace.connectors.postgres:Postgres",
     "postgres_cdc": "headrace.connectors.postgres_cdc:PostgresCdc",

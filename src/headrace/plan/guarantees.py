@@ -46,7 +46,7 @@ def require(graph: Graph, wanted: Guarantee | None) -> None:
             where="guarantee",
             hint=did_you_mean(wanted, _ORDER),
         )
-    weak = [promise for promise in promises(graph) if _ORDER.index(promise.guarantee) < _ORDER.index(wanted)]
+    weak = [promise for promise in promises(graph) if _is_weaker(promise.guarantee, wanted)]
     if weak:
         raise PlanError(
             [
@@ -71,12 +71,22 @@ def _promise(graph: Graph, sink: Sink) -> Promise:
         if isinstance(source, FrameSource):
             because = f"`{source.name}` is a DataFrame whose sources are unknown"
             return Promise(sink.name, "at_least_once", because, "read them with a connector instead")
-    best = sink.connector.delivers
+    best = sink.connector.sink_guarantee
     because = f"the sink's connector ({sink.connector.kind}) delivers {best.replace('_', ' ')}"
+    for source in sources:
+        if isinstance(source, Source) and _is_weaker(source.connector.source_guarantee, best):
+            best = source.connector.source_guarantee
+            named = f"the source `{source.name}` ({source.connector.kind})"
+            because = f"{named} delivers {best.replace('_', ' ')}"
+            return Promise(sink.name, best, because, "read from Kafka, files or a table")
     assumed = [source.connector.replay_assumption for source in sources if isinstance(source, Source)]
     because += "".join(f", provided that {assumption}" for assumption in dict.fromkeys(assumed) if assumption)
     better = "" if best == "exactly_once" else f"write to {_exact()}, which deliver exactly once"
     return Promise(sink.name, best, because, better)
+
+
+def _is_weaker(guarantee: Guarantee, other: Guarantee) -> bool:
+    return _ORDER.index(guarantee) < _ORDER.index(other)
 
 
 @cache

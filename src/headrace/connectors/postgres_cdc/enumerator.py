@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow
 
+from headrace.connectors.durable_files import write_durably
 from headrace.connectors.failpoints import reach
 from headrace.connectors.postgres_cdc import slot
 from headrace.connectors.postgres_cdc.pgoutput import Transaction
 from headrace.connectors.postgres_cdc.rows import change_rows, fields, snapshot_rows
 from headrace.connectors.postgres_cdc.slot import ReplicatedTable
-from headrace.connectors.postgres_cdc.slot_record import SlotRecord, write_durably
+from headrace.connectors.postgres_cdc.slot_record import SlotRecord
 from headrace.connectors.retry import ReconnectingSession
 from headrace.connectors.sql.dialect import Session
 from headrace.errors import SourceError

@@ -7,11 +7,12 @@ first: a run that finds it knows that a slot of that name is its own, possibly i
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
+
+from headrace.connectors.durable_files import write_durably
 
 
 @dataclass(frozen=True)
@@ -57,18 +58,3 @@ class SlotRecord:
         """Remove snapshot files that a run left when it was killed."""
         shutil.rmtree(self.snapshot, ignore_errors=True)
         self.snapshot.mkdir(parents=True)
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file atomically and durably."""
-    new = path.with_suffix(".new")
-    with new.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

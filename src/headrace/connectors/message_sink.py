@@ -1,0 +1,109 @@
+"""A sink that publishes rows as messages, at least once.
+
+    open      connects, and reads the epoch last published under this checkpoint
+    stage     encodes the rows and collects them on the driver          invisible to readers
+    commit    1. publishes the messages and waits until the server has acknowledged all of them
+              2. records the epoch in a file beside the checkpoint
+
+After a crash between 1 and 2, or during 1, the next run publishes the epoch again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headrace.connectors.base import Staged, WriteContext
+from headrace.connectors.durable_files import write_durably
+from headrace.connectors.failpoints import reach
+from headrace.connectors.row_encoding import Fields, fields_of
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+    from pyspark.sql import DataFrame
+
+Expressions = Callable[[Fields, str], Sequence[str]]
+"""Returns the SQL expressions of a message for the columns of the rows and the name of the sink."""
+
+
+class Publisher(Protocol):
+    """A connection over which a sink sends messages."""
+
+    def open(self, context: WriteContext) -> None:
+        """Connect.
+
+        Raises:
+            DeliveryError: there is no server, or it refuses the connection.
+        """
+        ...
+
+    def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
+        """Send the messages of an epoch and return once the server has acknowledged all of them.
+
+        Raises:
+            DeliveryError: the server refuses a message, or was unavailable for longer than the retry timeout.
+        """
+        ...
+
+    def close(self) -> None:
+        """Disconnect."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Collected:
+    table: Table
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+
+class MessageWriter:
+    """Publishes epochs; one column of the collected rows for each expression."""
+
+    def __init__(self, publisher: Publisher, expressions: Expressions) -> None:
+        self._publisher, self._expressions = publisher, expressions
+        self._context: WriteContext | None = None
+
+    def open(self, context: WriteContext) -> int:
+        self._context = context
+        self._publisher.open(context)
+        path = self._record
+        recorded = json.loads(path.read_text()) if path is not None and path.exists() else {}
+        same = recorded.get("checkpoint_id") == context.checkpoint_id
+        return int(recorded["epoch"]) if same else -1
+
+    def stage(self, epoch: int, frame: DataFrame) -> _Collected:
+        sink = self._context.sink if self._context else ""
+        columns = self._expressions(fields_of(frame.schema.jsonValue()), sink)
+        return _Collected(frame.selectExpr(*columns).toArrow())
+
+    def commit(self, epoch: int, staged: Staged) -> None:
+        if self._context is None or not isinstance(staged, _Collected):
+            raise TypeError("commit takes the result of stage, of the same open writer")
+        self._publisher.publish(_rows(staged.table), epoch)
+        reach("messages.published")
+        if (path := self._record) is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            record = {"checkpoint_id": self._context.checkpoint_id, "epoch": epoch}
+            write_durably(path, json.dumps(record).encode())
+        reach("messages.recorded")
+
+    def close(self) -> None:
+        self._context = None
+        self._publisher.close()
+
+    @property
+    def _record(self) -> Path | None:
+        """The file with the epoch last published; None if the run has no directory."""
+        directory = self._context.directory if self._context else ""
+        return Path(directory) / "published.json" if directory else None
+
+
+def _rows(table: Table) -> Iterable[tuple[Any, ...]]:
+    for batch in table.to_batches(max_chunksize=10_000):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

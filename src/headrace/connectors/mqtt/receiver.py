@@ -1,0 +1,166 @@
+"""Receives messages from a broker into the write-ahead log."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import paho.mqtt.client as paho
+
+from headrace.connectors.base import ReadContext
+from headrace.connectors.durable_files import write_durably
+from headrace.connectors.mqtt.client import BrokerConnection
+from headrace.connectors.mqtt.errors import describe_failure, describe_refusal
+from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
+from headrace.durations import microseconds
+from headrace.errors import Problem, SourceError
+
+if TYPE_CHECKING:
+    from headrace.connectors.mqtt import Mqtt
+    from headrace.connectors.write_ahead_log.log import WriteAheadLog
+
+_SUBSCRIBE_SECONDS = 10.0
+_FAILED = 0x80
+"""Reason codes from here on are failures, in MQTT 3.1.1 and 5."""
+
+
+class MqttReceiver:
+    """Subscribes to the filters of a source; acknowledges a message once the log holds it."""
+
+    def __init__(self, options: Mqtt, context: ReadContext) -> None:
+        self._options, self._source = options, context.source
+        client_id = options.client_id or f"headrace-{context.pipeline}-{context.source}"
+        self._connection = BrokerConnection(options, client_id, persistent=options.session == "persistent")
+        self._subscriptions = Path(context.directory) / "subscriptions.json"
+        self._log: WriteAheadLog | None = None
+        self._arrived_at = 0.0
+        self._subscribed = threading.Event()
+        self._refused_filters: list[str] = []
+        self._stopped = threading.Event()
+        self._watch = threading.Thread(target=self._watch_connection, name="headrace-mqtt", daemon=True)
+
+    def start(self, log: WriteAheadLog) -> None:
+        self._log = log
+        connection = self._connection
+        connection.on_connect = self._subscribe
+        connection.client.on_message = self._receive
+        connection.client.on_subscribe = self._confirm_subscription
+        try:
+            connection.open()
+        except OSError as error:
+            raise _as_error(describe_failure(error, connection.address, self._source)) from error
+        self._await_subscription()
+        self._arrived_at = time.monotonic()
+        self._watch.start()
+
+    def settle(self) -> None:
+        """Wait until no message has arrived for a while: the protocol does not mark the end of a queue."""
+        quiet = microseconds(self._options.quiet) / 1e6
+        while (remaining := self._arrived_at + quiet - time.monotonic()) > 0:
+            self._stopped.wait(remaining)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._connection.close()
+        if self._watch.is_alive():
+            self._watch.join()
+
+    def _subscribe(self, session_present: bool) -> None:
+        """Subscribe unless the broker has the subscriptions: a new one would send retained messages again."""
+        wanted = list(self._options.topics)
+        recorded = self._recorded_filters()
+        if session_present and recorded == wanted:
+            self._subscribed.set()
+            return
+        client = self._connection.client
+        if session_present and (obsolete := [item for item in recorded if item not in wanted]):
+            client.unsubscribe(obsolete)
+        client.subscribe([(item, self._options.qos) for item in wanted])
+
+    def _confirm_subscription(self, _: Any, __: Any, ___: int, reasons: Any, ____: Any) -> None:
+        wanted = list(self._options.topics)
+        self._refused_filters = [
+            f"`{item}` ({reason})"
+            for item, reason in zip(wanted, reasons, strict=False)
+            if reason.value >= _FAILED
+        ]
+        if not self._refused_filters:
+            self._subscriptions.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(self._subscriptions, json.dumps(wanted).encode())
+        self._subscribed.set()
+
+    def _await_subscription(self) -> None:
+        confirmed = self._subscribed.wait(_SUBSCRIBE_SECONDS)
+        if confirmed and not self._refused_filters:
+            return
+        place = self._connection.address.place
+        refused = ", ".join(self._refused_filters) or "no answer"
+        hint = "check the filters, and the access rights of the user at the broker"
+        raise SourceError(f"the MQTT broker at {place} refuses a subscription: {refused}", hint=hint)
+
+    def _recorded_filters(self) -> list[str]:
+        path = self._subscriptions
+        return list(json.loads(path.read_text())) if path.exists() else []
+
+    def _receive(self, _: Any, __: Any, message: paho.MQTTMessage) -> None:
+        """Append a message to the log; paho's thread, which calls this, reads no further while it is full."""
+        if self._log is None:
+            return
+        self._arrived_at = time.monotonic()
+        generation = self._connection.generation
+
+        def acknowledge() -> None:
+            if generation == self._connection.generation:  # else the broker delivers it again
+                self._connection.client.acknowledge(message)
+
+        try:
+            if not self._log.submit([_as_message(message)], acknowledge):
+                acknowledge()  # dropped and counted
+        except MessageTooLargeError:
+            acknowledge()
+        except LogClosedError:
+            return
+
+    def _watch_connection(self) -> None:
+        """Report a connection that the broker refuses, or that stays broken for too long."""
+        timeout = microseconds(self._options.retry_timeout) / 1e6
+        connection = self._connection
+        while not self._stopped.wait(0.2):
+            if connection.refused:
+                problem = describe_refusal(connection.refused, connection.address, self._source)
+            elif connection.unavailable_seconds > timeout:
+                place = connection.address.place
+                what = f"the MQTT broker at {place} was unavailable for {timeout:g} seconds"
+                problem = Problem(self._source, what, "start the broker; the next run resumes")
+            else:
+                continue
+            if self._log is not None:
+                self._log.fail(_as_error(problem))
+            return
+
+
+def _as_message(message: paho.MQTTMessage) -> Message:
+    topic = bytes(message._topic).decode(errors="replace")
+    metadata: dict[str, Any] = {
+        "topic": topic,
+        "qos": message.qos,
+        "retained": bool(message.retain),
+        "duplicate": bool(message.dup),
+    }
+    properties = getattr(message, "properties", None)
+    if properties is not None:
+        metadata["user_properties"] = dict(getattr(properties, "UserProperty", ()))
+        metadata["content_type"] = getattr(properties, "ContentType", None)
+    identity = None
+    if message.qos == 2:
+        # A packet id is used again after the exchange is complete, hence the checksum.
+        identity = f"{message.mid}:{crc32(message.payload, crc32(topic.encode()))}"
+    return Message(bytes(message.payload), metadata, identity, redelivered=bool(message.dup))
+
+
+def _as_error(problem: Problem) -> SourceError:
+    return SourceError(problem.what, where=problem.where, hint=problem.hint)

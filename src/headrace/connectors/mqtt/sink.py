@@ -1,0 +1,149 @@
+"""Publishes rows to topics, and waits until the broker has acknowledged each message."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from headrace.connectors.base import WriteContext
+from headrace.connectors.message_sink import MessageWriter
+from headrace.connectors.mqtt.client import BrokerConnection
+from headrace.connectors.mqtt.errors import describe_failure, describe_refusal
+from headrace.connectors.mqtt.topics import check_topic
+from headrace.connectors.row_encoding import Fields, encode_text, encode_value
+from headrace.connectors.templates import template_expression
+from headrace.durations import microseconds
+from headrace.errors import DeliveryError, Problem, did_you_mean
+from headrace.formats import Format
+
+if TYPE_CHECKING:
+    from headrace.connectors.mqtt import Mqtt
+
+_IN_FLIGHT = 1000
+"""The number of messages that are sent before the first of them is acknowledged."""
+_BATCH = 10_000
+"""The number of messages that wait for an answer; packet ids, of 16 bits, are unique among them."""
+
+
+def mqtt_writer(options: Mqtt) -> MessageWriter:
+    """Return the writer of a sink."""
+    return MessageWriter(
+        MqttPublisher(options), lambda fields, where: message_expressions(options, fields, where)
+    )
+
+
+def message_expressions(options: Mqtt, fields: Fields, where: str) -> list[str]:
+    """Return the expressions of topic, payload and user properties.
+
+    Raises:
+        DeliveryError: an option names an unknown column.
+    """
+    for name in (*options.value, *options.user_properties):
+        if name not in fields:
+            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
+    apart = {*options.topic_columns, *options.user_properties}
+    names = list(options.value) or [name for name in fields if name not in apart] or list(fields)
+    chosen = options.format if isinstance(options.format, Format) else None
+    properties = [encode_text(fields[name]) for name in options.user_properties]
+    return [
+        template_expression(options.topic or "", fields, where),
+        f"cast({encode_value(chosen, {name: fields[name] for name in names}, where)} as binary)",
+        f"cast(array({', '.join(properties)}) as array<string>)",
+    ]
+
+
+class MqttPublisher:
+    """Publishes messages over one connection."""
+
+    def __init__(self, options: Mqtt) -> None:
+        self._options = options
+        self._sink = ""
+        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._connection: BrokerConnection | None = None
+        self._changed = threading.Condition()
+        self._answers: dict[int, str] = {}
+        """The reason for which the broker refused each answered message; empty if it accepted it."""
+
+    def open(self, context: WriteContext) -> None:
+        self._sink = context.sink
+        client_id = self._options.client_id or f"headrace-{context.pipeline}-{context.sink}"
+        connection = BrokerConnection(self._options, client_id, persistent=False)
+        connection.client.max_inflight_messages_set(_IN_FLIGHT)
+        connection.client.max_queued_messages_set(0)
+        connection.client.on_publish = self._note_answer
+        try:
+            connection.open()
+        except OSError as error:
+            raise _as_error(describe_failure(error, connection.address, context.sink)) from error
+        self._connection = connection
+
+    def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
+        if self._connection is None:
+            raise DeliveryError("the sink is not open", where=self._sink)
+        sent: set[int] = set()
+        for topic, payload, properties in messages:
+            sent.add(self._send(self._connection, topic, payload, properties))
+            if len(sent) == _BATCH:
+                self._await_answers(self._connection, sent)
+        self._await_answers(self._connection, sent)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _send(
+        self, connection: BrokerConnection, topic: str, payload: bytes, values: Sequence[str | None]
+    ) -> int:
+        """Send a message and return its packet id; paho sends it again after a reconnect."""
+        try:
+            check_topic(topic)
+        except ValueError as error:
+            hint = f"the topic is computed from `{self._options.topic}`: filter such rows before the sink"
+            raise DeliveryError(str(error), where=self._sink, hint=hint) from None
+        options, properties = self._options, None
+        if values:
+            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+            pairs = zip(options.user_properties, values, strict=True)
+            properties.UserProperty = [(name, value) for name, value in pairs if value is not None]
+        if not connection.connected.wait(self._timeout):
+            raise self._no_answer(connection)
+        return connection.client.publish(topic, payload or b"", options.qos, options.retain, properties).mid
+
+    def _note_answer(self, _: Any, __: Any, packet: int, reason: Any, ___: Any) -> None:
+        with self._changed:
+            self._answers[packet] = str(reason) if reason.is_failure else ""
+            self._changed.notify_all()
+
+    def _await_answers(self, connection: BrokerConnection, sent: set[int]) -> None:
+        """Wait until the broker has acknowledged all messages that were sent."""
+        deadline = time.monotonic() + self._timeout
+        with self._changed:
+            while not sent <= self._answers.keys():
+                answered = len(self._answers)
+                self._changed.wait(0.2)
+                if connection.refused:
+                    raise _as_error(describe_refusal(connection.refused, connection.address, self._sink))
+                if len(self._answers) > answered:
+                    deadline = time.monotonic() + self._timeout
+                elif time.monotonic() > deadline:
+                    raise self._no_answer(connection)
+            refused = next((reason for packet in sent if (reason := self._answers[packet])), "")
+            self._answers.clear()
+        sent.clear()
+        if refused:
+            what = f"the MQTT broker at {connection.address.place} refuses a message: {refused}"
+            raise DeliveryError(what, where=self._sink, hint="check the user's access rights to the topic")
+
+    def _no_answer(self, connection: BrokerConnection) -> DeliveryError:
+        what = f"the MQTT broker at {connection.address.place} acknowledges no messages"
+        return DeliveryError(what, where=self._sink, hint="is it running? The next run resumes")
+
+
+def _as_error(problem: Problem) -> DeliveryError:
+    return DeliveryError(problem.what, where=problem.where, hint=problem.hint)

@@ -1,0 +1,93 @@
+"""SQL expressions that encode rows as messages: the value in a format, single columns as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.connectors import flatten as flat
+from headrace.connectors.flatten import quote_name
+from headrace.errors import DeliveryError
+from headrace.formats import Format
+
+_SINGLE = {"text": "string", "raw": "binary"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the rows: its SQL path, and Spark's JSON form of its type."""
+
+    path: str
+    kind: Any
+
+
+Fields = Mapping[str, Field]
+
+
+def fields_of(schema: Mapping[str, Any], within: str = "") -> dict[str, Field]:
+    """Return the columns of a frame, from Spark's JSON form of its schema.
+
+    `within` names the struct that holds them, if any.
+
+    >>> fields_of({"fields": [{"name": "n", "type": "long"}]}, within="__main")
+    {'n': Field(path='`__main`.`n`', kind='long')}
+    """
+    prefix = f"{quote_name(within)}." if within else ""
+    return {
+        field["name"]: Field(prefix + quote_name(field["name"]), field["type"]) for field in schema["fields"]
+    }
+
+
+def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
+    """Return the expression of a row in a format, as text or binary; JSON if no format is set.
+
+    Raises:
+        DeliveryError: the columns don't fit the format.
+    """
+    encoding = chosen.name if chosen is not None else "json"
+    if encoding in _SINGLE:
+        if [field.kind for field in fields.values()] != [_SINGLE[encoding]]:
+            columns = ", ".join(f"{name} {_word(field.kind)}" for name, field in fields.items())
+            raise DeliveryError(
+                f"{encoding} takes one column of type {_SINGLE[encoding]}, got `{columns}`",
+                where=where,
+                hint='select it with value="line", or write json',
+            )
+        return next(iter(fields.values())).path
+    if encoding == "csv":
+        return f"to_csv({_flat_struct(fields)}, {flat.sql_map(flat.encoding(chosen, encoding))})"
+    return encode_object(fields)
+
+
+def encode_object(fields: Fields) -> str:
+    """Return the expression of columns as a JSON object."""
+    columns = (
+        f"{flat.json_value(field.path, field.kind)} as {quote_name(name)}" for name, field in fields.items()
+    )
+    return flat.json_text(f"struct({', '.join(columns)})")
+
+
+def encode_bytes(field: Field) -> str:
+    """Return the expression of a column as the bytes of its text; binary columns unchanged."""
+    return field.path if field.kind == "binary" else f"cast({encode_text(field)} as binary)"
+
+
+def encode_text(field: Field) -> str:
+    """Return the expression of a column as text: ISO timestamps, JSON for structs, arrays and maps."""
+    if not isinstance(field.kind, str) or field.kind == "variant":
+        return flat.json_text(field.path)
+    if field.kind.startswith("timestamp"):
+        return flat.time_text(field.path, field.kind)
+    return f"cast({flat.json_value(field.path, field.kind)} as string)"
+
+
+def _flat_struct(fields: Fields) -> str:
+    """Return a struct of plain values, for a line of CSV."""
+    columns = (part for name, field in fields.items() for part in flat.spread(name, field.path, field.kind))
+    plain = (f"{flat.plain(path, kind, text=False)} as {quote_name(name)}" for name, path, kind in columns)
+    return f"struct({', '.join(plain)})"
+
+
+def _word(kind: Any) -> str:
+    return kind if isinstance(kind, str) else str(kind["type"])

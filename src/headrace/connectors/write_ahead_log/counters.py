@@ -1,0 +1,42 @@
+"""Counters of a log, and the position up to which epochs are planned; stored beside the segments."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from headrace.connectors.durable_files import write_durably
+
+_FILE = "counters.json"
+
+
+@dataclass
+class Counters:
+    """Messages since the checkpoint began: received = stored + duplicates + dropped_newest + too_large."""
+
+    received: int = 0
+    stored: int = 0
+    duplicates: int = 0
+    dropped_newest: int = 0
+    dropped_oldest: int = 0
+    """Messages that were stored, then removed before an epoch contained them."""
+    too_large: int = 0
+    planned: int = 0
+    """The end of the last planned epoch: records before it are never dropped."""
+
+    @property
+    def dropped(self) -> int:
+        """The messages that no epoch will contain."""
+        return self.dropped_newest + self.dropped_oldest + self.too_large
+
+    @classmethod
+    def read(cls, directory: Path) -> Self:
+        """Read the counters of a log; zero if it is new."""
+        path = directory / _FILE
+        return cls(**json.loads(path.read_text())) if path.exists() else cls()
+
+    def store(self, directory: Path) -> None:
+        """Write the counters durably."""
+        write_durably(directory / _FILE, json.dumps(asdict(self)).encode())

@@ -1,0 +1,43 @@
+"""Removes redelivered messages by the message id of their protocol.
+
+The ids of the newest messages are held in memory. They are read from the records when a log is opened;
+those of records that were removed are in a file beside the segments.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from headrace.connectors.durable_files import write_durably
+
+WINDOW = 100_000
+"""The number of messages within which a redelivery is recognised."""
+
+
+class MessageIds:
+    """The ids of the newest messages."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "ids.json"
+        recorded = json.loads(self._path.read_text()) if self._path.exists() else []
+        self._ids: dict[str, None] = dict.fromkeys(recorded)
+
+    def __contains__(self, identity: str) -> bool:
+        return identity in self._ids
+
+    def add(self, identity: str) -> None:
+        """Remember an id as the newest, and forget the oldest beyond the window."""
+        self._ids.pop(identity, None)
+        self._ids[identity] = None
+        if len(self._ids) > WINDOW:
+            del self._ids[next(iter(self._ids))]
+
+    def discard(self, identity: str) -> None:
+        """Forget an id whose message was not stored."""
+        self._ids.pop(identity, None)
+
+    def store(self) -> None:
+        """Write the ids to disk; called before records are removed."""
+        if self._ids:
+            write_durably(self._path, json.dumps(list(self._ids)).encode())

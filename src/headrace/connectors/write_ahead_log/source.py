@@ -1,0 +1,106 @@
+"""Reads a write-ahead log as a stream of bytes, with the metadata of the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow
+
+from headrace.connectors.base import ReadContext
+from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.flatten import literal, quote_name
+from headrace.connectors.write_ahead_log.enumerator import POSITION, LogEnumerator, translate_start
+from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
+from headrace.connectors.write_ahead_log.records import decode
+from headrace.errors import HeadraceError, SourceError
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.connectors.write_ahead_log.options import LoggedSource
+
+_SCHEMA = "value binary, offset bigint, received_at timestamp, metadata string"
+_ARROW = pyarrow.schema(
+    [
+        ("value", pyarrow.binary()),
+        ("offset", pyarrow.int64()),
+        ("received_at", pyarrow.timestamp("us", "UTC")),
+        ("metadata", pyarrow.string()),
+    ]
+)
+
+
+class LogReader:
+    """Starts the receiver of a source and reads its log."""
+
+    def __init__(self, options: LoggedSource) -> None:
+        self._options = options
+        self._sources = DriverSources()
+
+    def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        enumerator = self._open(context)
+        splits = self._sources.splits(spark, context.source, enumerator)
+        records = splits.mapInArrow(_read_splits, _SCHEMA)
+        return records.selectExpr("value", "'log' as partition", "offset", *self._metadata())
+
+    def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        raise SourceError(
+            f"{self._options.kind} has no end, so it can't be read as a batch",
+            where=context.source,
+            hint="write the messages to files or a table, and read those",
+        )
+
+    def available(self) -> None:
+        self._sources.available()
+
+    def close(self) -> None:
+        self._sources.close()
+
+    def _open(self, context: ReadContext) -> LogEnumerator:
+        options = self._options
+        limit = options.log_limit
+        settings = LogSettings(int(limit), options.overflow, options.fsync)
+        try:
+            messages = WriteAheadLog(Path(context.directory) / "log", settings)
+            receiver = options.receiver(context)
+            try:
+                receiver.start(messages)
+            except BaseException:
+                with suppress(Exception):
+                    receiver.stop()
+                messages.close()
+                raise
+        except HeadraceError as error:
+            raise translate_start(error, context.source) from error
+        return LogEnumerator(messages, receiver, context.source, options.max_per_batch)
+
+    def _metadata(self) -> list[str]:
+        """Return the expression of the struct of metadata columns, if the source has any."""
+        columns, types = self._options.columns_of_metadata, self._options.metadata_types
+        if not columns:
+            return []
+        known = [f"{quote_name(name)} {types[name]}" for name in columns if name != "received_at"]
+        parsed = f"from_json(metadata, {literal(', '.join(known))})"
+        paths = {name: f"{parsed}.{quote_name(name)}" for name in columns} | {"received_at": "received_at"}
+        fields = [f"{paths[name]} as {quote_name(column)}" for name, column in columns.items()]
+        return [f"struct({', '.join(fields)}) as __metadata"]
+
+
+def _read_splits(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    """Decode the records of a task's splits."""
+    for batch in batches:
+        for split in batch.column(0).to_pylist():
+            (first,) = POSITION.unpack_from(split)
+            records = list(decode(split[POSITION.size :]))
+            columns = [
+                [record.value for record in records],
+                range(first, first + len(records)),
+                [record.received_at for record in records],
+                [record.metadata.decode() for record in records],
+            ]
+            arrays = [pyarrow.array(list(c), f.type) for c, f in zip(columns, _ARROW, strict=True)]
+            yield pyarrow.RecordBatch.from_arrays(arrays, schema=_ARROW)
