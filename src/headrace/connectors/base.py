@@ -27,6 +27,8 @@ Role = Literal["source", "sink", "table"]
 Carries = Literal["bytes", "rows"]
 Guarantee = Literal["at_most_once", "at_least_once", "exactly_once"]
 WriteMode = Literal["append", "update", "complete"]
+Load = Literal["table", "key"]
+"""How a lookup reads its table: held whole, or by key."""
 
 
 class Connector(BaseModel):
@@ -52,6 +54,8 @@ class Connector(BaseModel):
     """True if the source system has partitions with a record order of their own; positions name them."""
     listable: ClassVar[bool] = False
     """True if `listing()` returns all rows on demand, as a table of rules needs."""
+    loads: ClassVar[frozenset[Load]] = frozenset({"table"})
+    """How a lookup can read it, if it has the role `table`."""
     jars: ClassVar[tuple[str, ...]] = ()
     """The sets of jars (`headrace jars list`) that Spark needs for it."""
 
@@ -158,6 +162,14 @@ class Connector(BaseModel):
         """Return the object that lists all rows, without Spark."""
         raise OptionError(f"the rows of {self.kind} can't be listed", where=self.kind)
 
+    def content_version(self) -> str | None:
+        """Return text that changes with the content of a lookup table; None if the content has to be read."""
+        return None
+
+    def key_table(self, context: LookupContext) -> KeyTable:
+        """Return the table of a lookup by key; connects to its server if the columns are unknown."""
+        raise OptionError(f"{self.kind} can't be read by key", where=self.kind)
+
     def writer(self) -> Writer:
         """Return a new writer, one per run; loads pyspark."""
         raise OptionError(f"{self.kind} can't be written to", where=self.kind)
@@ -175,6 +187,72 @@ class ReadContext:
     """A directory for the reader's own files; it lives as long as the checkpoint."""
     real_time: bool = False
     """True in real-time mode, which only Spark's own sources support."""
+
+
+@dataclass(frozen=True)
+class LookupContext:
+    """The step, key columns and schema of a lookup by key."""
+
+    step: str
+    on: tuple[str, ...]
+    schema: Schema | None
+    concurrency: int = 8
+    """The maximum number of requests that a task has in flight, where a request has one key."""
+
+
+Key = tuple[str, ...]
+"""The values of the key columns, as Spark casts them to text."""
+Values = tuple[str | None, ...]
+"""The values of a table row's other columns, as text."""
+
+
+class KeyReader(Protocol):
+    """A session that reads rows by key, on a worker."""
+
+    def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
+        """Return the rows of distinct keys, with values in the order of the table's columns.
+
+        A key without a row may be left out.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the session."""
+        ...
+
+
+class KeyTable(Protocol):
+    """A table that is read by key. It is created on the driver and sent to executors: it holds no connection.
+
+    A `Server` in the sense of `connectors/retry.py`: `connect` and `rows` are retried while unavailable.
+    """
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The columns without the key, each with the SQL expression that converts its text, `{}`."""
+        ...
+
+    @property
+    def retry_timeout(self) -> float:
+        """How long an unavailable server is retried, in seconds."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """The address of the table, without a password."""
+        ...
+
+    def connect(self) -> KeyReader:
+        """Open a session."""
+        ...
+
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        """Return message and hint of an error of the server; None for any other error."""
+        ...
+
+    def is_unavailable(self, error: Exception) -> bool:
+        """True if a retry may succeed."""
+        ...
 
 
 class Listing(Protocol):

@@ -24,7 +24,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documen
 from headrace.errors import PlanError, Problem
 from headrace.lowering.distinct import deduplicated
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown, visible
+from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown
+from headrace.lowering.lookups.frames import divide, join_table, lookup_output, read_by_key
 from headrace.lowering.match_recognize import recognized
 from headrace.lowering.native import native_windows
 from headrace.lowering.patterns import matched
@@ -53,6 +54,8 @@ from headrace.steps.stateful.window import WindowAggregate
 from headrace.windows import Session, Sliding, Tumbling
 
 if TYPE_CHECKING:
+    from headrace.lowering.lookups.steps import LookupSteps
+    from headrace.lowering.lookups.worker import LookupTask
     from headrace.plan.graph import Graph
     from headrace.rules.tables import RuleTable
 
@@ -70,8 +73,14 @@ class Inputs(Protocol):
         """The rows of a DataFrame source."""
         ...
 
+    lookups: LookupSteps
+
     def table(self, node: Lookup) -> DataFrame:
         """The table of a lookup."""
+        ...
+
+    def lookup_task(self, node: Lookup) -> LookupTask | None:
+        """The task of a lookup that runs in Python workers; None for a broadcast join."""
         ...
 
     def rules(self, node: MatchRules) -> RuleTable:
@@ -227,16 +236,13 @@ def _route(node: Route, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
-    frame, table = lowering.frame(node.input), lowering.inputs.table(node)
-    clash = [name for name in table.columns if name in frame.columns and name not in node.on]
-    if clash:
-        what = f"both the stream and the table have a column `{clash[0]}`"
-        raise PlanError(
-            [Problem(lowering.graph.where(node), what, "rename one with select(...) before the lookup")]
-        )
-    added = [name for name in table.columns if name not in node.on]
-    joined = frame.join(F.broadcast(table), on=list(node.on), how=node.how)
-    return joined.select(*visible(frame), *added, *hidden(frame))
+    frame, where = lowering.frame(node.input), lowering.graph.where(node)
+    task = lowering.inputs.lookup_task(node)
+    if task is None:
+        rows = join_table(frame, node, lowering.inputs.table(node), where)
+    else:
+        rows = read_by_key(frame, node, task, where)
+    return divide(node, rows, lowering.inputs.lookups.counts_of(node))
 
 
 @lower.register
@@ -355,6 +361,8 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     """One output out of all those that a step's frame holds."""
     if isinstance(node, Route):
         return raw.where(F.col(ROUTE) == ref.output).drop(ROUTE)
+    if isinstance(node, Lookup):
+        return lookup_output(node, ref, raw)
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
         rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")

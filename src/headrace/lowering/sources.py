@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from headrace.connectors.base import Acknowledging, Connector, Finite, ReadConte
 from headrace.lowering.decode import DeadLetters, decoded
 from headrace.lowering.event_times import check_event_time, set_time
 from headrace.lowering.expressions import POSITION
+from headrace.lowering.lookups.steps import LookupSteps
 from headrace.lowering.watermarks import Heartbeats, partition_column
 from headrace.rules.tables import RuleTable, table_of
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.base import Reader
+    from headrace.lowering.lookups.worker import LookupTask
     from headrace.steps.endpoints.source import FrameSource, Source
     from headrace.steps.patterns.match_rules import MatchRules
     from headrace.steps.rows.lookup import Lookup
@@ -50,6 +53,7 @@ class StreamInputs:
         """
         self.dead_letters: dict[str, DeadLetters] = {}
         """The collectors of records that didn't decode, by source; filled as sources are read."""
+        self.lookups = LookupSteps(spark)
         self._primary_reader_of = frozenset(primary_reader_of)
         self._real_time = real_time
         self._tables: dict[str, DataFrame] = {}
@@ -78,6 +82,15 @@ class StreamInputs:
         if node.name not in self._tables:
             self._tables[node.name] = read_table(self.spark, self.pipeline, node).persist()
         return self._tables[node.name]
+
+    def lookup_task(self, node: Lookup) -> LookupTask | None:
+        """The task of a lookup that runs in Python workers; None if the table is read once."""
+        if node.load == "key":
+            return self.lookups.task_by_key(node)
+        if node.refresh is None or self.checkpoint is None:
+            return None
+        read = partial(read_table, self.spark, self.pipeline, node)
+        return self.lookups.task_of_snapshots(node, self.checkpoint, read)
 
     def rules(self, node: MatchRules) -> RuleTable:
         """The table of a step's rules."""

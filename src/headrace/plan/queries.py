@@ -65,7 +65,7 @@ def queries_of(graph: Graph) -> list[Query]:
     """Return the queries of a plan, each after those whose exchanges it reads."""
     planner = _Planner(graph)
     for node in graph:
-        if node.stateful and node.name in planner.needed:
+        if node.runs_once(graph) and node.name in planner.needed:
             planner.add_stateful(node)
     for sink in graph.sinks:
         planner.add_sink(sink)
@@ -80,7 +80,8 @@ def is_dead_letters(graph: Graph, ref: Ref) -> bool:
 
     These are delivered beside the rows of an epoch; they are not computed from them.
     """
-    return all(root.output in (DEAD_LETTERS, FAULTS) for root in _Planner(graph).roots(ref))
+    roots = _Planner(graph).roots(ref)
+    return all(root.output == FAULTS or _of_source(graph, root) for root in roots)
 
 
 class _Planner:
@@ -99,7 +100,7 @@ class _Planner:
 
     def add_sink(self, sink: Sink) -> None:
         roots = _unique(self.roots(sink.input))
-        if len(roots) == 1 and roots[0].output == DEAD_LETTERS:
+        if len(roots) == 1 and _of_source(self.graph, roots[0]):
             self.dead_letter_sinks.setdefault(roots[0].step, []).append(sink.name)
         else:
             self._draft_for(sink, roots).sinks.append(sink.name)
@@ -107,16 +108,16 @@ class _Planner:
     def roots(self, ref: Ref) -> list[Ref]:
         """Return the outputs at which the stateless steps before `ref` begin."""
         node = self.graph[ref.step]
-        if node.stateful or isinstance(node, Source | FrameSource):
+        if node.runs_once(self.graph) or isinstance(node, Source | FrameSource):
             return [ref]
         return [root for before in node.inputs for root in self.roots(before)]
 
     def _draft_for(self, sink: Sink, roots: list[Ref]) -> _Draft:
         """Return the query that feeds the sink: that of its stateful step or source, or one of its own."""
         steps = {root.step for root in roots}
-        if len(steps) == 1 and not any(root.output == DEAD_LETTERS for root in roots):
+        if len(steps) == 1 and not any(_of_source(self.graph, root) for root in roots):
             step = steps.pop()
-            return self.drafts[step] if self.graph[step].stateful else self._draft_of_source(step)
+            return self.drafts[step] if step in self.drafts else self._draft_of_source(step)
         return self.drafts.setdefault(sink.name, _Draft(sink.name, sink.input, roots=roots))
 
     def _draft_of_source(self, name: str) -> _Draft:
@@ -160,10 +161,10 @@ class _Planner:
         None if it reads the source itself.
         """
         node = self.graph[root.step]
-        if root.output == DEAD_LETTERS:
+        if _of_source(self.graph, root):
             owner = next(draft for draft in self.drafts.values() if root.step in draft.dead_letters_of)
             return None if owner is reader else owner
-        if node.stateful:
+        if node.runs_once(self.graph):
             return self.drafts[node.name]
         source_query = self.drafts.get(node.name)
         alone = isinstance(node, Source) and not node.connector.concurrent_readers
@@ -185,7 +186,7 @@ class _Planner:
 def _query(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
     draft, reads = item
     output = draft.output
-    if not graph[output.step].stateful and not draft.writes:
+    if not graph[output.step].runs_once(graph) and not draft.writes:
         output = _common(graph, draft) or output
     return Query(
         draft.name,
@@ -205,6 +206,11 @@ def _common(graph: Graph, draft: _Draft) -> Ref | None:
     of_rows = [ref for ref in inputs if not is_dead_letters(graph, ref)]
     alone = len(draft.sinks) == 1 and not draft.dead_letters_of
     return of_rows[0] if len(of_rows) == 1 and (alone or _row_by_row(graph, of_rows[0])) else None
+
+
+def _of_source(graph: Graph, root: Ref) -> bool:
+    """Return True for the dead letters of a source, which are collected beside its rows."""
+    return root.output == DEAD_LETTERS and isinstance(graph[root.step], Source)
 
 
 def _row_by_row(graph: Graph, ref: Ref) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.lowering.decode import DeadLetters
+    from headrace.lowering.lookups.steps import LookupSteps
     from headrace.lowering.lowering import Lowering
     from headrace.lowering.windows import Counts
     from headrace.rules.book import RuleBook
@@ -72,6 +73,11 @@ class Delivery:
     accounting: AccountingLog | None = None
     rules: RuleBook | None = None
     """The rules of the query's step, if it reads them from a table."""
+    lookups: LookupSteps | None = None
+    lookup_logs: dict[str, AccountingLog] = field(default_factory=dict)
+    """The row accounting of lookups that drop or divert rows, once they have run."""
+    open_log: Callable[[str], AccountingLog] | None = None
+    """Opens the row accounting of a step of the query."""
     failure: BaseException | None = None
     """The Python exception that failed an epoch; Spark passes on only its text."""
     stopping: bool = False
@@ -103,6 +109,8 @@ class Delivery:
             if self.rules is not None:  # before the tasks of the epoch are created: they carry the rules
                 self.rules.enter(epoch)
                 reach("delivery.ruled")
+            if self.lookups is not None:
+                self.lookups.enter(epoch)
             self._deliver(batch, epoch)
         except Exception as error:
             self.failure = self.failure or error
@@ -122,9 +130,18 @@ class Delivery:
                 reach("delivery.committed")
             if self.accounting is not None and self.counts is not None:
                 self.accounting.add(epoch, self.counts.take(epoch))
+            self._account_lookups(epoch)
         finally:
             if shared is not batch:
                 shared.unpersist()
+
+    def _account_lookups(self, epoch: int) -> None:
+        if self.lookups is None or self.open_log is None:
+            return
+        for step, counts in self.lookups.counts.items():
+            if step not in self.lookup_logs:
+                self.lookup_logs[step] = self.open_log(step)
+            self.lookup_logs[step].add(epoch, counts.take(epoch))
 
     def _stage_all(
         self, batch: DataFrame, epoch: int, sinks: list[SinkBinding]

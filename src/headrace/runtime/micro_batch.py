@@ -88,6 +88,7 @@ class MicroBatchRun(RunHandle):
     def status(self) -> Status:
         deliveries = [planned.delivery for planned in self._planned]
         logs = [delivery.accounting for delivery in deliveries if delivery.accounting is not None]
+        logs += [log for delivery in deliveries for log in delivery.lookup_logs.values()]
         books = [delivery.rules for delivery in deliveries if delivery.rules is not None]
         status = self._progress.status(
             {sink.name: sink.rows for delivery in deliveries for sink in delivery.sinks},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -131,10 +132,12 @@ class QueryPlanner:
         inputs.run_on_start = uses_clock or has_pending_firing(checkpoint)
         exchanges = {ref: self._read_exchange(ref, inputs) for ref in query.reads}
         lowering = Lowering(self.spark, self.graph, inputs, frames=exchanges)
-        frame = lowering.raw(step.name) if step.stateful else lowering.frame(query.output)
-        if not step.stateful and not query.writes:
+        runs_once = step.runs_once(self.graph)
+        frame = lowering.raw(step.name) if runs_once else lowering.frame(query.output)
+        if not runs_once and not query.writes:
             frame = frame.drop(POSITION)  # only stateful steps use the arrival order
-        delivery = Delivery(self._batch_lowering(query, inputs), [])
+        delivery = Delivery(self._batch_lowering(query, inputs), [], lookups=inputs.lookups)
+        delivery.open_log = partial(AccountingLog, checkpoint)
         if step.name in lowering.counts:
             delivery.counts, delivery.accounting = (
                 lowering.counts[step.name],
@@ -155,7 +158,7 @@ class QueryPlanner:
 
     def _batch_lowering(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
         """Return a function that lowers the steps after the streaming plan for a micro-batch."""
-        if self.graph[query.output.step].stateful:
+        if self.graph[query.output.step].runs_once(self.graph):
             return lambda batch: Lowering(self.spark, self.graph, inputs, raw={query.output.step: batch})
         return lambda batch: Lowering(self.spark, self.graph, inputs, frames={query.output: batch})
 

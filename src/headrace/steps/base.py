@@ -92,6 +92,10 @@ class Node:
         """True if the name was generated, because the user has set none."""
         return ":" in self.name
 
+    def runs_once(self, plan: Plan) -> bool:
+        """Return True if all consumers must read the rows of one execution; it then has its own query."""
+        return self.stateful
+
     def fires_by_clock(self, facts: Facts) -> bool:
         """Return True if rows with these facts make it fire by processing time, without new rows."""
         return False

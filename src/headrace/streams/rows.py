@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from headrace.connectors.base import Connector, WriteMode
+from headrace.connectors.base import Connector, Load, WriteMode
+from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError
 from headrace.formats import Format
 from headrace.schemas.fields import Schema
@@ -13,12 +14,13 @@ from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import require_connector
 from headrace.steps.expressions import expression_of, to_named_expressions
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
-from headrace.steps.rows.lookup import LookupHow, lookup_node
+from headrace.steps.rows.lookup import LookupHow, OnMiss, lookup_node
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from headrace.streams.pipeline import Pipeline
+    from headrace.streams.stream import Stream
 
 
 class Rows:
@@ -74,13 +76,62 @@ class Rows:
         format: str | Format | None = None,  # noqa: A002 - the word of the contract
         schema: str | type | Schema | None = None,
         how: LookupHow = "left",
+        load: Load = "table",
+        refresh: Duration | None = None,
+        cache: int | None = None,
+        ttl: Duration | None = None,
+        concurrency: int | None = None,
+        on_miss: OnMiss | None = None,
     ) -> Self:
-        """Add the columns of the table row with the same `on` columns.
+        """Add the columns of the table row with the same `on` columns. A null matches nothing.
 
-        With `how="left"` a row without a match passes with nulls; with `"inner"` it is dropped. The table is
-        read when the run starts and broadcast to every task, so it must fit in memory.
+        Args:
+            name: the step's name.
+            table: a connector, or a DataFrame that is held whole.
+            on: the columns that both sides have.
+            format: the format of the table's records.
+            schema: the columns of the table.
+            how: `left` passes a row without a match with nulls, `inner` drops and counts it.
+            load: `table` holds the whole table in every task; `key` reads the rows of the keys of each Arrow
+                batch.
+            refresh: with `table`, how often the table is reloaded, files only if they have changed; default:
+                it is read when the run starts.
+            cache: with `key`, the number of keys that a worker caches, those without a row included; 0 for no
+                cache.
+            ttl: with `key`, how long a cached answer is used.
+            concurrency: with `key`, the number of HTTP requests that a task has in flight.
+            on_miss: `null`, `drop` or `dead_letter` for a row without a match; default: what `how` implies.
+                Dead letters have the columns of the row and `reason`.
         """
-        return self._then(lookup_node(name, self._ref, table, on=on, format=format, schema=schema, how=how))
+        lengths = {"refresh": refresh, "ttl": ttl}
+        loading = {
+            option: None if length is None else microseconds(length, where=f"`{name}`: {option}")
+            for option, length in lengths.items()
+        }
+        node = lookup_node(
+            name,
+            self._ref,
+            table,
+            on=on,
+            format=format,
+            schema=schema,
+            how=how,
+            load=load,
+            cache=cache,
+            concurrency=concurrency,
+            on_miss=on_miss,
+            **loading,
+        )
+        return self._then(node)
+
+    @property
+    def dead_letters(self) -> Stream:
+        """The dead letters of this step, such as the rows of a lookup that have no match."""
+        from headrace.streams.stream import Stream
+
+        if "dead_letters" not in self._pipeline.graph[self._ref.step].outputs:
+            raise AttributeError(f"`{self._ref.step}` has no dead letters")
+        return Stream(self._pipeline, Ref(self._ref.step, "dead_letters"))
 
     def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> SinkHandle:
         """Write the rows to a sink.

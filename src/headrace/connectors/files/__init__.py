@@ -10,7 +10,7 @@ of the process; for crashes of the machine it depends on the durability of the f
 
 from __future__ import annotations
 
-from glob import has_magic
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -117,6 +117,18 @@ class Files(Connector):
         if mode == "complete" and self.partition_by:
             return "`complete` replaces one file, so it can't be split by `partition_by`"
         return ""
+
+    def content_version(self) -> str | None:
+        from headrace.connectors.files.store import local_path, spark_path
+
+        local = local_path(spark_path(str(self.path)))
+        if local is None:
+            return None
+        matches = glob(str(local), recursive=True) if has_magic(str(local)) else [local]  # noqa: PTH207 - a text
+        paths = map(Path, matches)
+        files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,)))
+        stats = sorted((str(file), file.stat()) for file in files)
+        return repr([(name, stat.st_mtime_ns, stat.st_size) for name, stat in stats])
 
     def reader(self) -> Reader:
         from headrace.connectors.files.source import FilesReader

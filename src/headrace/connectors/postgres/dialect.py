@@ -118,6 +118,14 @@ class PostgresDialect(Dialect):
     def as_text(self, name: str, declared: str | None = None) -> str:
         return f"encode({self.quote(name)}, 'hex')" if declared == "bytea" else f"{self.quote(name)}::text"
 
+    def key_condition(self, key: Mapping[str, str], keys: Sequence[Sequence[str]]) -> tuple[str, list[Any]]:
+        # One array per column: the statement is the same for every number of keys.
+        arrays = ", ".join(f"CAST(CAST(%s AS text[]) AS {kind}[])" for kind in key.values())
+        names = self.quote_all(key).replace("%", "%%")
+        return f"({names}) IN (SELECT * FROM unnest({arrays}))", [
+            list(column) for column in zip(*keys, strict=True)
+        ]
+
     def quote(self, name: str) -> str:
         return _quote(name)
 

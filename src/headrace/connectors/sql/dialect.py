@@ -126,6 +126,20 @@ class Dialect(ABC):
         """Convert text from `as_text` to a parameter that an index on such a column can serve."""
         return text
 
+    def key_condition(self, key: Mapping[str, str], keys: Sequence[Sequence[str]]) -> tuple[str, list[Any]]:
+        """Return the condition that a row has one of several keys, and its parameters.
+
+        Args:
+            key: the key columns with their declared types.
+            keys: the values of the key columns, as text.
+        """
+        values = [
+            self.parameter(kind, text) for row in keys for kind, text in zip(key.values(), row, strict=True)
+        ]
+        row = f"({', '.join(['%s'] * len(key))})"
+        names = self.quote_all(key).replace("%", "%%")
+        return f"({names}) IN ({', '.join([row if len(key) > 1 else '%s'] * len(keys))})", values
+
     @abstractmethod
     def column_type(self, kind: str, in_key: bool) -> str:
         """Return the column type for a Spark type."""

@@ -9,7 +9,19 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from headrace import durations
-from headrace.connectors.base import Carries, Connector, Guarantee, Listing, Reader, Role, WriteMode, Writer
+from headrace.connectors.base import (
+    Carries,
+    Connector,
+    Guarantee,
+    KeyTable,
+    Listing,
+    Load,
+    LookupContext,
+    Reader,
+    Role,
+    WriteMode,
+    Writer,
+)
 from headrace.connectors.options import DurationOption, NamesOption
 from headrace.connectors.retry import find_problem
 from headrace.connectors.roles import SinkOption, SourceOption
@@ -25,6 +37,7 @@ class DatabaseTable(Connector):
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
     listable: ClassVar[bool] = True
+    loads: ClassVar[frozenset[Load]] = frozenset({"table", "key"})
 
     table: str = Field(
         min_length=1, description="The table's name, with or without its schema: `shop.totals`"
@@ -115,6 +128,13 @@ class DatabaseTable(Connector):
         from headrace.connectors.sql.source import TableReader
 
         return TableReader(self.dialect(), self.table, self.cursor_options())
+
+    def key_table(self, context: LookupContext) -> KeyTable:
+        from headrace.connectors.sql.lookup import describe_table
+
+        return describe_table(
+            self.dialect(), self.table, context, retry_timeout=getattr(self, "retry_seconds", 0.0)
+        )
 
     def listing(self) -> Listing:
         from headrace.connectors.sql.listing import TableListing

@@ -78,6 +78,10 @@ class SQLiteDialect(Dialect):
             return int(text) if text.lstrip("-").isdigit() else text
         return text  # the column's affinity converts it
 
+    def key_condition(self, key: Mapping[str, str], keys: Sequence[Sequence[str]]) -> tuple[str, list[Any]]:
+        condition, values = super().key_condition(key, keys)
+        return (condition.replace(" IN (", " IN (VALUES ", 1) if len(key) > 1 else condition), values
+
     def quote(self, name: str) -> str:
         # Not in double quotes: SQLite reads an unknown name in those as a string.
         return "`" + name.replace("`", "``") + "`"

@@ -36,6 +36,7 @@ _COUNTERS = {
     "retractions": "retractions",
     "dropped_matches": "dropped",
     "timed_out": "timed_out",
+    "unmatched": "unmatched",
 }
 """Fields that are differences of sums, and the kernel's counter of each."""
 
@@ -81,6 +82,8 @@ class RowAccounting:
     """Partial matches of rules that were changed or removed."""
     timed_out: int = 0
     """Partial matches that timed out."""
+    unmatched: int = 0
+    """Rows without a match in a lookup, dropped or sent to `.dead_letters`."""
     in_open_windows_before: int = 0
     """Assignments to windows that were open when the run started."""
     buffered_before: int = 0
@@ -102,7 +105,7 @@ class RowAccounting:
     @property
     def balanced(self) -> bool:
         """True if every row is accounted for."""
-        out = self.processed + self.late + self.duplicates + self.buffered
+        out = self.processed + self.late + self.duplicates + self.unmatched + self.buffered
         return self.rows + self.buffered_before == out and min(self.in_open_windows, self.buffered) >= 0
 
     def __str__(self) -> str:
@@ -115,7 +118,12 @@ class RowAccounting:
             ("dropped", self.dropped),
             ("expired", self.expired),
         ]
-        others = [("buffered", self.buffered), ("late", self.late), ("duplicates", self.duplicates)]
+        others = [
+            ("buffered", self.buffered),
+            ("late", self.late),
+            ("duplicates", self.duplicates),
+            ("unmatched", self.unmatched),
+        ]
         rows = f"{count_of(self.rows, 'row')}{_before(held)}"
         if one_window_each:
             return f"{rows} = {_sum([*windows, *others])}"
@@ -132,7 +140,11 @@ class AccountingLog:
     def __init__(self, checkpoint: Path, step: str) -> None:
         self.step = step
         self._file = checkpoint / NAME
-        self._sums = {int(line["epoch"]): dict(line["sum"]) for line in read_lines(self._file)}
+        self._sums = {
+            int(line["epoch"]): dict(line["sum"])
+            for line in read_lines(self._file)
+            if line.get("step", step) == step
+        }
         self._before: Counts | None = None
         """The sums before the first epoch of the run."""
         self._now: Counts = {}

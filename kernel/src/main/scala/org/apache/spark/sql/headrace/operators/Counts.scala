@@ -113,11 +113,13 @@ object Counts {
   val Forgotten = 13
   val Dropped = 14
   val TimedOut = 15
+  val Unmatched = 16
 
   /** In index order. */
   val Names: Seq[String] = Seq(
     "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
-    "retractions", "repeated", "forgotten", "dropped", "timed_out")
+    "retractions", "repeated", "forgotten", "dropped", "timed_out",
+    "unmatched")
 
   /** Number of partitions kept in detail if `take` is never called. */
   private val MaxPartitions = 4096

@@ -1,0 +1,59 @@
+"""A cache of lookups by key: limited in size, with a time to live, for keys with and without a row."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+
+from headrace.connectors.base import Key, Values
+
+Answer = Sequence[Values]
+"""The rows of a key; empty for a key without a row, which is cached as well."""
+
+
+class KeyCache:
+    """The answers of one lookup in one worker process; the least recently used are removed first.
+
+    >>> cache = KeyCache(size=2, ttl=60, clock=lambda: 0)
+    >>> asked = []
+    >>> def read(keys):
+    ...     asked.extend(keys)
+    ...     return {("a",): [("1",)]}
+    >>> cache.get([("a",), ("b",)], read), cache.get([("a",), ("b",)], read), asked
+    ([[('1',)], ()], [[('1',)], ()], [('a',), ('b',)])
+
+    Args:
+        size: the maximum number of keys; 0 for no cache.
+        ttl: how long an answer is used, in seconds.
+        clock: returns the time in seconds.
+    """
+
+    def __init__(self, size: int, ttl: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._size, self._ttl, self._clock = size, ttl, clock
+        self._entries: OrderedDict[Key, tuple[float, Answer]] = OrderedDict()
+
+    def get(self, keys: Sequence[Key], read: Callable[[Sequence[Key]], Mapping[Key, Answer]]) -> list[Answer]:
+        """Return the answers for distinct keys; `read` returns those that are not cached."""
+        now = self._clock()
+        answers = {key: answer for key in keys if (answer := self._cached(key, now)) is not None}
+        if missing := [key for key in keys if key not in answers]:
+            found = read(missing)
+            for key in missing:
+                answers[key] = found.get(key, ())
+                self._store(key, now + self._ttl, answers[key])
+        return [answers[key] for key in keys]
+
+    def _cached(self, key: Key, now: float) -> Answer | None:
+        expires, answer = self._entries.get(key, (now, None))
+        if answer is None or expires <= now:
+            return None
+        self._entries.move_to_end(key)
+        return answer
+
+    def _store(self, key: Key, expires: float, answer: Answer) -> None:
+        if self._size:
+            self._entries[key] = (expires, answer)
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._size:
+                self._entries.popitem(last=False)

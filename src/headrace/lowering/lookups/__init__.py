@@ -1,0 +1,1 @@
+"""Lookups: rows of a table joined to a stream, natively or in Python workers."""

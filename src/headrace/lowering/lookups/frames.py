@@ -1,0 +1,118 @@
+"""A lookup as DataFrames: a broadcast join with a table that is held whole, or a Python function of the key.
+
+The rows of a lookup with `on_miss="dead_letter"` have the hidden columns `__match`, the table row, and
+`__matched`, by which its outputs are divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.connectors.flatten import quote_name
+from headrace.errors import PlanError, Problem
+from headrace.lowering.expressions import HIDDEN, hidden, visible
+from headrace.lowering.lookups.worker import NO_COLUMNS, LookupTask, lookup_function
+from headrace.spark.gateway import java_column, kernel
+
+if TYPE_CHECKING:
+    from headrace.lowering.windows import Counts
+    from headrace.steps.base import Ref
+    from headrace.steps.rows.lookup import Lookup
+
+MATCH = f"{HIDDEN}match"
+"""The table row of a row, a struct; null if there is none."""
+MATCHED = f"{HIDDEN}matched"
+_FOUND = f"{HIDDEN}found"
+_KEY_TYPES = ("string", "varchar", "char", "tinyint", "smallint", "int", "bigint", "date", "boolean")
+"""Types whose text is the same in Spark and in every database."""
+
+
+def join_table(frame: DataFrame, node: Lookup, table: DataFrame, where: str) -> DataFrame:
+    """Add the matching row of a table that every task holds whole, by a broadcast join."""
+    added = {name: F.col(quote_name(name)) for name in table.columns if name not in node.on}
+    _check_names(frame, added, where)
+    packed = table.select(*map(quote_name, node.on), _pack(added).alias(MATCH))
+    joined = frame.join(F.broadcast(packed), on=list(node.on), how="left")
+    return joined.select(*visible(frame), *hidden(frame), MATCH)
+
+
+def read_by_key(frame: DataFrame, node: Lookup, task: LookupTask, where: str) -> DataFrame:
+    """Add the matching row of a table that Python workers read."""
+    columns = task.table.columns
+    _check_names(frame, columns, where)
+    fields = ", ".join(f"{quote_name(name)} string" for name in (columns or (NO_COLUMNS,)))
+    find = _function(task, f"array<struct<{fields}>>")
+    found = frame.withColumn(_FOUND, find(encode_key(frame, node, where)))
+    rows = found.withColumn(MATCH, F.explode_outer(_FOUND)).drop(_FOUND)
+    values = {name: F.expr(cast.format(f"{MATCH}.{quote_name(name)}")) for name, cast in columns.items()}
+    return rows.withColumn(MATCH, F.when(F.col(MATCH).isNotNull(), _pack(values)))
+
+
+def divide(node: Lookup, rows: DataFrame, counts: Counts | None) -> DataFrame:
+    """Apply `on_miss`: drop or mark the rows without a match, and count them."""
+    matched = F.col(MATCH).isNotNull()
+    if counts is not None:
+        counted = kernel(rows.sparkSession).lookups.CountMatches
+        matched = Column(counted.column(java_column(matched), counts._kernel))
+    if node.miss == "dead_letter":
+        return rows.withColumn(MATCHED, matched)
+    return _unpack(rows.where(matched) if node.miss == "drop" else rows)
+
+
+def lookup_output(node: Lookup, ref: Ref, rows: DataFrame) -> DataFrame:
+    """Return one output of a lookup."""
+    if MATCHED not in rows.columns:
+        return rows
+    if not ref.output:
+        return _unpack(rows.where(F.col(MATCHED)).drop(MATCHED))
+    values = (F.coalesce(F.col(quote_name(name)).cast("string"), F.lit("null")) for name in node.on)
+    key = (F.concat(F.lit(f"{name} = "), value) for name, value in zip(node.on, values, strict=True))
+    reason = F.concat(F.lit(f"no row of {node.table_name} has "), F.concat_ws(" and ", *key))
+    return rows.where(~F.col(MATCHED)).drop(MATCHED, MATCH).withColumn("reason", reason)
+
+
+def _pack(columns: Mapping[str, Column]) -> Column:
+    return F.struct(*(value.alias(name) for name, value in (columns or {NO_COLUMNS: F.lit(True)}).items()))
+
+
+def _unpack(rows: DataFrame) -> DataFrame:
+    """Put the columns of the table after those of the stream."""
+    kind: Any = rows.schema[MATCH].dataType
+    names = [name for name in kind.names if name != NO_COLUMNS]
+    added = [F.col(f"{MATCH}.{quote_name(name)}").alias(name) for name in names]
+    return rows.select(*visible(rows), *added, *(name for name in hidden(rows) if name != MATCH))
+
+
+def encode_key(frame: DataFrame, node: Lookup, where: str) -> Column:
+    """Return the key as text: the only column, or a JSON list of several; null if one of them is null."""
+    for name in node.on:
+        kind = frame.schema[name].dataType.simpleString()
+        if not kind.startswith(_KEY_TYPES) or kind.startswith("interval"):
+            what = f"a lookup by key can't use `{name}`, which is {kind}"
+            raise PlanError(
+                [Problem(where, what, f"cast it before: with_columns({name}='cast({name} as string)')")]
+            )
+    texts = [F.col(quote_name(name)).cast("string") for name in node.on]
+    if len(texts) == 1:
+        return texts[0]
+    some_null = F.expr(" or ".join(f"{quote_name(name)} is null" for name in node.on))
+    return F.when(~some_null, F.to_json(F.array(*texts)))
+
+
+def _function(task: LookupTask, kind: str) -> Any:
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    make: Any = arrow_udf  # its stubs require the older way to declare the input
+    # Not deterministic: Spark then calls it once per row, in place.
+    return make(lookup_function(task), returnType=kind).asNondeterministic()
+
+
+def _check_names(frame: DataFrame, added: Iterable[str], where: str) -> None:
+    for name in added:
+        if name in frame.columns:
+            what = f"both the stream and the table have a column `{name}`"
+            raise PlanError([Problem(where, what, "rename one with select(...) before the lookup")])

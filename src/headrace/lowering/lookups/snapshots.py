@@ -1,0 +1,191 @@
+"""Tables that are held whole and reloaded: snapshots in the checkpoint directory, one version per reload.
+
+    <checkpoint of the query>/lookups/<step>/journal.jsonl     the version that each epoch uses
+                                             current           the version in force, read by the tasks
+                                             <version>.arrow   key and values of every row, as text
+
+The version of an epoch is chosen on the driver and recorded before the tasks of the epoch start, so that a
+replayed epoch sees the same table. A table that can't be read keeps its last version.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+
+from headrace.checkpoints.journal import append_line, read_lines
+from headrace.connectors.base import Key, Values
+from headrace.connectors.flatten import json_text, quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_log = logging.getLogger("headrace")
+
+
+@dataclass(frozen=True)
+class SnapshotTable:
+    """The snapshots of one lookup, as a table that is read by key."""
+
+    directory: str
+    width: int
+    columns: Mapping[str, str]
+    place: str
+    retry_timeout: float = 0.0
+
+    def connect(self) -> SnapshotReader:
+        return SnapshotReader(self)
+
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        return None
+
+    def is_unavailable(self, error: Exception) -> bool:
+        return False
+
+
+@dataclass
+class SnapshotReader:
+    """The version of a table that a worker process holds."""
+
+    table: SnapshotTable
+    _version: str = ""
+    _rows: dict[Key, list[Values]] = field(default_factory=dict)
+
+    def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
+        version = (Path(self.table.directory) / "current").read_text()
+        if version != self._version:
+            self._rows, self._version = self._load(version), version
+        return {key: self._rows[key] for key in keys if key in self._rows}
+
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
+
+    def _load(self, version: str) -> dict[Key, list[Values]]:
+        rows: dict[Key, list[Values]] = {}
+        with pyarrow.ipc.open_file(Path(self.table.directory) / f"{version}.arrow") as content:
+            columns = [column.to_pylist() for column in content.read_all().columns]
+        for row in zip(*columns, strict=True):
+            rows.setdefault(row[: self.table.width], []).append(row[self.table.width :])
+        return rows
+
+
+class Snapshots:
+    """Loads the snapshots of one lookup and selects the version of each epoch; lives on the driver.
+
+    Args:
+        step: the lookup.
+        directory: of the snapshots.
+        read: reads the table.
+        on: the key columns.
+        refresh: the time between two loads, in seconds.
+        version_of: returns text that changes with the table, such as the modification time of a file; None if
+            the table has to be read.
+        clock: returns the time in seconds.
+    """
+
+    def __init__(
+        self,
+        step: str,
+        directory: Path,
+        read: Callable[[], DataFrame],
+        on: Sequence[str],
+        refresh: float,
+        *,
+        version_of: Callable[[], str | None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._step, self._directory, self._read = step, directory.absolute(), read
+        self._on, self._refresh = tuple(on), refresh
+        self._version_of, self._clock = version_of, clock
+        self._epochs = {int(line["epoch"]): str(line["version"]) for line in read_lines(self._journal)}
+        self._loaded_at: float | None = None
+        self._content = ""
+
+    def table(self, place: str) -> SnapshotTable:
+        """Return the table that workers read."""
+        frame = self._read()
+        added = [column for column in frame.schema if column.name not in self._on]
+        casts = {column.name: _from_text(column.dataType.simpleString()) for column in added}
+        return SnapshotTable(str(self._directory), len(self._on), casts, place)
+
+    def enter(self, epoch: int) -> None:
+        """Put the version of an epoch in force: the recorded one if it is replayed, otherwise the newest."""
+        if epoch not in self._epochs:
+            earlier = [number for number in self._epochs if number < epoch]
+            version = self._epochs[max(earlier)] if earlier else None
+            self._epochs[epoch] = self._reload(version) if self._is_due() or version is None else version
+            append_line(self._journal, {"epoch": epoch, "version": self._epochs[epoch]})
+        self._put_in_force(self._epochs[epoch])
+        self._remove_old(epoch)
+
+    @property
+    def _journal(self) -> Path:
+        return self._directory / "journal.jsonl"
+
+    def _is_due(self) -> bool:
+        return self._loaded_at is None or self._clock() - self._loaded_at >= self._refresh
+
+    def _reload(self, version: str | None) -> str:
+        """Return a new version, or the last one if the table is unchanged or can't be read."""
+        self._loaded_at = self._clock()
+        try:
+            content = self._version_of()
+            if version is not None and content is not None and content == self._content:
+                return version
+            number = 1 + max((int(path.stem) for path in self._directory.glob("*.arrow")), default=-1)
+            self._write(str(number))
+            self._content = content or ""
+            return str(number)
+        except Exception as error:
+            if version is None:
+                raise
+            _log.warning("`%s`: the table can't be reloaded, the last version is used: %s", self._step, error)
+            return version
+
+    def _write(self, version: str) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        content = _as_text(self._read(), self._on).toArrow()
+        path = self._directory / f"{version}.arrow"
+        with pyarrow.ipc.new_file(path.with_suffix(".draft"), content.schema) as file:
+            file.write_table(content)
+        path.with_suffix(".draft").rename(path)
+
+    def _put_in_force(self, version: str) -> None:
+        draft = self._directory / "current.draft"
+        draft.write_text(version)
+        draft.rename(self._directory / "current")
+
+    def _remove_old(self, epoch: int) -> None:
+        """Remove the snapshots that no epoch can use again: Spark replays none before the last."""
+        self._epochs = {number: version for number, version in self._epochs.items() if number >= epoch - 1}
+        for path in self._directory.glob("*.arrow"):
+            if path.stem not in self._epochs.values() and int(path.stem) < int(self._epochs[epoch]):
+                path.unlink(missing_ok=True)
+
+
+def _as_text(frame: DataFrame, on: Sequence[str]) -> Any:
+    """Return key and values as text; rows with a null key match nothing and are left out."""
+    others = [name for name in frame.columns if name not in on]
+    texts = [
+        _to_text(quote_name(name), frame.schema[name].dataType.simpleString()) for name in (*on, *others)
+    ]
+    named = [f"{text} as `_{number}`" for number, text in enumerate(texts)]
+    return frame.dropna(subset=list(on)).selectExpr(*named)
+
+
+def _to_text(path: str, kind: str) -> str:
+    if kind.startswith(("array", "map", "struct")):
+        return json_text(path)
+    return f"hex({path})" if kind == "binary" else f"cast({path} as string)"
+
+
+def _from_text(kind: str) -> str:
+    if kind.startswith(("array", "map", "struct")):
+        return f"from_json({{}}, '{kind}')"
+    return f"cast({'unhex({})' if kind == 'binary' else '{}'} as {kind})"

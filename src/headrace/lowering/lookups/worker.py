@@ -1,0 +1,105 @@
+"""The part of a lookup that runs in Python workers: keys in, table rows out, one Arrow batch at a time.
+
+Only the key crosses from the JVM to Python, and only the rows found cross back, as text that Spark casts. The
+session and the cache of a step belong to the worker process, which Spark uses for many tasks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate, chain
+from typing import Any
+
+import pyarrow
+
+from headrace.connectors.base import Key, KeyReader, KeyTable
+from headrace.connectors.key_cache import Answer, KeyCache
+from headrace.connectors.retry import portable_errors, retry
+
+NO_COLUMNS = "__none"
+"""The field of a table without columns besides its key."""
+
+
+@dataclass(frozen=True)
+class LookupTask:
+    """A lookup as it is sent to the workers."""
+
+    id: str
+    """Names the session and the cache of the step; a new run has another."""
+    step: str
+    width: int
+    """The number of key columns; several are encoded as a JSON list."""
+    table: KeyTable
+    cache: int
+    ttl: float
+    """In seconds."""
+
+
+class WorkerLookup:
+    """The session and the cache of one lookup in this process."""
+
+    def __init__(self, task: LookupTask) -> None:
+        self._task = task
+        self._cache = KeyCache(task.cache, task.ttl)
+        self._reader: KeyReader | None = None
+
+    def find(self, keys: Sequence[Key]) -> list[Answer]:
+        """Return the rows of each key, retrying while the server is unavailable."""
+        table = self._task.table
+        with portable_errors(table, self._task.step):
+            return self._cache.get(
+                keys,
+                lambda missing: retry(
+                    table, table.retry_timeout, lambda: self._connect().rows(missing), self._disconnect
+                ),
+            )
+
+    def _connect(self) -> KeyReader:
+        if self._reader is None:
+            self._reader = self._task.table.connect()
+        return self._reader
+
+    def _disconnect(self) -> None:
+        if self._reader is not None:
+            with suppress(Exception):  # the connection may be lost already
+                self._reader.close()
+        self._reader = None
+
+
+_lookups: dict[str, WorkerLookup] = {}
+"""The lookups of this worker process."""
+
+
+def lookup_function(task: LookupTask) -> Callable[[Any], Any]:
+    """Return the Arrow function of a lookup: from encoded keys to lists of table rows."""
+
+    def find(keys: pyarrow.Array) -> pyarrow.Array:
+        return find_rows(task, keys)
+
+    # Spark reads the types, which are text in this module.
+    find.__annotations__ = {"keys": pyarrow.Array, "return": pyarrow.Array}
+    return find
+
+
+def find_rows(task: LookupTask, keys: Any) -> Any:
+    """Return the table rows of each key of an Arrow batch; each distinct key is looked up once."""
+    encoded = keys.dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    distinct = [(text,) for text in texts] if task.width == 1 else [tuple(json.loads(text)) for text in texts]
+    if task.id not in _lookups:
+        _lookups[task.id] = WorkerLookup(task)
+    answers = _lookups[task.id].find(distinct) if distinct else []
+    return _encode(answers, list(task.table.columns) or [NO_COLUMNS]).take(encoded.indices)
+
+
+def _encode(answers: Sequence[Answer], columns: Sequence[str]) -> Any:
+    """Return answers as a column of lists of structs of text."""
+    rows = list(chain.from_iterable(answers))
+    values = zip(*rows, strict=True) if rows and rows[0] else ([None] * len(rows) for _ in columns)
+    arrays = [pyarrow.array(list(column), pyarrow.string()) for column in values]
+    structs = pyarrow.StructArray.from_arrays(arrays, names=list(columns))
+    offsets = pyarrow.array([0, *accumulate(map(len, answers))], pyarrow.int32())
+    return pyarrow.ListArray.from_arrays(offsets, structs)

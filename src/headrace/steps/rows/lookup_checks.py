@@ -1,0 +1,62 @@
+"""Checks of the options of a lookup: each belongs to one way of loading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, get_args
+
+from headrace.connectors.base import Connector, Load
+from headrace.steps.traits import Finding
+
+if TYPE_CHECKING:
+    from headrace.steps.rows.lookup import Lookup
+
+_OF_KEYS = ("cache", "ttl", "concurrency")
+_WORDS = {
+    "how": ("inner", "left"),
+    "load": get_args(Load),
+    "on_miss": (None, "null", "drop", "dead_letter"),
+}
+
+
+def check_loading(node: Lookup) -> Iterator[Finding]:
+    """Yield the problems of a lookup's options."""
+    for option, words in _WORDS.items():
+        if getattr(node, option) not in words:
+            known = ", ".join(word for word in words if word)
+            yield _finding(option, f"expected {option} to be one of {known}, got {getattr(node, option)!r}")
+    yield from _check_table(node)
+    for option in _OF_KEYS if node.load == "table" else ():
+        if getattr(node, option) is not None:
+            yield _finding(option, f'`{option}` is an option of load="key"', "remove it, or set load='key'")
+    if node.load == "key" and node.refresh is not None:
+        yield _finding(
+            "refresh", '`refresh` is an option of load="table"', "answers by key are cached for `ttl`"
+        )
+    if node.how == "inner" and node.on_miss == "null":
+        yield _finding("on_miss", '`how="inner"` drops rows without a match', 'use how="left" for nulls')
+    for option, least in (("cache", 0), ("concurrency", 1), ("refresh", 1), ("ttl", 1)):
+        if (value := getattr(node, option)) is not None and value < least:
+            yield _finding(option, f"`{option}` is too small")
+
+
+def _check_table(node: Lookup) -> Iterator[Finding]:
+    table = node.table
+    if not isinstance(table, Connector):
+        if node.volatile:
+            yield _finding("load", "a DataFrame is read once, when the run starts", "look up in a connector")
+        return
+    if "table" not in table.roles:
+        yield Finding(
+            f"{table.kind} can't be looked up in", "use files, sqlite or a DataFrame", ("on", "lookup")
+        )
+    elif node.load not in table.loads:
+        other = next(iter(table.loads))
+        ways = {"table": "held whole", "key": "read by key"}
+        yield _finding("load", f"a table of {table.kind} can't be {ways[node.load]}", f'set load="{other}"')
+    elif "table" not in table.loads and node.schema is None:
+        yield _finding("schema", f"the columns of {table.kind} are unknown", 'add schema="name string, ..."')
+
+
+def _finding(option: str, what: str, hint: str = "") -> Finding:
+    return Finding(what, hint, (option, "lookup"))
