@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from waiting import wait_until
 
-from headrace import Pipeline, connect
+from headrace import Pipeline, connect, windows
 from headrace.connectors.base import Connector
+from headrace.errors import PlanError
+from headrace.lowering.lookups.snapshots import SnapshotReader, Snapshots, SnapshotTable
 from headrace.runtime.handle import RunHandle
 
 ROWS = [{"id": 1, "card": "a"}, {"id": 2, "card": "b"}, {"id": 3, "card": None}, {"id": 4, "card": "a"}]
@@ -75,3 +78,117 @@ def test_rows_without_a_match_become_dead_letters(
         {"id": 2, "card": "b", "reason": "no row of sqlite `homes` has card = b"},
         {"id": 3, "card": None, "reason": "no row of sqlite `homes` has card = null"},
     ]
+
+
+def test_table_with_several_rows_of_a_key_multiplies_rows(
+    spark: SparkSession, tmp_path: Path, homes: Connector
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "homes.db")) as database:
+        database.execute("INSERT INTO homes VALUES ('a', 'NO')")
+        database.commit()
+    look_up(tmp_path, homes, load="key")
+    found = [(row["id"], row["home"]) for row in stored(tmp_path / "out")]
+    assert sorted(found, key=str) == [(1, "FI"), (1, "NO"), (2, None), (3, None), (4, "FI"), (4, "NO")]
+
+
+def test_several_key_columns_of_different_types(spark: SparkSession, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "limits.db")) as database:
+        database.execute("CREATE TABLE limits (card text, id bigint, most real)")
+        database.execute("INSERT INTO limits VALUES ('a', 1, 2.5), ('a', 4, null), ('b', 3, 1)")
+        database.commit()
+    pipeline = Pipeline("lookups")
+    rows = pipeline.read("tx", connect.memory(rows=ROWS), schema="id int, card string")
+    table = connect.sqlite(path=tmp_path / "limits.db", table="limits")
+    rows.lookup("limit", table, on=["card", "id"], load="key", how="inner").write(
+        "out", connect.files(path=tmp_path / "out", format="json")
+    )
+    pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
+    assert [(row["id"], row["most"]) for row in stored(tmp_path / "out")] == [(1, 2.5), (4, None)]
+
+
+@pytest.mark.parametrize("options", [{"load": "key"}, {"refresh": "1 hour"}])
+def test_lookup_before_a_window_and_its_dead_letters(
+    spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, str]
+) -> None:
+    pipeline = Pipeline("lookups")
+    rows = [{"id": n, "card": card, "ts": f"2026-01-01T00:00:0{n}Z"} for n, card in enumerate("abca")]
+    stream = pipeline.read("tx", connect.memory(rows=rows), schema="id int, card string, ts timestamp")
+    found = stream.lookup("home", homes, on="card", on_miss="dead_letter", **options)  # type: ignore[arg-type]
+    counts = found.event_time("ts").key_by("home").window(windows.tumbling("1 minute"))
+    counts.aggregate("counts", id="count(*)").write(
+        "out", connect.files(path=tmp_path / "out", format="json")
+    )
+    found.dead_letters.write("missing", connect.files(path=tmp_path / "missing", format="json"))
+    pipeline.run(until="drained", checkpoint=tmp_path / "checkpoint")
+    assert [(row["home"], row["id"]) for row in stored(tmp_path / "out")] == [("SE", 1), ("FI", 2)]
+    assert [row["card"] for row in stored(tmp_path / "missing")] == ["b"]
+
+
+@pytest.mark.parametrize("options", [{"load": "key", "cache": 0}, {"refresh": "1 microsecond"}, {}])
+def test_timed_lookup_feeds_a_window(
+    spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, Any]
+) -> None:
+    pipeline = Pipeline("lookups")
+    rows = [{"id": n, "card": card, "ts": f"2026-01-01T00:00:0{n}Z"} for n, card in enumerate("abca")]
+    stream = pipeline.read("tx", connect.memory(rows=rows), schema="id int, card string, ts timestamp")
+    found = stream.event_time("ts").lookup("home", homes, on="card", how="inner", **options)
+    counts = found.key_by("home").window(windows.tumbling("1 minute"))
+    counts.aggregate("counts", id="count(*)").write(
+        "out", connect.files(path=tmp_path / "out", format="json")
+    )
+    pipeline.run(until="drained", checkpoint=tmp_path / "checkpoint")
+    assert [(row["home"], row["id"]) for row in stored(tmp_path / "out")] == [("SE", 1), ("FI", 2)]
+
+
+def test_changed_file_is_reloaded_in_the_next_epoch(spark: SparkSession, tmp_path: Path) -> None:
+    table, inbox = tmp_path / "homes.csv", tmp_path / "in"
+    inbox.mkdir()
+    table.write_text("a,FI\n")
+    pipeline = Pipeline("lookups")
+    rows = pipeline.read("tx", connect.files(path=inbox, format="json"), schema="id int, card string")
+    homes = connect.files(path=table, format="csv", schema="card string, home string")
+    rows.lookup("home", homes, on="card", refresh="1 microsecond").write(
+        "out", connect.files(path=tmp_path / "out", format="json")
+    )
+    run = pipeline.start(checkpoint=tmp_path / "checkpoint")
+    try:
+        for number, home in enumerate(["FI", "SE", "SE", "NO"]):
+            table.write_text(f"a,{home}\n" if home != "NO" else f"a,{home}\nb,{home}\n")
+            (tmp_path / "draft").write_text(json.dumps({"id": number, "card": "a"}))
+            (tmp_path / "draft").rename(inbox / f"{number}.json")
+            wait_until(lambda: len(stored(tmp_path / "out")) > number, run)  # noqa: B023 - called at once
+    finally:
+        run.stop()
+    assert [row["home"] for row in stored(tmp_path / "out")] == ["FI", "SE", "SE", "NO"]
+
+
+def test_replayed_epoch_sees_the_same_table(spark: SparkSession, tmp_path: Path) -> None:
+    tables = iter([[("a", "FI")], [("a", "SE")], [("a", "NO")]])
+    read = lambda: spark.createDataFrame(next(tables), "card string, home string")  # noqa: E731
+    before = Snapshots("home", tmp_path, read, ["card"], 0.0)
+    before.enter(0)
+    before.enter(1)
+    again = Snapshots("home", tmp_path, read, ["card"], 0.0)  # a new run, which replays epoch 1
+    reader = SnapshotReader(SnapshotTable(str(tmp_path), 1, {"home": "{}"}, ""))
+    again.enter(1)
+    assert reader.rows([("a",)]) == {("a",): [("SE",)]}
+    again.enter(2)
+    assert reader.rows([("a",)]) == {("a",): [("NO",)]}
+    assert sorted(path.name for path in tmp_path.glob("*.arrow")) == ["1.arrow", "2.arrow"]
+
+
+def test_table_that_cannot_be_reloaded_keeps_its_last_version(spark: SparkSession, tmp_path: Path) -> None:
+    frames = [spark.createDataFrame([("a", "FI")], "card string, home string")]
+    snapshots = Snapshots("home", tmp_path, frames.pop, ["card"], 0.0)
+    snapshots.enter(0)
+    snapshots.enter(1)  # no frame is left: reading fails
+    reader = SnapshotReader(SnapshotTable(str(tmp_path), 1, {"home": "{}"}, ""))
+    assert reader.rows([("a",)]) == {("a",): [("FI",)]}
+
+
+def test_key_of_an_inexact_type_is_rejected(spark: SparkSession, tmp_path: Path, homes: Connector) -> None:
+    pipeline = Pipeline("lookups")
+    rows = pipeline.read("tx", connect.memory(rows=[]), schema="id int, card double")
+    rows.lookup("home", homes, on="card", load="key").write("out", connect.console())
+    with pytest.raises(PlanError, match="a lookup by key can't use `card`, which is double"):
+        pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")

@@ -53,7 +53,7 @@ class WorkerLookup:
             return self._cache.get(
                 keys,
                 lambda missing: retry(
-                    table, table.retry_timeout, lambda: self._connect().rows(missing), self._disconnect
+                    table, table.retry_timeout, lambda: self._connect().rows(missing), self.close
                 ),
             )
 
@@ -62,7 +62,8 @@ class WorkerLookup:
             self._reader = self._task.table.connect()
         return self._reader
 
-    def _disconnect(self) -> None:
+    def close(self) -> None:
+        """Close the session; the next lookup opens another one."""
         if self._reader is not None:
             with suppress(Exception):  # the connection may be lost already
                 self._reader.close()

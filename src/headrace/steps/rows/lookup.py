@@ -92,8 +92,8 @@ class Lookup(Node):
         return CONCURRENCY if self.concurrency is None else self.concurrency
 
     def runs_once(self, plan: Plan) -> bool:
-        # Of two executions, one may find a row that the other misses: a row could be in neither output. But an
-        # exchange does not carry the last watermark of a query without state.
+        # Of two executions, one may find a row that the other misses, and the row be in neither output. But
+        # an exchange does not carry the last watermark of a query without state.
         if not self.volatile or self.miss != "dead_letter":
             return False
         return not plan.facts(self.input).timed or not self._feeds_state(plan)
@@ -225,7 +225,9 @@ class LookupOptions(ConnectorModel):
             keys["format"] = source.format
         if source.schema is not None and source.schema != implied.schema:
             keys["schema"] = source.schema
-        keys |= {name: value for name in _LOADING if (value := getattr(source, name)) is not None}
+        keys |= {
+            name: value for name in _LOADING if (value := getattr(source, name)) != getattr(implied, name)
+        }
         for name in ("refresh", "ttl"):
             keys |= {name: text(keys[name])} if name in keys else {}
         return cls.model_validate(keys)

@@ -50,7 +50,7 @@ def _check_table(node: Lookup) -> Iterator[Finding]:
         yield Finding(
             f"{table.kind} can't be looked up in", "use files, sqlite or a DataFrame", ("on", "lookup")
         )
-    elif node.load not in table.loads:
+    elif node.load in get_args(Load) and node.load not in table.loads:
         other = next(iter(table.loads))
         ways = {"table": "held whole", "key": "read by key"}
         yield _finding("load", f"a table of {table.kind} can't be {ways[node.load]}", f'set load="{other}"')

@@ -57,6 +57,6 @@ object CountMatches {
   private val Epoch = "streaming.sql.batchId"
 
   /** The column that counts a condition. Called from Python. */
-  def column(condition: Column, counts: Counts): Column =
-    ExpressionUtils.column(CountMatches(ExpressionUtils.expression(condition), counts))
+  def column(condition: Column, counts: Counts): Column = ExpressionUtils
+    .column(CountMatches(ExpressionUtils.expression(condition), counts))
 }

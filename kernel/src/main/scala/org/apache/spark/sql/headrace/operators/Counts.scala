@@ -118,8 +118,7 @@ object Counts {
   /** In index order. */
   val Names: Seq[String] = Seq(
     "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
-    "retractions", "repeated", "forgotten", "dropped", "timed_out",
-    "unmatched")
+    "retractions", "repeated", "forgotten", "dropped", "timed_out", "unmatched")
 
   /** Number of partitions kept in detail if `take` is never called. */
   private val MaxPartitions = 4096
