@@ -49,7 +49,7 @@ def test_document_has_the_options_of_a_lookup() -> None:
     text = dump(found._pipeline.graph)
     assert "load: key" in text
     assert "ttl: 30 seconds" in text
-    assert from_text(text).graph == found._pipeline.graph
+    assert from_text(text) == found._pipeline.graph
 
 
 def test_dead_letters_of_a_lookup_by_key_come_from_the_query_of_its_rows() -> None:
