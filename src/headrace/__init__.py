@@ -23,6 +23,7 @@ from headrace.aggregates import Aggregate
 from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError
 from headrace.schemas.fields import Schema
+from headrace.streams.joined import Joined
 from headrace.streams.keyed import KeyedStream, Updates
 from headrace.streams.matches import Matches, RuleMatches
 from headrace.streams.panes import Panes
@@ -50,6 +51,7 @@ __all__ = [
     "Connector",
     "HeadraceError",
     "KeyedStream",
+    "Joined",
     "Matches",
     "Panes",
     "Pipeline",

@@ -25,6 +25,7 @@ from headrace.errors import PlanError, Problem
 from headrace.lowering.distinct import deduplicated
 from headrace.lowering.event_times import AHEAD
 from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown
+from headrace.lowering.joins.joins import join_output, join_streams
 from headrace.lowering.lookups.frames import divide, join_table, lookup_output, read_by_key
 from headrace.lowering.match_recognize import recognized
 from headrace.lowering.native import native_windows
@@ -39,6 +40,7 @@ from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.expressions import hidden_key
 from headrace.steps.facts import LATE_COLUMNS, late_columns
+from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
@@ -300,7 +302,7 @@ def _keyed(
     return frame.withColumns(computed), keys, _time(node, lowering)
 
 
-def _time(node: WindowAggregate | Match | MatchRules | RowPattern, lowering: Lowering) -> Time:
+def _time(node: WindowAggregate | Match | MatchRules | RowPattern | TwoInputs, lowering: Lowering) -> Time:
     return "clock" if lowering.graph.facts(node.input).by_clock else "event"
 
 
@@ -357,6 +359,13 @@ def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
     return deduplicated(lowering.spark, lowering.frame(node.input), node, counts)
 
 
+@lower.register
+def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
+    left, right = lowering.frame(node.input), lowering.frame(node.other)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return join_streams(left, right, node, time=_time(node, lowering), counts=counts)
+
+
 def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     """One output out of all those that a step's frame holds."""
     if isinstance(node, Route):
@@ -366,16 +375,22 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
         rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
-        if isinstance(node, RowPattern) and ref.output == MAIN:
-            return queried(node.rest, {node.table: rows}, raw.sparkSession)
-        keys = node.keys if isinstance(node, WindowAggregate | Match | MatchRules) else ()
-        rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
-        if ref.output == "late":
-            return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
-        return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
+        return _tagged_output(node, ref, rows)
     if ref.output != MAIN:
         raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
     return with_results(raw, node) if isinstance(node, WindowAggregate) else raw
+
+
+def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
+    if isinstance(node, TwoInputs):
+        return join_output(rows, node, ref.output, f"`{node.name}`")
+    if isinstance(node, RowPattern) and ref.output == MAIN:
+        return queried(node.rest, {node.table: rows}, rows.sparkSession)
+    keys = node.keys if isinstance(node, WindowAggregate | Match | MatchRules) else ()
+    rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
+    if ref.output == "late":
+        return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
+    return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
 
 
 def _over_views(query: str, views: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -124,6 +124,33 @@ def check_query(query: str) -> Iterator[ExpressionFault]:
     yield from _unknown(dict.fromkeys(names))
 
 
+def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> Iterator[ExpressionFault]:
+    """Yield the mistakes of an expression whose columns are qualified, such as `left.amount > right.amount`.
+
+    Args:
+        text: the expression.
+        tables: the columns of each qualifier; None means that they are unknown.
+
+    >>> sides = {"left": ["amount"], "right": ["fee"]}
+    >>> [fault.problem for fault in check_qualified("left.amuont > fee", sides)]
+    ['unknown column `left.amuont`', '`fee` has no qualifier']
+    """
+    faults = list(check_expression(text, None))
+    yield from faults
+    tree = _parse(text)
+    if faults or tree is None or isinstance(tree, ExpressionFault):
+        return
+    for table, *rest in dict.fromkeys(_column_parts(tree)):
+        columns = {name.lower(): name for name in tables.get(table.lower()) or ()}
+        if table.lower() not in tables:
+            hint = " or ".join(f"{name}.{table}" for name in tables)
+            yield ExpressionFault(f"`{table}` has no qualifier", f"write {hint}")
+        elif rest and columns and rest[0].lower() not in columns:
+            yield ExpressionFault(
+                f"unknown column `{table}.{rest[0]}`", did_you_mean(rest[0], columns.values())
+            )
+
+
 @cache
 def spark_functions() -> dict[str, bool]:
     """Return Spark's built-in functions; the value is true for aggregates."""
@@ -199,12 +226,17 @@ def _unknown_columns(tree: exp.Expr, columns: Collection[str] | None) -> Iterato
 
 def _columns(tree: exp.Expr) -> Iterator[str]:
     """Yield the first part of every column reference, lambda variables and keyword names left out."""
+    yield from (name for name, *_ in _column_parts(tree))
+
+
+def _column_parts(tree: exp.Expr) -> Iterator[tuple[str, ...]]:
+    """Yield the parts of every column reference, lambda variables and keyword names left out."""
     from sqlglot import expressions as exp
 
     for column in tree.find_all(exp.Column):
-        name = column.parts[0].name
-        if not _is_variable(column, name) and name.lower() not in _UNITS | _NILADIC:
-            yield name
+        parts = tuple(part.name for part in column.parts)
+        if not _is_variable(column, parts[0]) and parts[0].lower() not in _UNITS | _NILADIC:
+            yield parts
 
 
 def _is_variable(column: exp.Column, name: str) -> bool:

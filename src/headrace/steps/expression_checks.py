@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from headrace.sql.expression_check import ExpressionFault, check_aggregate, check_expression
+from headrace.sql.expression_check import (
+    ExpressionFault,
+    check_aggregate,
+    check_expression,
+    check_qualified,
+)
 from headrace.steps.expressions import Expression, Named, names_of
 from headrace.steps.facts import output_name
 from headrace.steps.traits import Finding
@@ -22,6 +27,15 @@ def check_expressions(
     for expression in expressions:
         if isinstance(expression, str):
             yield from _findings(check_expression(expression, columns), key)
+
+
+def check_pair_expressions(
+    expressions: Iterable[Expression | None], sides: Mapping[str, Columns], key: str
+) -> Iterator[Finding]:
+    """Yield the mistakes of expressions over pairs of rows, whose columns are qualified with a side."""
+    for expression in expressions:
+        if isinstance(expression, str):
+            yield from _findings(check_qualified(expression, sides), key)
 
 
 def check_columns(named: Named, columns: Columns, key: str) -> Iterator[Finding]:

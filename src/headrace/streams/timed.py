@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from headrace.durations import Duration
 from headrace.patterns.building import Pattern
+from headrace.steps.base import Ref
 from headrace.steps.expressions import key_expressions
+from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join
+from headrace.steps.joins.bounds import Within
+from headrace.steps.joins.interval import interval_join
+from headrace.steps.joins.sides import How
 from headrace.steps.patterns.match import MatchKeywords, match_node
 from headrace.steps.patterns.match_rules import MatchRulesKeywords, rules_node
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.stream import Stream
-from headrace.streams.windowed import WindowedStream
+from headrace.streams.windowed import WindowedStream, right_stream
 from headrace.windows import Window, state_ttl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.connectors.base import Connector
+    from headrace.streams.joined import Joined
     from headrace.streams.matches import Matches, RuleMatches
     from headrace.streams.panes import Deduplicated
 
@@ -65,6 +72,94 @@ class TimedStream(Stream):
         from headrace.streams.panes import Deduplicated
 
         return Deduplicated(self._pipeline, super().distinct(name, on=on, within=within)._ref)
+
+    def join(
+        self,
+        name: str,
+        other: TimedStream,
+        /,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        within: Within,
+        how: How = "inner",
+        where: str | Column | None = None,
+        select: Mapping[str, str | Column] | None = None,
+    ) -> Joined:
+        """Join with another stream: rows with equal keys that are close in event time.
+
+        A pair is emitted when its second row arrives. An unmatched row is emitted when the watermark of both
+        streams has passed the last time at which a partner could arrive. A row behind the watermark goes to
+        `.late`.
+
+        Args:
+            name: the step's name.
+            other: the right stream.
+            on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
+            within: the greatest distance of event times, or the bounds of `right - left`, both inclusive:
+                `("-15 minutes", "0 seconds")` finds right rows up to 15 minutes before the left one.
+            how: `"inner"`, `"left"`, `"right"`, `"full"`, `"semi"` (left rows with a partner, once) or
+                `"anti"` (left rows without one).
+            where: an extra condition over `left.column` and `right.column`.
+            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+
+        >>> from headrace import Pipeline, connect
+        >>> ads = Pipeline("p")
+        >>> views = ads.read("views", connect.memory(), schema="ad string, seen timestamp").event_time("seen")
+        >>> clicks = ads.read("clicks", connect.memory(), schema="ad string, at timestamp").event_time("at")
+        >>> views.join("attributed", clicks, on="ad", within="15 minutes", how="left")
+        <attributed of p>
+        """
+        from headrace.streams.joined import Joined
+
+        ref = self._other(name, other)
+        node = interval_join(name, self._ref, ref, on=on, within=within, how=how, where=where, select=select)
+        return Joined(self._pipeline, self._pipeline.add(node))
+
+    def join_as_of(
+        self,
+        name: str,
+        other: TimedStream,
+        /,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        direction: Direction = "backward",
+        tolerance: Duration | None = None,
+        how: AsOfHow = "left",
+        select: Mapping[str, str | Column] | None = None,
+    ) -> Joined:
+        """Join each row with the row of another stream that has the same key and is closest in event time.
+
+        A row is emitted with its own event time, when the watermark allows no better partner.
+
+        Args:
+            name: the step's name.
+            other: the right stream.
+            on: the key columns: one, a list, or a mapping from left to right.
+            direction: `"backward"` (the last right row at or before it), `"forward"` (the first one at or
+                after it) or `"nearest"` (a tie prefers the earlier). Of right rows of equal time, the one
+                that arrived last.
+            tolerance: the greatest distance of a partner. Without it, `"forward"` and `"nearest"` keep a row
+                until a right row follows it.
+            how: `"left"`: a row without a partner passes with nulls; `"inner"`: it is dropped.
+            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+
+        >>> from headrace import Pipeline, connect
+        >>> fx = Pipeline("p")
+        >>> orders = fx.read("orders", connect.memory(), schema="cur string, eur double, at timestamp")
+        >>> rates = fx.read("rates", connect.memory(), schema="cur string, rate double, since timestamp")
+        >>> orders.event_time("at").join_as_of("converted", rates.event_time("since"), on="cur")
+        <converted of p>
+        """
+        from headrace.streams.joined import Joined
+
+        ref = self._other(name, other)
+        node = as_of_join(
+            name, self._ref, ref, on=on, direction=direction, tolerance=tolerance, how=how, select=select
+        )
+        return Joined(self._pipeline, self._pipeline.add(node))
+
+    def _other(self, name: str, other: TimedStream) -> Ref:
+        return right_stream(name, self._pipeline, other)
 
 
 class TimedKeyedStream(KeyedStream):

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Unpack
 
 from headrace.aggregates import Aggregate
+from headrace.errors import OptionError
 from headrace.steps.base import Ref
 from headrace.steps.expressions import Named, aggregate_expressions
+from headrace.steps.joins.sides import How
+from headrace.steps.joins.window_join import window_join
 from headrace.steps.stateful.window import WindowAggregate
+from headrace.streams.rows import Rows
 from headrace.triggers import Emission, EmitKeywords, emission
 from headrace.windows import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from headrace.streams.joined import Joined
     from headrace.streams.panes import Panes
     from headrace.streams.pipeline import Pipeline
+    from headrace.streams.timed import TimedStream
 
 
 class WindowedStream:
@@ -77,3 +84,57 @@ class WindowedStream:
         values = aggregate_expressions(name, aggregates)
         node = WindowAggregate(name, self._ref, self._keys, self._window, self._emission, values, self._ttl)
         return Panes(self._pipeline, self._pipeline.add(node))
+
+    def join(
+        self,
+        name: str,
+        other: TimedStream,
+        /,
+        *,
+        how: How = "inner",
+        where: str | Column | None = None,
+        select: Mapping[str, str | Column] | None = None,
+    ) -> Joined:
+        """Join with the rows of another stream that have the same key and are in the same window.
+
+        The other stream needs the columns of the key. Windows are tumbling or sliding; results have the
+        column `window` and are emitted when the watermark of both streams has passed its end.
+
+        Args:
+            name: the step's name.
+            other: the right stream.
+            how: `"inner"`, `"left"`, `"right"`, `"full"`, `"semi"` or `"anti"`.
+            where: an extra condition over `left.column` and `right.column`.
+            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+
+        >>> from headrace import Pipeline, connect, windows
+        >>> ads = Pipeline("p")
+        >>> views = ads.read("views", connect.memory(), schema="ad string, seen timestamp").event_time("seen")
+        >>> clicks = ads.read("clicks", connect.memory(), schema="ad string, at timestamp").event_time("at")
+        >>> views.key_by("ad").window(windows.tumbling("1 hour")).join("hourly", clicks, how="left")
+        <hourly of p>
+        """
+        from headrace.streams.joined import Joined
+
+        if self._emission != Emission() or self._ttl is not None:
+            what = "a join emits results when a window closes"
+            raise OptionError(what, where=f"`{name}`", hint="remove emit(...) and ttl=")
+        ref = right_stream(name, self._pipeline, other)
+        node = window_join(
+            name, self._ref, ref, self._keys, self._window, how=how, where=where, select=select
+        )
+        return Joined(self._pipeline, self._pipeline.add(node))
+
+
+def right_stream(name: str, pipeline: Pipeline, other: TimedStream) -> Ref:
+    """Return the output that a join reads as its right stream.
+
+    Raises:
+        OptionError: it is no stream of this pipeline.
+    """
+    if not isinstance(other, Rows):
+        hint = "such as orders.event_time('at')"
+        raise OptionError(f"expected a stream with time, got {other!r}", where=f"`{name}`", hint=hint)
+    if other._pipeline is not pipeline:
+        raise OptionError("a join takes streams of one pipeline", where=f"`{name}`")
+    return other._ref

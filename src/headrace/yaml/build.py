@@ -69,13 +69,17 @@ class PlanBuilder:
     def _add_step(self, name: str, entry: Entry) -> None:
         inputs = [self._resolve(reference) for reference in entry.inputs]
         refs = tuple(ref for ref in inputs if ref is not None)
+        other = self._resolve(entry.other) if entry.other is not None else None
+        if entry.other is not None and other is None:
+            return  # it has errors of its own, which are reported
         tables = entry.sql.tables if entry.sql is not None else ()
         if len(refs) < len(inputs) or any(t in self._names and t not in self._last for t in tables):
             return  # an input has errors of its own, which are reported
         for step in entry.steps:
             named = step is entry.main_step
             made = name if named else self._generate_name(refs[0], step.key)
-            node = self._build(made, step, refs, entry.places[step.key])
+            own = (*refs, other) if step.other_key and other is not None else refs
+            node = self._build(made, step, own, entry.places[step.key])
             at_key = isinstance(step, SqlModel) or not named
             place = entry.places[step.key] if at_key else entry.where
             refs = (self._add(node, place, entry.places if named else None),)
@@ -129,7 +133,8 @@ class PlanBuilder:
 
 
 def _references(entry: Entry) -> Iterator[str]:
-    yield from (reference.text.strip().partition(".")[0] for reference in entry.inputs)
+    others = () if entry.other is None else (entry.other,)
+    yield from (reference.text.strip().partition(".")[0] for reference in (*entry.inputs, *others))
     yield from entry.sql.tables if entry.sql is not None else ()
 
 

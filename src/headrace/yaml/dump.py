@@ -17,6 +17,7 @@ from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.sink import Sink, SinkModel
 from headrace.steps.endpoints.source import FrameSource, Source, SourceModel
 from headrace.steps.grammar.step import Slot
+from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.columns import Drop, Select
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -96,8 +97,16 @@ def _step(entry: Entry, plan: FoldedPlan) -> Keys:
         if table not in ("this", plan.reference(ref)):
             what = f"the query refers to `{plan.reference(ref)}` as `{table}`"
             raise OptionError(what, hint="use the name of the stream")
+    entry = tuple(_with_reference(node, plan) for node in entry)
     main = _input_of(first)
     return ({} if main is None else {"from": plan.reference(main)}) | _keys(entry)
+
+
+def _with_reference(node: Node, plan: FoldedPlan) -> Node:
+    """Return a step with two inputs with the name that the document has for the second."""
+    if not isinstance(node, TwoInputs):
+        return node
+    return dataclasses.replace(node, other=Ref(plan.reference(node.other)))
 
 
 def _sink(entry: Entry, plan: FoldedPlan) -> Keys:
@@ -175,6 +184,7 @@ class FoldedPlan:
             if name in entries and name not in kept:
                 kept.add(name)
                 needed += [ref.step for ref in entries[name][0].inputs]
+                needed += [node.other.step for node in entries[name] if isinstance(node, TwoInputs)]
         return {name: entry for name, entry in entries.items() if name in kept}
 
     def _entry(self, node: Node) -> Entry:

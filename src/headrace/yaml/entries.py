@@ -15,6 +15,9 @@ from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import Slot, StepModel
 from headrace.steps.grammar.values import Reference
+from headrace.steps.joins.as_of import AsOfJoinModel
+from headrace.steps.joins.interval import IntervalJoinModel
+from headrace.steps.joins.window_join import WindowJoinModel
 from headrace.steps.patterns.match import MatchModel
 from headrace.steps.patterns.match_rules import MatchRulesModel
 from headrace.steps.rows.columns import DropModel, SelectModel, WhereModel, WithColumnsModel
@@ -33,15 +36,9 @@ from headrace.yaml.reading import read_mapping, reject_unknown
 Models = tuple[type[StepModel], ...]
 TIMES: Models = (EventTimeModel, IngestionTimeModel, ProcessingTimeModel)
 OPERATIONS: Models = (
-    WindowAggregateModel,
-    AggregateModel,
-    MatchModel,
-    MatchRulesModel,
-    LookupModel,
-    DistinctModel,
-    RouteModel,
-    SqlModel,
-)
+    WindowAggregateModel, AggregateModel, MatchModel, MatchRulesModel, LookupModel, IntervalJoinModel,
+    WindowJoinModel, AsOfJoinModel, DistinctModel, RouteModel, SqlModel,
+)  # fmt: skip
 STEPS: Models = (UnionModel, WhereModel, WithColumnsModel, *TIMES, *OPERATIONS, SelectModel, DropModel)
 """All kinds of steps, in the order in which their keys apply."""
 _EXAMPLE = "such as {from: tx, where: amount > 50}"
@@ -72,6 +69,8 @@ class Entry:
     inputs: tuple[Scalar, ...] = ()
     steps: tuple[StepModel, ...] = ()
     endpoint: SourceModel | SinkModel | None = None
+    other: Scalar | None = None
+    """The second input of the operation, such as `with` of a join."""
 
     @property
     def sql(self) -> SqlModel | None:
@@ -107,7 +106,7 @@ def read_step(name: str, where: str, value: Value) -> Entry:
         _check_together(fields, steps, errors)
     errors.raise_any()
     options = [step.key for step in steps if isinstance(getattr(step, "options", None), DocumentModel)]
-    return Entry(where, _places(fields, *options), inputs or (), tuple(steps))
+    return Entry(where, _places(fields, *options), inputs or (), tuple(steps), other=_read_other(fields))
 
 
 def read_sink(name: str, where: str, value: Value) -> Entry:
@@ -140,6 +139,16 @@ def _read_inputs(fields: Fields) -> tuple[Scalar, ...]:
     if "union" not in fields and "sql" not in fields:
         raise_problem(fields.where, "`from` of the step is missing", _EXAMPLE)
     return _scalars(fields["union"]) if "union" in fields else ()
+
+
+def _read_other(fields: Fields) -> Scalar | None:
+    """Return the reference to the second input of an operation."""
+    for model in OPERATIONS:
+        value = fields.get(model.key)
+        other = value.get(model.other_key) if model.other_key and isinstance(value, Fields) else None
+        if isinstance(other, Scalar):
+            return other
+    return None
 
 
 def _scalars(value: Value) -> tuple[Scalar, ...]:

@@ -87,8 +87,9 @@ def _step(definitions: dict[str, Schema]) -> Schema:
     needs: dict[str, list[Schema]] = {}
     for model in STEPS:
         schema = definitions.pop(model.__name__)
-        properties |= schema["properties"]
-        for key in schema["properties"]:
+        for key, value in schema["properties"].items():
+            known = properties.get(key, value)
+            properties[key] = value if known == value else {"anyOf": [known, value]}
             if key != model.key:
                 needs.setdefault(key, []).append({"required": schema["required"]})
     return {

@@ -1,7 +1,7 @@
 """Row accounting of stateful steps.
 
     rows in + rows held before  =  emitted + in open windows + buffered + late + expired + duplicates +
-    dropped
+    dropped + unmatched
 
 The kernel counts in its tasks. After each epoch the delivery takes the counts and appends a line of JSON to
 `row_accounting.jsonl` beside the query's checkpoint: the counts of the epoch, and the sums since the
@@ -83,7 +83,7 @@ class RowAccounting:
     timed_out: int = 0
     """Partial matches that timed out."""
     unmatched: int = 0
-    """Rows without a match in a lookup, dropped or sent to `.dead_letters`."""
+    """Rows without a match in a lookup (dropped, or dead letters) or without a result in a join."""
     in_open_windows_before: int = 0
     """Assignments to windows that were open when the run started."""
     buffered_before: int = 0

@@ -10,6 +10,9 @@ from typing import Any, ClassVar
 from headrace.steps.base import Node, Ref
 from headrace.steps.grammar.model import DocumentModel
 
+OTHER = "other"
+"""The field of a model and of its node that refers to a second input."""
+
 
 class Slot(IntEnum):
     """The place of a step in its entry: the keys of an entry apply in this order."""
@@ -28,6 +31,7 @@ class Inputs:
     """The outputs that an entry reads."""
 
     refs: tuple[Ref, ...] = ()
+    """The output of `from` (or those of `union`), then the second input of the operation if it has one."""
     tables: Mapping[str, Ref] = field(default_factory=dict)
     """The streams that a query can read, by table name."""
 
@@ -39,6 +43,8 @@ class StepModel(DocumentModel):
     key: ClassVar[str]
     """The key that selects this kind of step."""
     slot: ClassVar[Slot] = Slot.OPERATION
+    other_key: ClassVar[str] = ""
+    """The key in the value of `key` that names a second input; empty if there is none."""
 
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:
@@ -48,7 +54,9 @@ class StepModel(DocumentModel):
     def build(self, name: str, inputs: Inputs) -> Node:
         """Return the node of the step; the fields of the model are the attributes of the node."""
         assert isinstance(self.node, type)
-        return self.node(name, inputs.refs[0], **self.values())  # type: ignore[call-arg]
+        values = {field: value for field, value in self.values().items() if field != OTHER}
+        refs = inputs.refs[:2] if self.other_key else inputs.refs[:1]
+        return self.node(name, *refs, **values)
 
     @classmethod
     def represents(cls, node: Node) -> bool:

@@ -16,6 +16,7 @@ from headrace.runtime.virtual_time import NUMBER, Feed, collect, number_rows
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
+from headrace.steps.facts import LATE_COLUMNS
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.compare import compare
 from headrace.testing.transcripts.driver import DriverStage
@@ -126,10 +127,8 @@ def _without_late(lowering: Lowering, late: Mapping[str, Sequence[Output]]) -> L
         rows = late.get(node.name, ())
         if "late" in node.outputs and rows:
             known = Lowering(lowering.spark, graph, inputs, raw=raw)
-            frame = _less(known.frame(node.inputs[0]), rows)
-            raw[node.name] = lower(
-                node, Lowering(lowering.spark, graph, inputs, raw=raw, frames={node.inputs[0]: frame})
-            )
+            frames = {ref: _less(known.frame(ref), rows) for ref in node.inputs}
+            raw[node.name] = lower(node, Lowering(lowering.spark, graph, inputs, raw=raw, frames=frames))
     return Lowering(lowering.spark, graph, inputs, raw=raw)
 
 
@@ -141,11 +140,19 @@ def _less(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
     seen = collect(counted.drop(*hidden(frame)))
     for row in rows_of(seen.schema, seen.rows):
         number = row[NUMBER]
-        match = next((old for old in left if all(old[n] == v for n, v in row.items() if n != NUMBER)), None)
+        match = next((old for old in left if _is_same(old, row)), None)
         if match is not None:
             left.remove(match)
             gone.append(str(number))
     return counted.where(f"{NUMBER} not in ({', '.join(gone)})" if gone else "true").drop(NUMBER)
+
+
+def _is_same(late: Output, row: Output) -> bool:
+    """Return true if a late row is this row; columns of the other input of its step are null in it."""
+    others = (value for name, value in late.items() if name not in row and name not in LATE_COLUMNS)
+    return all(late[name] == value for name, value in row.items() if name != NUMBER) and not any(
+        value is not None for value in others
+    )
 
 
 def _collect(frame: DataFrame) -> list[Output]:

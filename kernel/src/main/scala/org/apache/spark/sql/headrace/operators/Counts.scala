@@ -14,7 +14,7 @@ import org.apache.spark.{SparkContext, TaskContext}
 final case class StatePartition(epoch: Long, number: Int)
 
 /**
- * Row accounting of one step. `rows = folded + late + pending + duplicates`. A row folded into several
+ * Row accounting of one step. `rows = folded + late + pending + duplicates + unmatched`. A row folded into several
  * windows is `placed` in each, and `placed = settled + lost + expired + rows in open windows`.
  *
  * Spark may run a task, or a whole micro-batch, more than once. Counts are therefore kept by epoch and state

@@ -11,6 +11,9 @@ trait MatchOutput {
 
   /** False if rows of this output are only counted and need not be built. */
   def takes(output: Int): Boolean = true
+
+  /** Counts a processed row that had no result. */
+  def unmatched(): Unit = ()
 }
 
 /** Finds matches among the rows of one key, which `InOrderLogic` passes in order. */

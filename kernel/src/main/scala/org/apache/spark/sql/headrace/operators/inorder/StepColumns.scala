@@ -113,12 +113,12 @@ final class StepColumns(val raw: Seq[Attribute], val added: Seq[Alias], keyNames
     new GenericInternalRow(values)
   }
 
-  def late(event: Event, now: Now, reason: String): InternalRow = {
+  def late(event: Event, now: Now, reason: String, window: InternalRow): InternalRow = {
     val known = now.watermark != Time.None
     val by = for (t <- event.time if known) yield now.watermark - t
     val row = event.row.copy()
     val values = side.visible.map(i => row.get(i, input(i).dataType): Any) ++
-      Array[Any](by.orNull, null, if (known) now.watermark else null, side.lateReason(row, reason))
+      Array[Any](by.orNull, window, if (known) now.watermark else null, side.lateReason(row, reason))
     tag(late, new GenericInternalRow(values))
   }
 }
@@ -138,9 +138,15 @@ final class TaggedRows(columns: StepColumns, counts: Counts) extends MatchOutput
     if (row != null) rows += columns.tag(output, row)
   }
 
-  def late(event: Event, now: Now, reason: String): Unit = {
+  override def unmatched(): Unit = {
+    counts.add(Counts.Folded, -1)
+    counts.add(Counts.Unmatched, 1)
+  }
+
+  /** Emits a late row; `window` is its last window, null if there is none. */
+  def late(event: Event, now: Now, reason: String, window: InternalRow = null): Unit = {
     counts.add(Counts.Late, 1)
-    if (columns.emitsLate) rows += columns.late(event, now, reason)
+    if (columns.emitsLate) rows += columns.late(event, now, reason, window)
   }
 
   /** Returns and clears the collected rows. */

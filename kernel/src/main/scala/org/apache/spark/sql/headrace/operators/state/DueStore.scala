@@ -28,6 +28,7 @@ final class DueStore(store: StateStore, variable: String, width: Int) extends Sl
     nextDue = math.min(nextDue, due)
     store.put(slots.at(slot, due), values.of(value), variable)
   }
+  override def mark(slot: Long, due: Long): Unit = put(slot, Array.emptyByteArray, due)
   override def dueSlot: Option[(Long, Array[Byte])] = Option(dueEntry)
   override def remove(slot: Long): Unit = ()
   override def setTimer(millis: Long): Unit = ()

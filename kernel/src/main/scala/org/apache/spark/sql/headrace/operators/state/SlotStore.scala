@@ -16,6 +16,9 @@ trait SlotStore {
   def get(slot: Long, due: Long): Array[Byte] = get(slot)
   def put(slot: Long, value: Array[Byte], due: Long): Unit = put(slot, value)
 
+  /** Requests a timer call at a time, in which `dueSlot` is this slot if the store knows it. */
+  def mark(slot: Long, due: Long): Unit = setTimer(due)
+
   /** The slot that a timer call is for, if the store knows it; the store removes it. */
   def dueSlot: Option[(Long, Array[Byte])] = None
 

@@ -1,0 +1,108 @@
+package org.apache.spark.sql.headrace.joins
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
+import org.apache.spark.sql.catalyst.plans.logical.Project
+import org.apache.spark.sql.headrace.operators.inorder.{MatchOutput, StepColumns}
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, KeyedStep}
+import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan}
+import org.apache.spark.sql.types._
+
+/**
+ * A join of two streams.
+ *
+ * @param condition the extra condition over the bound columns `left` and `right`; None for all pairs
+ */
+final class JoinStep(val spec: JoinSpec, val columns: StepColumns, condition: Option[Expression])
+    extends KeyedStep {
+  override def clockTime: Boolean = spec.clockTime
+  override def variable: String = "rows"
+  override def dueByTime: Boolean = !spec.clockTime
+
+  override def logic(counts: Counts): KeyedLogic = spec.scope match {
+    case interval: Interval => new IntervalJoin(interval, spec, new Pairs(columns, condition), counts)
+    case window: SameWindow => new WindowJoin(window, spec, new Pairs(columns, condition), counts)
+  }
+}
+
+object JoinStep {
+  /**
+   * Creates a step.
+   *
+   * @param frame the rows of both sides: `left` and `right`, of which one is null, and internal columns
+   * @param conditioned the extra condition as the only column over a frame of pairs; may be null
+   * @param text the declaration as JSON
+   */
+  def apply(frame: Dataset[Row], conditioned: Dataset[Row], text: String): JoinStep = {
+    val spec = JoinSpec.parse(text)
+    val window = spec.scope match {
+      case _: SameWindow => Seq(StructField("window", Pairs.window))
+      case _ => Nil
+    }
+    new JoinStep(spec, Pairs.columns(frame, spec.keys, window), Option(conditioned).map(boundCondition))
+  }
+
+  private def boundCondition(conditioned: Dataset[Row]): Expression =
+    ReplaceExpressions(OperatorPlan.analyzed(conditioned)) match {
+      case Project(Seq(named), child) =>
+        val condition = OperatorPlan.inlineCommonExpressions(named match {
+          case Alias(inner, _) => inner
+          case other => other
+        })
+        condition.collectFirst { case p: PythonUDF => p }.foreach { p =>
+          throw new IllegalArgumentException(
+            s"${p.name} is a Python function: the condition of a join is Spark SQL")
+        }
+        BindReferences.bindReference(condition, AttributeSeq(child.output))
+      case _ => throw new IllegalArgumentException("expected a condition over single pairs of rows")
+    }
+}
+
+/** Tests and emits pairs of rows; for one task. */
+final class Pairs(columns: StepColumns, condition: Option[Expression]) {
+  private val Seq(left, right) = Pairs.sides(columns.input)
+  private val widths = Array(left, right).map(columns.input(_).dataType.asInstanceOf[StructType].length)
+  private val pair = new GenericInternalRow(2)
+  private lazy val predicate = condition.map(Predicate.create(_))
+
+  def sideOf(row: InternalRow): Int = if (row.isNullAt(left)) Side.Right else Side.Left
+
+  /** The columns of one side of an input row. */
+  def content(row: InternalRow, side: Int): UnsafeRow = row
+    .getStruct(if (side == Side.Left) left else right, widths(side)).asInstanceOf[UnsafeRow]
+
+  /** Number of columns of a side. */
+  def width(side: Int): Int = widths(side)
+
+  /** True if the extra condition holds; null is false. */
+  def accepts(left: InternalRow, right: InternalRow): Boolean = predicate.forall { holds =>
+    pair.update(0, left)
+    pair.update(1, right)
+    holds.eval(pair)
+  }
+
+  /** Emits a pair, or one row and null. */
+  def emit(left: InternalRow, right: InternalRow, time: Long, out: MatchOutput): Unit = out
+    .emit(0, new GenericInternalRow(Array[Any](left, right, time)))
+
+  /** Emits a pair of a window. */
+  def emit(left: InternalRow, right: InternalRow, window: InternalRow, time: Long, out: MatchOutput): Unit =
+    out.emit(0, new GenericInternalRow(Array[Any](left, right, window, time)))
+}
+
+object Pairs {
+  val window: StructType = new StructType().add("start", TimestampType).add("end", TimestampType)
+
+  /** Ordinals of `left` and `right`. */
+  def sides(input: Seq[Attribute]): Seq[Int] = Seq("left", "right").map(n => input.indexWhere(_.name == n))
+
+  /** The columns of a step whose results are pairs. */
+  def columns(frame: Dataset[Row], keys: Seq[String], added: Seq[StructField] = Nil): StepColumns = {
+    val input = OperatorPlan.analyzed(frame).output
+    val pair = sides(input).map(i => StructField(input(i).name, input(i).dataType))
+    val main = StructType(pair ++ added).add("__ts", TimestampType)
+    new StepColumns(input, Nil, keys, Seq("main" -> main))
+  }
+}

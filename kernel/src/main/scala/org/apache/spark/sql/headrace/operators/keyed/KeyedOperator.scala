@@ -1,0 +1,61 @@
+package org.apache.spark.sql.headrace.operators.keyed
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.headrace.operators._
+import org.apache.spark.sql.headrace.operators.inorder.TaggedRows
+import org.apache.spark.sql.headrace.operators.state.{MemoryStore, SlotStore, StateLayout}
+
+/** Plans a keyed step; the output is tagged rows. */
+object KeyedOperator {
+  /** Plans a step over a stream, which needs a watermark unless the step uses clock time. */
+  def apply(frame: Dataset[Row], step: KeyedStep, counts: Counts): Dataset[Row] = {
+    val session = frame.sparkSession.asInstanceOf[SparkSession]
+    val (child, renamed) = OperatorPlan.hideWatermark(step.columns.over(OperatorPlan.analyzed(frame)))
+    val (keys, keyed) = OperatorPlan.withConstantKey(step.columns.keys.map(k => renamed(k.exprId)), child)
+    val processor = new KeyedStepProcessor(step, KeyEncoder.encoder(keys), counts)
+    OperatorPlan
+      .transform(session, processor, OperatorPlan.timeMode(step.clockTime), keys, keyed, step.columns.output)
+  }
+
+  /** Plans a step over a batch: all rows of a key, then the end of input. */
+  def batch(frame: Dataset[Row], step: KeyedStep): Dataset[Row] = OperatorPlan
+    .mapGroups(frame.sparkSession.asInstanceOf[SparkSession], step.columns.keys,
+      step.columns.over(OperatorPlan.analyzed(frame)), step.columns.output)(new KeyedBatch(step))
+}
+
+/** Runs a keyed step on Spark's state. */
+final class KeyedStepProcessor(val step: KeyedStep, keys: ExpressionEncoder[Any], counts: Counts)
+    extends KeyedProcessor(keys, step.columns.keys.nonEmpty, step.clockTime, counts) {
+  @transient private lazy val logic = step.logic(counts)
+  @transient private lazy val out = new TaggedRows(step.columns, counts)
+  override protected def layout: StateLayout = StateLayout(step.variable, keys, dueByTime = step.dueByTime)
+
+  override protected def onRows(
+      key: InternalRow, store: SlotStore, rows: Iterator[InternalRow], now: Now): Iterator[InternalRow] = {
+    logic.onRows(key, store, step.columns.events(rows), now, out)
+    out.take()
+  }
+
+  override protected def onTimer(
+      key: InternalRow, store: SlotStore, due: Long, now: Now): Iterator[InternalRow] = {
+    logic.onTimer(key, store, due, now, out)
+    out.take()
+  }
+}
+
+/** Processes all rows of one key. */
+private final class KeyedBatch(step: KeyedStep) extends GroupFunction {
+  @transient private lazy val counts = Counts.local()
+  @transient private lazy val logic = step.logic(counts)
+  @transient private lazy val out = new TaggedRows(step.columns, counts)
+
+  override def apply(key: InternalRow, rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val (store, end) = (new MemoryStore, Now(Long.MaxValue, Long.MaxValue))
+    logic.onRows(key, store, step.columns.events(rows), Now(Time.None, 0), out)
+    store.due(Long.MaxValue).foreach(logic.onTimer(key, store, _, end, out))
+    out.take()
+  }
+}

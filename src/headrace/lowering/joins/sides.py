@@ -1,0 +1,97 @@
+"""Frames of steps with two inputs: the rows of both sides in one frame, and columns of results.
+
+A row of the packed frame has its columns in the struct `left` or `right`; the other struct is null. Beside
+them are the key columns `__key0`, `__key1`, ..., the event time `__ts` and the arrival order `__position`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import DataType, NumericType, StructType
+
+from headrace.lowering.event_times import AHEAD
+from headrace.lowering.expressions import HIDDEN, POSITION, TIME
+from headrace.steps.facts import LATE_COLUMNS, late_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+LEFT, RIGHT = "left", "right"
+SIDES = (LEFT, RIGHT)
+_NO_POSITION = "cast(null as struct<source: string, partition: string, offset: bigint>)"
+
+
+def key_names(count: int) -> list[str]:
+    """Return the names of the key columns of a packed frame."""
+    return [f"{HIDDEN}key{number}" for number in range(count)]
+
+
+def pack_sides(
+    left: DataFrame, right: DataFrame, left_keys: Sequence[Column], right_keys: Sequence[Column]
+) -> DataFrame:
+    """Return the rows of both frames, tagged with their side; keys of different types are widened."""
+    packed = [_pack(frame, keys) for frame, keys in ((left, left_keys), (right, right_keys))]
+    sides = [
+        part.select(*(_own(side) if side == own else _absent(side, other) for side in SIDES), *_rest(part))
+        for part, own, other in (
+            (packed[0], LEFT, packed[1].schema["row"].dataType),
+            (packed[1], RIGHT, packed[0].schema["row"].dataType),
+        )
+    ]
+    return sides[0].unionByName(sides[1])
+
+
+def _pack(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
+    columns = [frame[f"`{name}`"] for name in frame.columns if not name.startswith(HIDDEN)]
+    names = key_names(len(keys))
+    return frame.select(
+        F.struct(*columns).alias("row"),
+        *(key.alias(name) for key, name in zip(keys, names, strict=True)),
+        F.col(TIME),
+        F.col(POSITION) if POSITION in frame.columns else F.expr(_NO_POSITION).alias(POSITION),
+        F.col(AHEAD) if AHEAD in frame.columns else F.lit(False).alias(AHEAD),
+    )
+
+
+def _own(side: str) -> Column:
+    return F.col("row").alias(side)
+
+
+def _absent(side: str, kind: DataType) -> Column:
+    return F.lit(None).cast(kind).alias(side)
+
+
+def _rest(frame: DataFrame) -> list[str]:
+    return [name for name in frame.columns if name != "row"]
+
+
+def late_rows(rows: DataFrame) -> DataFrame:
+    """Return late rows with the columns of both sides, matched by name as in a union."""
+    left, right = (_fields(rows, side) for side in SIDES)
+    names = list(dict.fromkeys([*left, *right]))
+    columns = [_either(name, left.get(name), right.get(name)).alias(name) for name in names]
+    flat = rows.select(*columns, *(F.col(name) for name in LATE_COLUMNS))
+    return flat.toDF(*late_columns(names))
+
+
+def _either(name: str, left: DataType | None, right: DataType | None) -> Column:
+    """Return a column of the side that a row has; as text if the types of the sides have no common type."""
+    own = [F.col(f"{side}.`{name}`") for side, kind in ((LEFT, left), (RIGHT, right)) if kind is not None]
+    numbers = isinstance(left, NumericType) and isinstance(right, NumericType)
+    if len(own) == 2 and left != right and not numbers:
+        own = [column.cast("string") for column in own]
+    return F.coalesce(*own)
+
+
+def _fields(rows: DataFrame, side: str) -> dict[str, DataType]:
+    kind = rows.schema[side].dataType
+    assert isinstance(kind, StructType)
+    return {field.name: field.dataType for field in kind.fields}
+
+
+def side_columns(rows: DataFrame, side: str) -> list[str]:
+    """Return the names of the columns of one side of pairs."""
+    return list(_fields(rows, side))

@@ -1,0 +1,1 @@
+"""Steps with two inputs: joins of streams."""

@@ -1,0 +1,148 @@
+"""As-of joins: each left row with the right row that is closest in event time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from headrace.durations import Duration, microseconds, text
+from headrace.steps.base import Plan, Ref, out_of_order
+from headrace.steps.expressions import Named, describe_columns
+from headrace.steps.facts import Facts
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.values import Length, Reference
+from headrace.steps.joins.grammar import ON, OTHER, SELECT, OnValue, PairColumns
+from headrace.steps.joins.sides import (
+    On,
+    TwoInputs,
+    describe_on,
+    key_pairs_of,
+    require_choice,
+    selection_of,
+)
+from headrace.steps.traits import Finding, StateBound
+
+Direction = Literal["backward", "forward", "nearest"]
+AsOfHow = Literal["left", "inner"]
+_PARTNERS = {
+    "backward": "the last right row at or before it",
+    "forward": "the first right row at or after it",
+    "nearest": "the nearest right row",
+}
+
+
+@dataclass(frozen=True)
+class AsOfJoin(TwoInputs):
+    """Joins each left row with the right row of the same key that is closest in event time."""
+
+    on: On
+    direction: Direction = "backward"
+    tolerance: int | None = None
+    how: AsOfHow = "left"
+    select: Named | None = None
+    verb: ClassVar[str] = "join_as_of"
+
+    @property
+    def key_pairs(self) -> On:
+        return self.on
+
+    @property
+    def choice(self) -> Named | None:
+        return self.select
+
+    @property
+    def waits_unbounded(self) -> bool:
+        """True if a left row may wait for ever."""
+        return self.direction != "backward" and self.tolerance is None
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        facts = super().output_facts(output, inputs)
+        return facts if output else replace(facts, hold=0 if self.direction == "backward" else self.tolerance)
+
+    def warnings(self, plan: Plan) -> Iterator[Finding]:
+        if self.waits_unbounded:
+            what = f"without a tolerance, `{self.direction}` keeps a row until a right row follows it"
+            yield Finding(what, "set tolerance=")
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        behind = out_of_order(plan, self)
+        keys = ", ".join(left for left, _ in self.on)
+        if self.waits_unbounded:
+            kept = f"the rows of each {keys} that wait for a right row"
+            return StateBound(kept, "the left rows without a later right row", "set tolerance=")
+        rows = f"the rows of the last {text(behind)}" if behind else "the rows at the watermark"
+        if self.tolerance is not None:
+            return StateBound(f"the rows of each {keys} of the last {text(self.tolerance + behind)}")
+        kept = f"the latest right row of each {keys}, never expired, and {rows}"
+        return StateBound(kept, f"the number of {keys}", "set tolerance=")
+
+    def description(self) -> list[str]:
+        return [
+            f"each row with {_PARTNERS[self.direction]}, of {self.other}",
+            describe_on(self.on),
+            f"at most {text(self.tolerance)} away" if self.tolerance is not None else "",
+            "" if self.how == "left" else "drops rows without one",
+            describe_columns(self.select) if self.select else "",
+        ]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {
+            "on": [list(pair) for pair in self.on],
+            "direction": self.direction,
+            "tolerance": self.tolerance,
+        }
+
+
+def as_of_join(
+    name: str,
+    left: Ref,
+    right: Ref,
+    *,
+    on: Any,
+    direction: Direction = "backward",
+    tolerance: Duration | None = None,
+    how: AsOfHow = "left",
+    select: Mapping[str, Any] | None = None,
+) -> AsOfJoin:
+    """Return the node of an as-of join.
+
+    Raises:
+        OptionError: an option has an invalid value.
+    """
+    place = f"`{name}`"
+    require_choice(direction, Direction, "direction", place)
+    require_choice(how, AsOfHow, "how", place)
+    distance = None if tolerance is None else microseconds(tolerance, where=f"{place}: tolerance")
+    return AsOfJoin(
+        name, left, right, key_pairs_of(on, place), direction, distance, how, selection_of(select, place)
+    )
+
+
+class AsOfJoinOptions(DocumentModel):
+    """The value of `join_as_of` in a document."""
+
+    label = "join_as_of"
+    example = "such as {with: prices, on: symbol, tolerance: 1 hour}"
+    other: Reference = Field(alias="with", description=OTHER)
+    on: OnValue = Field(description=ON)
+    direction: Direction = Field(default="backward", description="Where the partner of a row is looked for")
+    tolerance: Length | None = Field(default=None, description="The greatest distance of a partner")
+    how: AsOfHow = Field(
+        default="left", description="`left`: a row without a partner passes; `inner`: it is dropped"
+    )
+    select: PairColumns | None = Field(default=None, description=SELECT)
+
+
+class AsOfJoinModel(StepModel):
+    """`join_as_of` in a document."""
+
+    node = AsOfJoin
+    key = "join_as_of"
+    other_key = "with"
+    options: AsOfJoinOptions = Field(
+        alias="join_as_of", description="Adds the row of another stream that is closest in event time"
+    )

@@ -1,0 +1,146 @@
+"""A join of two streams whose event times are within bounds of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from headrace.durations import text
+from headrace.steps.base import Plan, Ref, out_of_order
+from headrace.steps.expression_checks import check_pair_expressions
+from headrace.steps.expressions import Expression, Named, describe_columns, expression_of, stable_text
+from headrace.steps.facts import Facts
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.values import Condition, Reference
+from headrace.steps.joins.bounds import Bounds, Within, WithinValue, bound_text, bounds_of
+from headrace.steps.joins.grammar import ON, OTHER, SELECT, WHERE, OnValue, PairColumns
+from headrace.steps.joins.sides import (
+    How,
+    On,
+    TwoInputs,
+    describe_on,
+    key_pairs_of,
+    require_choice,
+    selection_of,
+)
+from headrace.steps.traits import Finding, StateBound
+
+
+@dataclass(frozen=True)
+class IntervalJoin(TwoInputs):
+    """Joins rows of two streams with equal keys and `lower <= right.ts - left.ts <= upper`."""
+
+    on: On
+    within: Bounds
+    how: How = "inner"
+    where: Expression | None = None
+    select: Named | None = None
+    verb: ClassVar[str] = "join"
+
+    @property
+    def key_pairs(self) -> On:
+        return self.on
+
+    @property
+    def omits_right(self) -> bool:
+        return self.how in ("semi", "anti")
+
+    @property
+    def choice(self) -> Named | None:
+        return self.select
+
+    @property
+    def retention(self) -> tuple[int, int]:
+        """The time after a left and a right row in which a partner may follow."""
+        lower, upper = self.within
+        return max(upper, 0), max(-lower, 0)
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        facts = super().output_facts(output, inputs)
+        left, right = self.retention
+        waits = {"inner": 0, "right": right, "full": max(left, right)}  # a pair has the later time of the two
+        return facts if output else replace(facts, hold=waits.get(self.how, left))
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from super().check(plan)
+        yield from check_pair_expressions([self.where], self.sides(plan), "where")
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        behind = out_of_order(plan, self)
+        left, right = (text(kept + behind) for kept in self.retention)
+        return StateBound(f"left rows for {left} and right rows for {right}, by event time")
+
+    def description(self) -> list[str]:
+        lower, upper = self.within
+        distance = f"within {text(upper)}" if -lower == upper else f"right - left from {bound_text(lower)}"
+        return [
+            f"{self.how} join with {self.other}",
+            describe_on(self.on),
+            distance if -lower == upper else f"{distance} to {bound_text(upper)}",
+            f"where {self.where}" if self.where is not None else "",
+            describe_columns(self.select) if self.select else "",
+        ]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {
+            "on": [list(pair) for pair in self.on],
+            "bounds": list(self.within),
+            "how": self.how,
+            "where": None if self.where is None else stable_text(self.where),
+        }
+
+
+def interval_join(
+    name: str,
+    left: Ref,
+    right: Ref,
+    *,
+    on: Any,
+    within: Within,
+    how: How = "inner",
+    where: Any = None,
+    select: Mapping[str, Any] | None = None,
+) -> IntervalJoin:
+    """Return the node of a join.
+
+    Raises:
+        OptionError: an option has an invalid value.
+    """
+    place = f"`{name}`"
+    require_choice(how, How, "how", place)
+    condition = None if where is None else expression_of(where, place)
+    bounds = bounds_of(within, f"{place}: within")
+    return IntervalJoin(
+        name, left, right, key_pairs_of(on, place), bounds, how, condition, selection_of(select, place)
+    )
+
+
+class IntervalJoinOptions(DocumentModel):
+    """The value of `join` in a document."""
+
+    label = "join"
+    example = "such as {with: clicks, on: user, within: 15 minutes}"
+    other: Reference = Field(alias="with", description=OTHER)
+    on: OnValue = Field(description=ON)
+    within: WithinValue = Field(description="The distance of event times, or bounds of right - left")
+    how: How = Field(default="inner", description="The kind of join")
+    where: Condition | None = Field(default=None, description=WHERE)
+    select: PairColumns | None = Field(default=None, description=SELECT)
+
+
+class IntervalJoinModel(StepModel):
+    """`join` with a stream in a document."""
+
+    node = IntervalJoin
+    key = "join"
+    other_key = "with"
+    options: IntervalJoinOptions = Field(alias="join", description="Joins with another stream")
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """True without a window."""
+        return "join" in keys and "window" not in keys

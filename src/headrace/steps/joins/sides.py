@@ -1,0 +1,166 @@
+"""The two sides of a join: its key columns, its output columns and the checks that all joins share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+from headrace.errors import OptionError, did_you_mean
+from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.expression_checks import check_pair_expressions
+from headrace.steps.expressions import Named, expression_of, names_of
+from headrace.steps.facts import Facts, late_facts, union_facts
+from headrace.steps.traits import Finding, RealTimeNote, Tier, unknown_columns
+from headrace.steps.unrouted import note_arrival_order, note_unrouted
+
+How = Literal["inner", "left", "right", "full", "semi", "anti"]
+On = tuple[tuple[str, str], ...]
+"""Pairs of key columns: that of the left stream and that of the right."""
+
+_KEYS = ("on", "join", "join_as_of", "key_by")
+
+
+@dataclass(frozen=True)
+class TwoInputs(Node):
+    """The base of steps that read two streams and have a `late` output."""
+
+    input: Ref
+    other: Ref
+    """The right stream; `with` in a document."""
+    stateful = True
+    needs_time = True
+    duplicate_hint: ClassVar[str] = (
+        'both streams have it; choose the columns, such as select={"amount": "left.amount"}'
+    )
+
+    @property
+    def inputs(self) -> tuple[Ref, ...]:
+        return (self.input, self.other)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, "late")
+
+    @property
+    def key_pairs(self) -> On:
+        """The key columns of both sides."""
+        raise NotImplementedError
+
+    @property
+    def omits_right(self) -> bool:
+        """True if results have the columns of the left stream alone."""
+        return False
+
+    @property
+    def choice(self) -> Named | None:
+        """The output columns that the user has chosen; None for all."""
+        return None
+
+    def fires_by_clock(self, facts: Facts) -> bool:
+        return facts.by_clock
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if output == "late":
+            return late_facts(union_facts(inputs))
+        return Facts(columns=self.result_columns(inputs[0].columns, inputs[1].columns), timed=True)
+
+    def result_columns(
+        self, left: Sequence[str] | None, right: Sequence[str] | None
+    ) -> tuple[str, ...] | None:
+        """Return the output columns: the left ones, then the right ones that are no keys."""
+        if self.choice is not None:
+            return names_of(self.choice)
+        if left is None or (right is None and not self.omits_right):
+            return None
+        keys = {key.lower() for _, key in self.key_pairs}
+        rest = () if self.omits_right else tuple(name for name in right or () if name.lower() not in keys)
+        return (*left, *rest)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        left, right = plan.facts(self.input), plan.facts(self.other)
+        yield from unknown_columns((key for key, _ in self.key_pairs), left.columns, "left key", _KEYS)
+        yield from unknown_columns((key for _, key in self.key_pairs), right.columns, "right key", _KEYS)
+        if left.timed and right.timed and left.by_clock != right.by_clock:
+            yield Finding(
+                "one stream has event time and the other the time of a clock",
+                "give both the same kind of time",
+                _KEYS,
+            )
+        sides = self.sides(plan)
+        yield from check_pair_expressions((item for _, item in self.choice or ()), sides, "select")
+
+    def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
+        """Return the columns by the qualifier that an expression over pairs of rows uses."""
+        return {"left": plan.facts(self.input).columns, "right": plan.facts(self.other).columns}
+
+    def tier(self, plan: Plan) -> Tier:
+        return Tier("kernel", "late rows go to .late")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_unrouted(plan, self)
+        yield from note_arrival_order()
+
+    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
+        """All columns: the state holds whole rows."""
+        return columns
+
+
+def key_pairs_of(on: Any, where: str) -> On:
+    """Return the value of `on` as pairs: a column, a list of columns, or a mapping from left to right.
+
+    >>> key_pairs_of({"id": "ad"}, "")
+    (('id', 'ad'),)
+
+    Raises:
+        OptionError: it is none of these.
+    """
+    pairs = tuple(on.items()) if isinstance(on, Mapping) else _same_names(on)
+    if not pairs or not all(isinstance(name, str) and name for pair in pairs for name in pair):
+        hint = 'such as on="card", on=["card", "country"] or on={"id": "ad_id"}'
+        raise OptionError(f"expected the key columns, got {on!r}", where=where, hint=hint)
+    return pairs
+
+
+def _same_names(on: Any) -> On:
+    names = on if isinstance(on, list | tuple) else (on,)
+    return tuple((name, name) for name in names)
+
+
+def write_pairs(pairs: On) -> Any:
+    """Return the shortest form of `on`."""
+    if any(left != right for left, right in pairs):
+        return dict(pairs)
+    names = [left for left, _ in pairs]
+    return names[0] if len(names) == 1 else names
+
+
+def selection_of(select: Mapping[str, Any] | None, where: str) -> Named | None:
+    """Return the chosen output columns as (name, expression) pairs.
+
+    Raises:
+        OptionError: there is none, or one is no expression.
+    """
+    if select is None:
+        return None
+    if not isinstance(select, Mapping) or not select:
+        hint = 'such as select={"price": "right.price"}'
+        raise OptionError(f"expected names and columns, got {select!r}", where=where, hint=hint)
+    return tuple((name, expression_of(item, where)) for name, item in select.items())
+
+
+def require_choice(value: str, choices: Any, option: str, where: str) -> None:
+    """Reject a value that is none of the choices of an option.
+
+    Raises:
+        OptionError: with the nearest choice.
+    """
+    names = get_args(choices)
+    if value not in names:
+        what = f"expected {option} to be {' or '.join(names)}, got {value!r}"
+        raise OptionError(what, where=where, hint=did_you_mean(str(value), names))
+
+
+def describe_on(pairs: On) -> str:
+    """Describe the key columns: `on card`, `on id = ad_id`."""
+    return "on " + ", ".join(left if left == right else f"{left} = {right}" for left, right in pairs)

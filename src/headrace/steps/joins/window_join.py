@@ -1,0 +1,149 @@
+"""A join of two streams inside windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from headrace.durations import text
+from headrace.steps.base import Plan, Ref, out_of_order
+from headrace.steps.expression_checks import check_expressions, check_pair_expressions
+from headrace.steps.expressions import (
+    Expression,
+    Named,
+    describe_columns,
+    describe_keys,
+    expression_of,
+    stable_names,
+    stable_text,
+)
+from headrace.steps.facts import Facts, plain_column
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.values import Condition, KeyColumns, Reference
+from headrace.steps.grammar.windows import WindowValue
+from headrace.steps.joins.grammar import OTHER, SELECT, WHERE, PairColumns
+from headrace.steps.joins.sides import How, On, TwoInputs, require_choice, selection_of
+from headrace.steps.stateful.describe import describe_window
+from headrace.steps.traits import Finding, StateBound
+from headrace.windows import Sliding, Tumbling, Window
+
+WINDOW = "window"
+
+
+@dataclass(frozen=True)
+class WindowJoin(TwoInputs):
+    """Joins rows of two streams with equal keys in the same window, when the window closes."""
+
+    keys: Named
+    window: Window
+    how: How = "inner"
+    where: Expression | None = None
+    select: Named | None = None
+    verb: ClassVar[str] = "join"
+
+    @property
+    def key_pairs(self) -> On:
+        columns = (plain_column(key) for _, key in self.keys)
+        return tuple((column, column) for column in columns if column is not None)
+
+    @property
+    def omits_right(self) -> bool:
+        return self.how in ("semi", "anti")
+
+    @property
+    def choice(self) -> Named | None:
+        return self.select
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        facts = super().output_facts(output, inputs)
+        if output or facts.columns is None or (self.select and WINDOW in facts.columns):
+            return facts
+        return replace(facts, columns=(*facts.columns, WINDOW))
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from super().check(plan)
+        sides = self.sides(plan)
+        yield from check_pair_expressions([self.where], sides, "where")
+        computed = [key for _, key in self.keys if plain_column(key) is None]
+        for columns in sides.values():
+            yield from check_expressions(computed, columns, "key_by")
+        if not isinstance(self.window, Tumbling | Sliding):
+            what = f"a join accepts tumbling and sliding windows, got {describe_window(self.window)}"
+            yield Finding(what, "or join without a window: join(..., within=...)", (WINDOW,))
+
+    def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
+        return {**super().sides(plan), WINDOW: ("start", "end")}
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        size = getattr(self.window, "size", 0) + out_of_order(plan, self)
+        return StateBound(f"the rows of open windows, kept {text(size)} from their start")
+
+    def description(self) -> list[str]:
+        return [
+            f"{self.how} join with {self.other}",
+            describe_window(self.window),
+            describe_keys(self.keys),
+            f"where {self.where}" if self.where is not None else "",
+            describe_columns(self.select) if self.select else "",
+        ]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {
+            "keys": stable_names(self.keys),
+            "window": self.window,
+            "how": self.how,
+            "where": None if self.where is None else stable_text(self.where),
+        }
+
+
+def window_join(
+    name: str,
+    left: Ref,
+    right: Ref,
+    keys: Named,
+    window: Window,
+    *,
+    how: How = "inner",
+    where: Any = None,
+    select: Mapping[str, Any] | None = None,
+) -> WindowJoin:
+    """Return the node of a join inside windows.
+
+    Raises:
+        OptionError: an option has an invalid value.
+    """
+    place = f"`{name}`"
+    require_choice(how, How, "how", place)
+    condition = None if where is None else expression_of(where, place)
+    return WindowJoin(name, left, right, keys, window, how, condition, selection_of(select, place))
+
+
+class WindowJoinOptions(DocumentModel):
+    """The value of `join` beside `window` in a document."""
+
+    label = "join"
+    example = "such as {with: clicks, how: left}"
+    other: Reference = Field(alias="with", description=OTHER)
+    how: How = Field(default="inner", description="The kind of join")
+    where: Condition | None = Field(default=None, description=WHERE)
+    select: PairColumns | None = Field(default=None, description=SELECT)
+
+
+class WindowJoinModel(StepModel):
+    """`window` and `join` in a document."""
+
+    node = WindowJoin
+    key = "join"
+    other_key = "with"
+    keys: KeyColumns = Field(default=(), alias="key_by")
+    window: WindowValue = Field(description="Groups by time or by order")
+    options: WindowJoinOptions = Field(alias="join", description="Joins with another stream")
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """True with a window."""
+        return "join" in keys and "window" in keys
