@@ -48,7 +48,7 @@ def parse_bound(bound: Any, where: str = "") -> int:
     return microseconds(bound, where=where)
 
 
-def bound_text(length: int) -> str:
+def format_bound(length: int) -> str:
     """Format a duration that may be negative."""
     return f"-{text(-length)}" if length < 0 else text(length)
 
@@ -56,7 +56,7 @@ def bound_text(length: int) -> str:
 def write_bounds(bounds: Bounds) -> Any:
     """Return the shortest form of `within`."""
     lower, upper = bounds
-    return text(upper) if -lower == upper else [bound_text(lower), bound_text(upper)]
+    return text(upper) if -lower == upper else [format_bound(lower), format_bound(upper)]
 
 
 WithinValue = Annotated[

@@ -16,7 +16,7 @@ from headrace.steps.facts import Facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Condition, Reference
-from headrace.steps.joins.bounds import Bounds, Within, WithinValue, bound_text, bounds_of
+from headrace.steps.joins.bounds import Bounds, Within, WithinValue, format_bound, bounds_of
 from headrace.steps.joins.grammar import ON, OTHER, SELECT, WHERE, OnValue, PairColumns
 from headrace.steps.joins.sides import (
     How,
@@ -76,11 +76,11 @@ class IntervalJoin(TwoInputs):
 
     def description(self) -> list[str]:
         lower, upper = self.within
-        distance = f"within {text(upper)}" if -lower == upper else f"right - left from {bound_text(lower)}"
+        distance = f"within {text(upper)}" if -lower == upper else f"right - left from {format_bound(lower)}"
         return [
             f"{self.how} join with {self.other}",
             describe_on(self.on),
-            distance if -lower == upper else f"{distance} to {bound_text(upper)}",
+            distance if -lower == upper else f"{distance} to {format_bound(upper)}",
             f"where {self.where}" if self.where is not None else "",
             describe_columns(self.select) if self.select else "",
         ]
