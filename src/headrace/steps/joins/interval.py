@@ -16,7 +16,7 @@ from headrace.steps.facts import Facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Condition, Reference
-from headrace.steps.joins.bounds import Bounds, Within, WithinValue, format_bound, bounds_of
+from headrace.steps.joins.bounds import Bounds, Within, WithinValue, bounds_of, format_bound
 from headrace.steps.joins.grammar import ON, OTHER, SELECT, WHERE, OnValue, PairColumns
 from headrace.steps.joins.sides import (
     How,
