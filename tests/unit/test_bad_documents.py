@@ -431,7 +431,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, "
-        "ingestion_time, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, "
+        "ingestion_time, join, join_as_of, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, "
         "union, where, window, with_columns",
     ),
     (
@@ -443,13 +443,13 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "key_by without aggregate",
         step("{from: tx, key_by: card}"),
-        "p.yaml:5:17: `key_by` needs `aggregate` or `match` or `match_rules` in the same step\n"
+        "p.yaml:5:17: `key_by` needs `aggregate` or `match` or `match_rules` or `join` in the same step\n"
         "  hint: such as aggregate: {n: count(*)}",
     ),
     (
         "window without aggregate",
         step("{from: tx, window: {tumbling: 1 hour}}"),
-        "p.yaml:5:17: `window` needs `aggregate` in the same step\n  hint: such as aggregate: {n: count(*)}",
+        "p.yaml:5:17: `window` needs `aggregate` or `join` in the same step\n  hint: such as aggregate: {n: count(*)}",
     ),
     (
         "emit without window",
@@ -740,7 +740,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "  hint: did you mean `json`? Known: csv, json, parquet, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, "
-        "ingestion_time, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, "
+        "ingestion_time, join, join_as_of, key_by, lookup, match, match_rules, processing_time, route, select, sql, ttl, "
         "union, where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
