@@ -97,12 +97,13 @@ def signature_problem(where: str, was: Signature | None, now: Signature) -> Prob
         return Problem(where, what, "start over with --fresh")
     return Problem(
         where,
-        f"its checkpoint holds the state of another declaration: {'; '.join(_differences(was, now))}",
+        f"its checkpoint holds the state of another declaration: {'; '.join(differences(was, now))}",
         "restore the declaration to resume, or start over with --fresh (or rename the step)",
     )
 
 
-def _differences(was: Signature, now: Signature) -> list[str]:
+def differences(was: Signature, now: Signature) -> list[str]:
+    """Return a phrase for each field and column type in which two signatures differ."""
     if was["step"] != now["step"]:
         return [_difference("step", was["step"], now["step"])]
     before, after = (

@@ -49,14 +49,15 @@ def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> N
     problems: list[Problem] = []
     for query, now in records.items():
         was = read_record(checkpoint_of(directory, query), NAME)
-        problems += [] if was is None else _changes(graph, query, was, now)
+        problems += [] if was is None else source_problems(graph, query, was, now)
     if problems:
         raise PlanError(problems)
     for query, now in records.items():
         write_record(checkpoint_of(directory, query), NAME, now)
 
 
-def _changes(graph: Graph, query: Query, was: Record, now: Record) -> list[Problem]:
+def source_problems(graph: Graph, query: Query, was: Record, now: Record) -> list[Problem]:
+    """Return the reasons why a query of this plan can't use offsets that were stored for other sources."""
     where = graph.where(graph[query.output.step])
     was, now = dict(was), dict(now)
     pace = was.pop(_PACE, []), now.pop(_PACE)

@@ -24,6 +24,7 @@ from headrace.cli.commands import (
     test,
     why,
 )
+from headrace.cli.commands.operations import plan
 from headrace.cli.commands.service import drive, jobs, serve
 from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
@@ -50,6 +51,7 @@ app.command()(draw.draw)
 app.command()(new.new)
 app.command()(document.document)
 app.command()(state.state)
+app.command()(plan.plan)
 app.command()(why.why)
 app.command()(schema.schema)
 app.command()(doctor.doctor)

@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import next_aside
-from headrace.steps.endpoints.sink import Sink
+from headrace.plan.replays import describe_effect
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
-
-_LOGS = ("kafka", "console")
-"""Connectors whose sinks append also if they have a key."""
 
 
 def describe_fresh_start(graph: Graph, directory: Path) -> Iterator[str]:
@@ -25,15 +22,4 @@ def describe_fresh_start(graph: Graph, directory: Path) -> Iterator[str]:
         return
     yield f"starting over: the previous checkpoint moves to {next_aside(directory)}; sinks keep their rows"
     for sink in graph.sinks:
-        if isinstance(sink, Sink):
-            yield f"  {sink.name} ({sink.connector.kind}): {_effect(sink)}"
-
-
-def _effect(sink: Sink) -> str:
-    if sink.mode == "complete":
-        return "the new run replaces all rows"
-    key = getattr(sink.connector, "key", None)
-    if key and sink.connector.kind not in _LOGS:
-        names = ", ".join([key] if isinstance(key, str) else key)
-        return f"rows with the same key ({names}) are overwritten"
-    return "rows are written again and appended to those of earlier runs"
+        yield f"  {sink.name} ({sink.connector.kind}): {describe_effect(sink)}"

@@ -9,6 +9,7 @@ import typer
 
 from headrace.cli.options import AsJson, PipelineFile, PipelineName
 from headrace.cli.terminal.output import say, show_json, show_lines
+from headrace.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +52,13 @@ def state(
             metavar="N", min=1, help="Write the state in N parts; the pipeline must not be running."
         ),
     ] = None,
+    rename: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OLD=NEW",
+            help="Move the state of a step that was renamed in the file; the pipeline must not be running.",
+        ),
+    ] = None,
     json: AsJson = False,
     pipeline: PipelineName = None,
 ) -> None:
@@ -65,6 +73,7 @@ def state(
     - `headrace state fraud.yaml`
     - `headrace state fraud.py --step totals --key 4711 --json`
     - `headrace state fraud.py --repartition 16`
+    - `headrace state fraud.py --rename sums=totals`
     """
     from headrace.checkpoints.layout import find_orphans
     from headrace.cli.loading import load_one
@@ -72,6 +81,9 @@ def state(
 
     graph = load_one(file, pipeline).check()
     directory = checkpoint or Path(".headrace") / graph.name
+    if rename is not None:
+        _rename(graph, directory, rename)
+        return
     if repartition is not None:
         _repartition(graph, directory, repartition, step)
     states = state_of(graph, directory, step=step, key=key, limit=limit)
@@ -86,6 +98,16 @@ def state(
         say("no step of the pipeline has state there", "warn")
     for name in gone:
         say(f"{name}: the plan no longer has it; its checkpoint is in {directory / 'queries' / name}", "warn")
+
+
+def _rename(graph: Graph, directory: Path, names: str) -> None:
+    from headrace.checkpoints.rename import rename_state
+
+    old, equals, new = names.partition("=")
+    if not (old and equals and new):
+        raise OptionError(f"expected OLD=NEW, got {names!r}", where="--rename", hint="such as sums=totals")
+    rename_state(graph, directory, old, new)
+    say(f"{new}: has the state of {old}")
 
 
 def _repartition(graph: Graph, directory: Path, partitions: int, step: str | None) -> None:

@@ -1,0 +1,58 @@
+"""Moves the checkpoint of a renamed step, so that the step resumes with its state under the new name."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.checkpoints.directory import PipelineDirectory
+from headrace.checkpoints.layout import checkpoint_of, has_epochs
+from headrace.errors import OptionError, did_you_mean
+from headrace.plan.queries import Query, queries_of
+
+if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
+
+_OPTION = "--rename"
+
+
+def rename_state(graph: Graph, directory: Path, old: str, new: str) -> None:
+    """Move the checkpoint of the step `old` to that of `new`, a step of the plan.
+
+    The state, the offsets and the checkpoint id are kept, so sinks recognise committed epochs. The state
+    signature is compared when the pipeline runs, as always.
+
+    Raises:
+        OptionError: the pipeline is running, the plan has no such step, one of the two has no state to move
+            or state of its own, or the step shares an exchange with another query.
+    """
+    query = _find_query(graph, new)
+    held = PipelineDirectory.acquire(graph.name, directory)
+    try:
+        source, target = directory / "queries" / old.replace(":", "_"), checkpoint_of(directory, query)
+        _check_movable(source, target, old, new)
+        if target.exists():  # records of a run that ended before its first epoch
+            shutil.rmtree(target)
+        source.rename(target)
+    finally:
+        held.release()
+
+
+def _find_query(graph: Graph, name: str) -> Query:
+    queries = {query.name: query for query in queries_of(graph)}
+    if name not in queries:
+        raise OptionError(f"unknown step `{name}`", where=_OPTION, hint=did_you_mean(name, queries))
+    if queries[name].reads or queries[name].writes:
+        what = f"`{name}` exchanges rows with another query, whose checkpoint has the paths of their files"
+        raise OptionError(what, where=_OPTION, hint="keep the name of the step, or start over with --fresh")
+    return queries[name]
+
+
+def _check_movable(source: Path, target: Path, old: str, new: str) -> None:
+    if not has_epochs(source):
+        known = [path.name for path in source.parent.glob("*") if has_epochs(path)]
+        raise OptionError(f"`{old}` has no checkpoint", where=_OPTION, hint=did_you_mean(old, known))
+    if has_epochs(target):
+        hint = f"move {target} aside first if its state is not needed"
+        raise OptionError(f"`{new}` has a checkpoint already", where=_OPTION, hint=hint)

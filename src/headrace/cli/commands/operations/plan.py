@@ -1,0 +1,120 @@
+"""`headrace plan`: compare two versions of a pipeline before one replaces the other."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headrace.cli.options import AsJson, PipelineName
+from headrace.cli.terminal.output import show_json, show_lines
+from headrace.explain.text import Line
+
+if TYPE_CHECKING:
+    from headrace.checkpoints.comparison import Comparison, StepChange
+
+_STYLES = {
+    "compatible": "good",
+    "continues": "good",
+    "migrates": "warn",
+    "overwritten": "warn",
+    "replaced": "warn",
+    "replay": "bad",
+    "appended": "bad",
+    "new": "label",
+    "removed": "rail",
+}
+_WORDS = {"replay": "needs a replay"}
+
+
+def plan(
+    old: Annotated[
+        Path,
+        typer.Argument(metavar="OLD", help="The running version: its file, or its checkpoint directory."),
+    ],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The next version: a .py or .yaml file.")],
+    pipeline: PipelineName = None,
+    json: AsJson = False,
+) -> None:
+    """Compare two versions of a pipeline by the state that they store, before anything stops.
+
+    Lists for each step whether the new version resumes from its state (compatible), moves it (migrates) or
+    has to read the input again (needs a replay, and from where), and for each sink the effect on its rows.
+    Starts no Spark.
+
+    For example:
+
+    - `headrace plan fraud.yaml fraud-v2.yaml`
+    - `headrace plan .headrace/fraud fraud-v2.yaml --json`
+    """
+    from headrace.checkpoints.comparison import compare
+    from headrace.checkpoints.planned_state import state_of_checkpoint, state_of_plan
+    from headrace.cli.loading import load_one
+
+    graph = load_one(new, pipeline).check()
+    before = state_of_checkpoint(old) if old.is_dir() else state_of_plan(load_one(old, pipeline).check())
+    comparison = compare(before, graph)
+    if json:
+        show_json({"verdict": comparison.verdict, **asdict(comparison)})
+        return
+    show_lines(lines_of(comparison, new))
+
+
+def lines_of(comparison: Comparison, file: Path) -> Iterator[Line]:
+    """Yield a table of the steps, one of the sinks, and the command that comes next."""
+    yield (("steps", "heading"),)
+    yield from _table(
+        [(change.step, change.verb, change.verdict) for change in comparison.steps], _notes(comparison)
+    )
+    yield ()
+    yield (("sinks", "heading"),)
+    rows = [(change.sink, change.connector, change.verdict) for change in comparison.sinks]
+    yield from _table(rows, [[change.reason] if change.reason else [] for change in comparison.sinks])
+    yield ()
+    yield from _next_steps(comparison, file)
+
+
+def _table(rows: Sequence[tuple[str, str, str]], notes: Sequence[list[str]]) -> Iterator[Line]:
+    widths = [max((len(row[n]) for row in rows), default=0) for n in (0, 1)]
+    for (name, kind, verdict), lines in zip(rows, notes, strict=True):
+        word = _WORDS.get(verdict, verdict)
+        yield (
+            (f"  {name:<{widths[0]}}  ", "name"),
+            (f"{kind:<{widths[1]}}  ", "verb"),
+            (word, _STYLES[verdict]),
+        )
+        for line in lines:
+            yield ((f"      {line}", "fact"),)
+
+
+def _notes(comparison: Comparison) -> list[list[str]]:
+    return [list(_step_notes(change)) for change in comparison.steps]
+
+
+def _step_notes(change: StepChange) -> Iterator[str]:
+    if change.renamed_from:
+        yield f"the state of `{change.renamed_from}`, whose declaration is the same"
+    yield from change.reasons
+    start = "replay from" if change.verdict == "replay" else "reads from"
+    yield from (f"{start} {position}" for position in change.replay_from)
+    if change.unchecked:
+        names = "the columns" if "*" in change.unchecked else ", ".join(change.unchecked)
+        yield f"types of {names} are compared when the run starts"
+
+
+def _next_steps(comparison: Comparison, file: Path) -> Iterator[Line]:
+    name = shlex.quote(str(file))
+    moves = [change for change in comparison.steps if change.renamed_from]
+    if comparison.verdict == "replay":
+        yield (("replay: ", "bad"), (f"headrace run {name} --fresh starts all steps over", "fact"))
+        return
+    for change in moves:
+        yield (
+            ("migrate: ", "warn"),
+            (f"headrace state {name} --rename {change.renamed_from}={change.step}", "fact"),
+        )
+    yield (("resume: ", "good"), (f"headrace run {name}", "fact"))

@@ -1,0 +1,55 @@
+"""`headrace plan` prints a table, or JSON, and the command that comes next."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+Write = Callable[[str, str], Path]
+
+PIPELINE = """
+from headrace import Pipeline, connect
+
+words = Pipeline("words")
+lines = words.read("lines", connect.files(path="in/"), format="csv", schema="word string, n int")
+counts = lines.key_by("word").aggregate("{step}", n="{aggregate}")
+counts.write("table", connect.sqlite(path="words.db", table="counts", key=["word"]))
+"""
+
+
+def versions(write: Write, step: str, aggregate: str) -> tuple[str, str]:
+    write("old.py", PIPELINE.format(step="counts", aggregate="count(*)"))
+    write("new.py", PIPELINE.format(step=step, aggregate=aggregate))
+    return "old.py", "new.py"
+
+
+def test_replay_is_listed_with_its_start_and_its_effect(call: Call, write: Write) -> None:
+    done = call("plan", *versions(write, "counts", "sum(n)"))
+    assert done.returncode == 0
+    assert "counts  aggregate  needs a replay" in done.stdout
+    assert "aggregates were `count(*)`, are `sum(n)`" in done.stdout
+    assert "replay from lines (files" in done.stdout
+    assert "rows with the same key (word) are overwritten" in done.stdout
+    assert "headrace run new.py --fresh" in done.stdout
+
+
+def test_migration_is_listed_with_its_command(call: Call, write: Write) -> None:
+    done = call("plan", *versions(write, "tally", "count(*)"))
+    assert "tally  aggregate  migrates" in done.stdout
+    assert "headrace state new.py --rename counts=tally" in done.stdout
+
+
+def test_json_has_the_verdict_of_each_step_and_sink(call: Call, write: Write) -> None:
+    data = json.loads(call("plan", *versions(write, "counts", "count(*)"), "--json").stdout)
+    assert (data["verdict"], data["steps"][0]["verdict"]) == ("compatible", "compatible")
+    assert data["sinks"][0]["verdict"] == "continues"
+
+
+def test_directory_without_a_checkpoint_is_an_error(call: Call, here: Path) -> None:
+    (here / "empty").mkdir()
+    done = call("plan", "empty", "good.py")
+    assert done.returncode == 2
+    assert "there is no checkpoint" in done.stderr
