@@ -79,7 +79,7 @@ def compare(old: PipelineState, graph: Graph) -> Comparison:
             changes[name] = _replay(graph, query, changes[name], reason)
     _spread_replays(graph, queries, changes)
     gone = [name for name in old.queries if name not in queries and name not in renamed.values()]
-    removed = [_removed(name, old.queries[name]) for name in gone]
+    removed = [_describe_removal(name, old.queries[name]) for name in gone]
     return Comparison(
         old.pipeline, graph.name, (*changes.values(), *removed), (*_sinks(old, graph, changes),)
     )
@@ -114,14 +114,14 @@ def _state_reasons(was: QueryState, now: QueryState) -> list[str]:
     if before.get("version") != after["version"]:
         return ["its checkpoint was written by a version of Headrace whose state this version can't read"]
     unknown = was.untyped | now.untyped
-    columns, others = (_known_types(state, unknown) for state in (was, now))
+    columns, others = (_comparable_types(state, unknown) for state in (was, now))
     if "*" in unknown:  # compare the columns that both sides have
         columns = {name: kind for name, kind in columns.items() if name in others}
         others = {name: kind for name, kind in others.items() if name in columns}
     return differences({**before, "columns": columns}, {**after, "columns": others})
 
 
-def _known_types(state: QueryState, unknown: frozenset[str]) -> dict[str, str]:
+def _comparable_types(state: QueryState, unknown: frozenset[str]) -> dict[str, str]:
     return {name: kind for name, kind in state.signature["columns"].items() if name not in unknown}
 
 
@@ -161,7 +161,7 @@ def _spread_replays(graph: Graph, queries: dict[str, Query], changes: dict[str, 
             changes[name] = _replay(graph, query, changes[name], reason)
 
 
-def _removed(name: str, state: QueryState) -> StepChange:
+def _describe_removal(name: str, state: QueryState) -> StepChange:
     verb = str(state.signature.get("step", ""))
     return StepChange(name, verb, "removed", ("its checkpoint stays in the directory, unused",))
 

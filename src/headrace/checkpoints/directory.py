@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
+import shutil
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -51,6 +52,27 @@ class PipelineDirectory:
             directory = directory._move_aside()
         directory._enter(pipeline)
         return directory
+
+    @classmethod
+    def replace(cls, pipeline: str, path: Path, prepared: Path) -> Path | None:
+        """Put a prepared directory in the place of one that no run holds.
+
+        Returns:
+            The path that the previous directory was moved to; None if it had no checkpoint.
+
+        Raises:
+            OptionError: a run holds it, or it belongs to another pipeline.
+        """
+        directory = cls._lock_path(path)
+        directory._check_owner(pipeline)
+        aside = next_aside(path)
+        path.rename(aside)
+        prepared.rename(path)
+        directory.release()
+        if (aside / "queries").exists():
+            return aside
+        shutil.rmtree(aside)
+        return None
 
     @classmethod
     def _lock_path(cls, path: Path) -> PipelineDirectory:
@@ -97,6 +119,9 @@ class PipelineDirectory:
 
     def _enter(self, pipeline: str) -> None:
         self._check_owner(pipeline)
+        if restoring_path(self.path).exists() and not (self.path / "queries").exists():
+            hint = "run headrace savepoint restore again"
+            self._reject("the restore of a savepoint was interrupted here", hint)
         if any(any(self.path.glob(pattern)) for pattern in _OLD_LAYOUT):
             self._reject("the checkpoint was written by headrace 0.1, whose layout can't be read", _FRESH)
         if (self.path / "drained").exists():
@@ -112,6 +137,11 @@ def next_aside(path: Path) -> Path:
     """Return the name under which a checkpoint directory is moved aside."""
     numbers = itertools.count(1)
     return next(aside for n in numbers if not (aside := path.with_name(f"{path.name}.old-{n}")).exists())
+
+
+def restoring_path(path: Path) -> Path:
+    """Return the path at which a savepoint is prepared before it replaces a checkpoint directory."""
+    return path.with_name(f"{path.name}.restoring")
 
 
 def directory_of(pipeline: str, path: str | Path | None = None) -> Path:

@@ -65,7 +65,7 @@ def state_of_checkpoint(directory: Path) -> PipelineState:
         hint = "give the checkpoint directory of a pipeline that has run, such as .headrace/NAME"
         raise OptionError("there is no checkpoint", where=str(directory), hint=hint)
     name = directory / "pipeline"
-    queries = {path.name: _recorded_state(path) for path in started}
+    queries = {path.name: _read_state(path) for path in started}
     return PipelineState(name.read_text() if name.exists() else "", queries)
 
 
@@ -74,7 +74,7 @@ def checkpoint_name(query: Query) -> str:
     return checkpoint_of(Path(), query).name
 
 
-def _recorded_state(checkpoint: Path) -> QueryState:
+def _read_state(checkpoint: Path) -> QueryState:
     signature = read_signature(checkpoint) or {}
     visible = {name: kind for name, kind in signature.get("columns", {}).items() if _is_visible(name)}
     return QueryState({**signature, "columns": visible}, read_record(checkpoint, sources.NAME) or {})
@@ -83,7 +83,7 @@ def _recorded_state(checkpoint: Path) -> QueryState:
 def _query_state(graph: Graph, query: Query) -> QueryState:
     step = graph[query.output.step]
     inputs = [graph.facts(ref) for ref in step.inputs] if step.stateful else []
-    types = _declared_types(inputs)
+    types = _source_types(inputs)
     columns = dict.fromkeys(name for facts in inputs for name in facts.columns or ())
     by_clock = any(facts.by_clock for facts in inputs)
     signature = signature_of(step, {name: types.get(name, "") for name in columns}, by_clock=by_clock)
@@ -93,7 +93,7 @@ def _query_state(graph: Graph, query: Query) -> QueryState:
     return QueryState(signature, sources.record_of(graph, query), frozenset(untyped))
 
 
-def _declared_types(inputs: list[Facts]) -> dict[str, str]:
+def _source_types(inputs: list[Facts]) -> dict[str, str]:
     """Return the declared types of the columns that no step before has computed."""
     fields = [field for facts in inputs if facts.schema is not None for field in facts.schema.fields]
     # The text of a struct's fields has NOT NULL and comments, which a signature doesn't have.

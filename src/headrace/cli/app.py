@@ -24,7 +24,7 @@ from headrace.cli.commands import (
     test,
     why,
 )
-from headrace.cli.commands.operations import plan
+from headrace.cli.commands.operations import plan, savepoint
 from headrace.cli.commands.service import drive, jobs, serve
 from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
@@ -55,6 +55,7 @@ app.command()(plan.plan)
 app.command()(why.why)
 app.command()(schema.schema)
 app.command()(doctor.doctor)
+app.add_typer(savepoint.savepoint, name="savepoint")
 app.command()(serve.serve)
 app.command(hidden=True)(drive.drive)
 app.add_typer(jobs.jobs, name="jobs")

@@ -1,4 +1,4 @@
-"""Starting over with a new checkpoint: the effect on the rows that sinks already hold."""
+"""Starting over, or from a savepoint, under a new checkpoint id: the effect on rows in sinks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import next_aside
 from headrace.plan.replays import describe_effect
+from headrace.steps.endpoints.source import Source
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -23,3 +24,16 @@ def describe_fresh_start(graph: Graph, directory: Path) -> Iterator[str]:
     yield f"starting over: the previous checkpoint moves to {next_aside(directory)}; sinks keep their rows"
     for sink in graph.sinks:
         yield f"  {sink.name} ({sink.connector.kind}): {describe_effect(sink)}"
+
+
+def describe_restore(graph: Graph, directory: Path, name: str) -> Iterator[str]:
+    """Yield lines that list, per source and sink, the effect of restoring a savepoint."""
+    aside = f"the current checkpoint moves to {next_aside(directory)}; " if directory.exists() else ""
+    yield f"restoring the savepoint {name}: {aside}sinks keep their rows"
+    for source in graph.of(Source):
+        if not source.connector.replayable:
+            kind = source.connector.kind
+            yield f"  {source.name} ({kind}): rows read since the savepoint can't be read again"
+    for sink in graph.sinks:
+        since = describe_effect(sink).replace("to those of earlier runs", "to those written since")
+        yield f"  {sink.name} ({sink.connector.kind}): {since}"

@@ -1,0 +1,185 @@
+"""Named savepoints: copies of the checkpoint directory of a pipeline that is not running.
+
+They are stored beside the directory, in `<directory>.savepoints/<name>`. Files that are never written again
+(Spark's checkpoint, Parquet files) are hard links where the file system has them; all others are copies.
+
+A restored savepoint has new checkpoint ids, so sinks don't mistake its epochs for those that were committed
+after the savepoint. The ledgers of exchanges and of unrouted outputs are part of the savepoint, and so are
+their rows; these ledgers get the new ids, because an epoch that they hold must not be written again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headrace.checkpoints.directory import PipelineDirectory, restoring_path
+from headrace.checkpoints.layout import CHECKPOINT_ID, has_epochs, progress_of
+from headrace.errors import OptionError, did_you_mean
+
+RECORD = "savepoint.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_OF_RUN = frozenset({"lock", "logs"})
+"""Entries of the directory that belong to a run, not to its state."""
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    """A savepoint, and the last epoch of each query in it."""
+
+    name: str
+    pipeline: str
+    directory: str
+    """The checkpoint directory it was made of; exchanges hold paths inside it."""
+    created_at: str
+    epochs: dict[str, int | None]
+
+    @property
+    def path(self) -> Path:
+        return savepoints_path(Path(self.directory)) / self.name
+
+
+def savepoints_path(directory: Path) -> Path:
+    """Return the directory that holds the savepoints of a checkpoint directory."""
+    return directory.with_name(f"{directory.name}.savepoints")
+
+
+def create_savepoint(pipeline: str, directory: Path, name: str) -> Savepoint:
+    """Copy the checkpoint of a pipeline that is not running.
+
+    Raises:
+        OptionError: the name is invalid or taken, there is no checkpoint, or the pipeline is running or
+            drained.
+    """
+    if not _NAME.fullmatch(name):
+        hint = "letters, digits, `_`, `-` and `.`, such as before-v2"
+        raise OptionError(f"invalid savepoint name {name!r}", where="savepoint", hint=hint)
+    target = savepoints_path(directory) / name
+    if target.exists():
+        raise OptionError(f"there is a savepoint `{name}` already", where=str(target.parent))
+    _require_checkpoint(directory)
+    held = PipelineDirectory.acquire(pipeline, directory)
+    draft = target.with_name(f".{name}.{os.getpid()}")
+    try:
+        _copy_tree(directory, draft)
+        savepoint = _describe(pipeline, directory, name)
+        (draft / RECORD).write_text(json.dumps(asdict(savepoint), indent=2) + "\n")
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        held.release()
+    return savepoint
+
+
+def list_savepoints(directory: Path) -> list[Savepoint]:
+    """Return the savepoints of a checkpoint directory, oldest first."""
+    records = savepoints_path(directory).glob(f"[!.]*/{RECORD}")
+    return sorted((_read(record) for record in records), key=lambda savepoint: savepoint.created_at)
+
+
+def find_savepoint(directory: Path, name: str) -> Savepoint:
+    """Return a savepoint by its name.
+
+    Raises:
+        OptionError: there is no such savepoint.
+    """
+    known = {savepoint.name: savepoint for savepoint in list_savepoints(directory)}
+    if name not in known:
+        hint = did_you_mean(name, known) if known else "headrace savepoint create FILE NAME makes one"
+        raise OptionError(f"unknown savepoint `{name}`", where=str(directory), hint=hint)
+    return known[name]
+
+
+def restore_savepoint(pipeline: str, directory: Path, name: str) -> Path | None:
+    """Put a copy of a savepoint in the place of the checkpoint directory.
+
+    Returns:
+        The path that the previous checkpoint was moved to; None if there was none.
+
+    Raises:
+        OptionError: there is no such savepoint, it was made elsewhere or of another pipeline, or the
+            pipeline is running.
+    """
+    savepoint = find_savepoint(directory, name)
+    if Path(savepoint.directory) != directory.absolute():
+        what = f"the savepoint `{name}` was made of {savepoint.directory}, whose paths it holds"
+        raise OptionError(what, where=str(directory), hint="restore it there, and move the directory back")
+    draft = restoring_path(directory)
+    shutil.rmtree(draft, ignore_errors=True)
+    _copy_tree(savepoint.path, draft)
+    (draft / RECORD).unlink()
+    renew_checkpoint_ids(draft)
+    return PipelineDirectory.replace(pipeline, directory, draft)
+
+
+def delete_savepoint(directory: Path, name: str) -> None:
+    """Delete a savepoint.
+
+    Raises:
+        OptionError: there is no such savepoint.
+    """
+    path = savepoints_path(directory) / find_savepoint(directory, name).name
+    draft = path.with_name(f".{name}.deleted")  # a crash leaves no half savepoint
+    path.rename(draft)
+    shutil.rmtree(draft)
+
+
+def renew_checkpoint_ids(directory: Path) -> None:
+    """Give every query of a copied checkpoint directory a new checkpoint id."""
+    ids = {file.read_text(): uuid.uuid4().hex for file in directory.glob(f"queries/*/{CHECKPOINT_ID}")}
+    for file in directory.glob(f"queries/*/{CHECKPOINT_ID}"):
+        file.write_text(ids[file.read_text()])
+    for kind in ("exchange", "unrouted"):
+        for entry in directory.glob(f"{kind}/*/_headrace/*/log/*"):
+            text = entry.read_text()
+            entry.write_text(re.sub("|".join(ids) or "$^", lambda found: ids[found[0]], text))
+
+
+def _require_checkpoint(directory: Path) -> None:
+    if not any(map(has_epochs, (directory / "queries").glob("*"))):
+        hint = "run the pipeline first, or name its checkpoint: --checkpoint DIRECTORY"
+        raise OptionError("there is no checkpoint", where=str(directory), hint=hint)
+
+
+def _describe(pipeline: str, directory: Path, name: str) -> Savepoint:
+    started = [path for path in sorted((directory / "queries").glob("*")) if has_epochs(path)]
+    epochs = {path.name: progress_of(path).epoch for path in started}
+    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Savepoint(name, pipeline, str(directory.absolute()), at, epochs)
+
+
+def _read(record: Path) -> Savepoint:
+    return Savepoint(**json.loads(record.read_text()))
+
+
+def _copy_tree(source: Path, target: Path) -> None:
+    def ignore(place: str, names: Sequence[str]) -> set[str]:
+        return _OF_RUN.intersection(names) if Path(place) == source else set()
+
+    def copy(file: str, to: str) -> None:
+        if _is_immutable(Path(file).relative_to(source)):
+            _link(file, to)
+        else:
+            shutil.copy2(file, to)
+
+    shutil.copytree(source, target, ignore=ignore, copy_function=copy)
+
+
+def _is_immutable(file: Path) -> bool:
+    """True for files that Spark creates under a final name and only deletes afterwards."""
+    of_spark = file.parts[:1] == ("queries",) and file.parts[2:3] == ("spark",)
+    return of_spark or file.suffix == ".parquet"
+
+
+def _link(file: str, to: str) -> None:
+    try:
+        os.link(file, to)
+    except OSError:  # another device, or a file system without hard links
+        shutil.copy2(file, to)
