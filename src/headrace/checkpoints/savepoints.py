@@ -161,7 +161,7 @@ def _read(record: Path) -> Savepoint:
 
 def _copy_tree(source: Path, target: Path) -> None:
     def ignore(place: str, names: Sequence[str]) -> set[str]:
-        return _OF_RUN.intersection(names) if Path(place) == source else set()
+        return {name for name in names if name in _OF_RUN} if Path(place) == source else set()
 
     def copy(file: str, to: str) -> None:
         if _is_immutable(Path(file).relative_to(source)):
