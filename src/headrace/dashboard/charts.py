@@ -1,0 +1,40 @@
+"""The charts of a job: their titles, units and series."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+RANGES = {"5 min": 300, "15 min": 900, "1 h": 3_600, "6 h": 21_600, "24 h": 86_400}
+"""The time ranges of the metrics page, in seconds."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart; `series` maps columns of the history to labels."""
+
+    id: str
+    title: str
+    unit: str
+    series: tuple[tuple[str, str], ...]
+    scale: str = "linear"
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+THROUGHPUT = Chart("throughput", "Throughput", "rows/s", (("rate_in", "in"), ("rate_out", "out")))
+LATENCY = Chart(
+    "latency", "End-to-end latency", "ms", (("p50", "p50"), ("p95", "p95"), ("p99", "p99")), "log"
+)
+LAG = Chart("lag", "Lag", "rows", (("lag", "lag"),))
+DELAY = Chart("delay", "Watermark delay", "s", (("watermark_delay", "delay"),))
+OVERVIEW = (THROUGHPUT, LATENCY, LAG, DELAY)
+ALL = (
+    *OVERVIEW,
+    Chart("batch", "Batch duration", "ms", (("batch_ms", "batch"),)),
+    Chart("state", "State", "rows", (("state_rows", "rows"),)),
+    Chart("late", "Late data", "rows", (("late", "late"),)),
+    Chart("dead_letters", "Dead letters", "records", (("dead_letters", "dead letters"),)),
+)

@@ -1,0 +1,62 @@
+"""Checks a YAML document as `headrace check` does, for the editor: problems by line, and the graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from headrace import yaml
+from headrace.dashboard.plan_graph import graph_of
+from headrace.errors import DocumentError, HeadraceError, PlanError, Problem
+from headrace.explain.explanation import as_json, explain
+from headrace.plan.graph import Graph
+from headrace.plan.validation import problems_of
+from headrace.plan.warnings import warnings_of
+
+FILE = "pipeline.yaml"
+_PLACE = re.compile(rf"^{re.escape(FILE)}:(\d+):(\d+)(?:: )?(.*)$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class CheckedDocument:
+    """The problems and warnings of a document, and its graph if it is valid."""
+
+    problems: tuple[dict[str, Any], ...]
+    warnings: tuple[dict[str, Any], ...] = ()
+    graph: dict[str, Any] | None = None
+    name: str = ""
+
+
+def check_document(text: str) -> CheckedDocument:
+    """Check a document without running it.
+
+    >>> check_document("name: p\\nsources:\\n  tx: {memroy: {}}\\n").problems[0]["line"]
+    3
+    """
+    try:
+        graph = yaml.from_text(text, file=FILE)
+    except (DocumentError, PlanError) as error:
+        return CheckedDocument(_located(error.problems))
+    except HeadraceError as error:
+        return CheckedDocument(_located([error.problem]))
+    problems = problems_of(graph)
+    if problems:
+        return CheckedDocument(_located(problems), name=graph.name)
+    return CheckedDocument((), _located(warnings_of(graph)), draw(graph, text), graph.name)
+
+
+def draw(graph: Graph, text: str) -> dict[str, Any]:
+    """Return the graph of a plan as the pages draw it."""
+    return graph_of(as_json(explain(graph)), text)
+
+
+def _located(problems: Iterable[Problem]) -> tuple[dict[str, Any], ...]:
+    return tuple(map(_locate, problems))
+
+
+def _locate(problem: Problem) -> dict[str, Any]:
+    match = _PLACE.match(problem.where)
+    line, column, where = (int(match[1]), int(match[2]), match[3]) if match else (1, 1, problem.where)
+    return {"line": line, "column": column, "where": where, "what": problem.what, "hint": problem.hint}

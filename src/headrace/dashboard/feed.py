@@ -1,0 +1,161 @@
+"""The data that the pages show: a protocol, so that the pages depend on no particular job service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+Severity = Literal["ok", "warn", "bad", "idle"]
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """The figures of one step of a running job; None: not measured."""
+
+    rows_in: int | None = None
+    rows_out: int | None = None
+    rate_in: float | None = None
+    rate_out: float | None = None
+    late: int = 0
+    dead_letters: int = 0
+    busy: float | None = None
+    """The share of the time in which the query of the step was processing a batch, 0 to 1."""
+    state_rows: int | None = None
+    state_bytes: int | None = None
+    watermark: str | None = None
+    lag: int | None = None
+    accounting: Mapping[str, int] = field(default_factory=dict)
+    """The terms of the row accounting, by name."""
+    balanced: bool | None = None
+
+
+@dataclass(frozen=True)
+class JobFigures:
+    """The figures of a job; None: not measured."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    rate_in: float | None = None
+    rate_out: float | None = None
+    p50: float | None = None
+    """End-to-end latency in milliseconds."""
+    p95: float | None = None
+    p99: float | None = None
+    lag: int | None = None
+    watermark: str | None = None
+    watermark_delay: float | None = None
+    """Seconds between the clock and the watermark."""
+    late: int = 0
+    dead_letters: int = 0
+    state_rows: int | None = None
+    state_bytes: int | None = None
+    steps: Mapping[str, StepFigures] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job as the pages show it. Times are seconds since 1970."""
+
+    id: str
+    name: str
+    state: str
+    owner: str = ""
+    version: str = ""
+    file: str = ""
+    created: float = 0.0
+    changed: float = 0.0
+    attempts: int = 0
+    restarts: int = 0
+    pid: int | None = None
+    error: str | None = None
+    exit_reason: str | None = None
+    figures: JobFigures = field(default_factory=JobFigures)
+    warning: str = ""
+    """The text of the most severe alert that fires for the job."""
+    recent: Sequence[float | None] = ()
+    """Rows per second over the last 15 minutes, oldest first."""
+
+
+@dataclass(frozen=True)
+class AttemptView:
+    """One driver process of a job."""
+
+    number: int
+    started: float
+    ended: float | None = None
+    exit_reason: str | None = None
+    error: str | None = None
+    pid: int | None = None
+
+
+@dataclass(frozen=True)
+class AlertView:
+    """One alert: firing until `resolved` is set."""
+
+    rule: str
+    job: str
+    job_name: str
+    severity: Severity
+    text: str
+    since: float
+    resolved: float | None = None
+    silenced: bool = False
+
+
+@dataclass(frozen=True)
+class History:
+    """Series over time, one column per name; `t` in seconds. Missing values are None."""
+
+    columns: Mapping[str, Sequence[float | None]]
+    marks: Sequence[tuple[float, str]] = ()
+    """Restarts and deployments: time and label."""
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """The user who looks at a page; `may_act` is False for the role viewer."""
+
+    name: str = ""
+    role: str = "admin"
+    csrf: str = ""
+
+    @property
+    def may_act(self) -> bool:
+        """True if the user may submit and stop jobs."""
+        return self.role != "viewer"
+
+
+class Feed(Protocol):
+    """A source of the data for the pages. All calls are quick reads; they run on a worker thread."""
+
+    def jobs(self) -> Sequence[JobView]:
+        """Return all jobs."""
+
+    def job(self, job: str) -> JobView | None:
+        """Return a job; None if there is none with this id."""
+
+    def plan(self, job: str) -> dict[str, Any] | None:
+        """Return the plan as `headrace explain --json` prints it; None before it is known."""
+
+    def document(self, job: str) -> tuple[str, str]:
+        """Return the name and the text of the submitted pipeline file."""
+
+    def history(self, job: str, seconds: float) -> History:
+        """Return the metrics of the last seconds."""
+
+    def attempts(self, job: str) -> Sequence[AttemptView]:
+        """Return the attempts, newest first."""
+
+    def log_file(self, job: str, attempt: int) -> Path:
+        """Return the file with the output of an attempt."""
+
+    def checkpoint(self, job: str) -> Path:
+        """Return the checkpoint directory of a job."""
+
+    def alerts(self) -> Sequence[AlertView]:
+        """Return firing and resolved alerts, newest first."""
+
+    def about(self) -> Mapping[str, str]:
+        """Return facts about the service, such as its data directory."""

@@ -1,0 +1,109 @@
+"""Numbers, durations and times as text: units, three significant digits."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+NOTHING = "–"
+_SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_DURATIONS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """Format a quantity with three significant digits.
+
+    >>> number(12_412, "rows/s"), number(3), number(0.25), number(999_600), number(None)
+    ('12.4 k rows/s', '3', '0.25', '1 M', '–')
+    """
+    if value is None:
+        return NOTHING
+    rounded = float(f"{value:.3g}")
+    size, prefix = next(((size, prefix) for size, prefix in _SIZES if abs(rounded) >= size), (1.0, ""))
+    digits = f"{float(f'{rounded / size:.3g}'):g}"
+    return " ".join(filter(None, [digits, prefix if not unit.startswith("B") else "", unit and prefix_unit(prefix, unit)]))
+
+
+def prefix_unit(prefix: str, unit: str) -> str:
+    """Return the unit; bytes take the prefix without a space.
+
+    >>> prefix_unit("M", "B"), prefix_unit("k", "rows")
+    ('MB', 'rows')
+    """
+    return f"{prefix}{unit}" if unit.startswith("B") else unit
+
+
+def count(value: int | None) -> str:
+    """Format a count: exact below ten thousand, with three digits above.
+
+    >>> count(0), count(9_876), count(1_234_567)
+    ('0', '9876', '1.23 M')
+    """
+    return str(value) if value is not None and abs(value) < 10_000 else number(value)
+
+
+def milliseconds(value: float | None) -> str:
+    """Format a latency.
+
+    >>> milliseconds(18.2), milliseconds(4_210)
+    ('18.2 ms', '4.21 s')
+    """
+    if value is None or value < 1000:
+        return number(value, "ms" if value is not None else "")
+    return duration(value / 1000)
+
+
+def duration(seconds: float | None) -> str:
+    """Format a duration by its largest unit, with the next one where it matters.
+
+    >>> duration(0.25), duration(4.21), duration(75), duration(7_300), duration(200_000), duration(10_000_000)
+    ('250 ms', '4.21 s', '1 min 15 s', '2 h 1 min', '2 d 7 h', '115 d')
+    """
+    if seconds is None:
+        return NOTHING
+    if seconds < 1:
+        return number(max(0.0, seconds) * 1000, "ms")
+    if seconds < 60:
+        return number(seconds, "s")
+    position = next(index for index, (size, _) in enumerate(_DURATIONS) if seconds >= size)
+    (size, unit), (small, small_unit) = _DURATIONS[position], _DURATIONS[position + 1]
+    whole, rest = divmod(int(seconds), size)
+    exact = whole < 10 and rest // small > 0
+    return f"{whole} {unit} {rest // small} {small_unit}" if exact else f"{whole} {unit}"
+
+
+def age(moment: float | None, now: float | None = None) -> str:
+    """Format the time since a moment.
+
+    >>> age(100.0, now=160.0), age(None)
+    ('1 min', '–')
+    """
+    if not moment:
+        return NOTHING
+    return duration(max(1.0, (time.time() if now is None else now) - moment))
+
+
+def instant(moment: float | None) -> str:
+    """Format a moment as ISO 8601 in UTC.
+
+    >>> instant(0.5)
+    '1970-01-01 00:00:00 UTC'
+    """
+    return NOTHING if moment is None else f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def sparkline(values: object, width: int = 96, height: int = 24) -> str:
+    """Return the path of a sparkline that starts at zero; gaps where there is no data.
+
+    >>> sparkline([0, 1, None, 1], width=30, height=10)
+    'M0 9L10 1M30 1'
+    """
+    points = list(values) if isinstance(values, list | tuple) else []
+    top = max((value for value in points if value), default=0) or 1
+    path, pen_down = "", False
+    for index, value in enumerate(points):
+        if value is not None:
+            x = index * width / max(1, len(points) - 1)
+            path += f"{'L' if pen_down else 'M'}{x:.4g} {height - 1 - value / top * (height - 2):.3g}"
+        pen_down = value is not None
+    return path

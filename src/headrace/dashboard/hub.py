@@ -1,0 +1,73 @@
+"""Pushes messages to open pages: each message is made and serialised once, for all pages that follow its topic."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+INTERVAL = 1.0
+_QUEUE = 4
+"""Messages that a slow page may be behind; the oldest is dropped."""
+
+Message = Callable[[str], Any]
+
+
+class Hub:
+    """Open streams by topic. A task makes the messages while at least one stream is open."""
+
+    def __init__(self, message: Message, interval: float = INTERVAL) -> None:
+        """Make messages with `message(topic)`, on a worker thread; None ends the streams of a topic."""
+        self._message = message
+        self._interval = interval
+        self._streams: dict[str, set[asyncio.Queue[bytes | None]]] = defaultdict(set)
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def open_streams(self) -> int:
+        """The number of pages that are connected."""
+        return sum(map(len, self._streams.values()))
+
+    async def stream(self, topic: str) -> AsyncIterator[bytes]:
+        """Yield the messages of a topic as server-sent events, the first at once."""
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=_QUEUE)
+        first = await self._encode(topic)
+        yield b"retry: 1000\n\n"
+        if first is None:
+            yield b"event: gone\ndata: {}\n\n"
+            return
+        yield first
+        self._streams[topic].add(queue)
+        self._ensure_running()
+        try:
+            while (block := await queue.get()) is not None:
+                yield block
+            yield b"event: gone\ndata: {}\n\n"
+        finally:
+            self._streams[topic].discard(queue)
+            if not self._streams[topic]:
+                del self._streams[topic]
+
+    def _ensure_running(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._publish())
+
+    async def _publish(self) -> None:
+        while self._streams:
+            await asyncio.sleep(self._interval)
+            for topic in list(self._streams):
+                block = await self._encode(topic)
+                for queue in list(self._streams.get(topic, ())):
+                    if queue.full():
+                        queue.get_nowait()
+                    queue.put_nowait(block)
+
+    async def _encode(self, topic: str) -> bytes | None:
+        message = await run_in_threadpool(self._message, topic)
+        if message is None:
+            return None
+        return f"event: tick\ndata: {json.dumps(message, separators=(',', ':'))}\n\n".encode()

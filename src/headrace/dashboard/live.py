@@ -1,0 +1,124 @@
+"""The parts of pages that change while they are open: streams, fragments, histories, checks of documents."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.responses import HTMLResponse, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from headrace.dashboard.charts import RANGES
+from headrace.dashboard.completion import complete
+from headrace.dashboard.documents import check_document
+from headrace.dashboard.feed import Feed
+from headrace.dashboard.health import by_urgency
+from headrace.dashboard.logs import read_log
+from headrace.dashboard.messages import job_cells, job_message, jobs_message, node_figures
+from headrace.dashboard.plan_graph import graph_of
+from headrace.dashboard.rendering import render
+from headrace.dashboard.side_outputs import read_rows
+
+router = APIRouter(prefix="/ui", include_in_schema=False)
+JOBS = "jobs"
+"""The topic of the jobs page; other topics are ids of jobs."""
+_MAX_DOCUMENT = 1 << 20
+_STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+def _feed(request: Request) -> Feed:
+    feed: Feed = request.app.state.feed
+    return feed
+
+
+FeedOf = Annotated[Feed, Depends(_feed)]
+
+
+def message_of(feed: Feed, topic: str) -> dict[str, Any] | None:
+    """Return the message of a topic; None if its job is gone."""
+    if topic == JOBS:
+        return jobs_message(feed.jobs())
+    job = feed.job(topic)
+    return None if job is None else job_message(feed, job, graph_for(feed, topic))
+
+
+def graph_for(feed: Feed, job: str) -> dict[str, Any] | None:
+    """Return the graph of a job; None before its plan is known."""
+    plan = feed.plan(job)
+    if not plan:
+        return None
+    file, text = feed.document(job)
+    return graph_of(plan, text if file.endswith((".yaml", ".yml")) else "")
+
+
+@router.get("/events/{topic}")
+async def events(request: Request, topic: str) -> StreamingResponse:
+    """Stream the messages of a topic."""
+    stream = request.app.state.hub.stream(topic)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=_STREAM_HEADERS)
+
+
+@router.get("/jobs/rows")
+def job_rows(request: Request, feed: FeedOf, q: str = "", state: str = "") -> HTMLResponse:
+    """Return the rows of the table of jobs that match a filter."""
+    jobs = [job for job in by_urgency(feed.jobs()) if _matches(q, job.name, job.id, job.owner, job.state)]
+    rows = [(job, job_cells(job)) for job in jobs if not state or job.state == state]
+    return render(request, "job_rows.html", rows=rows)
+
+
+def _matches(search: str, *texts: str) -> bool:
+    return all(any(word in text.lower() for text in texts) for word in search.lower().split())
+
+
+@router.get("/jobs/{job}/history")
+def history(feed: FeedOf, job: str, seconds: Annotated[int, Query(ge=60, le=7 * 86_400)] = 900) -> dict[str, Any]:
+    """Return the series of the charts."""
+    found = feed.history(job, seconds)
+    return {"columns": found.columns, "marks": found.marks, "ranges": RANGES}
+
+
+@router.get("/jobs/{job}/steps/{step}")
+def step(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
+    """Return the panel of one step."""
+    graph, found = graph_for(feed, job), feed.job(job)
+    node = next((node for node in (graph or {"nodes": []})["nodes"] if node["id"] == step), None)
+    if node is None or found is None:
+        raise HTTPException(404, "no such step")
+    return render(request, "step.html", job=found, node=node, figures=node_figures(found, node))
+
+
+@router.get("/jobs/{job}/data/{output}")
+def data_rows(request: Request, feed: FeedOf, job: str, output: str, q: str = "") -> HTMLResponse:
+    """Return the newest rows of a side output that contain a text."""
+    if feed.job(job) is None:
+        raise HTTPException(404, "no job has this id")
+    rows = read_rows(feed.checkpoint(job), output, search=q)
+    return render(request, "data_rows.html", rows=rows, chosen=output, search=q)
+
+
+@router.get("/jobs/{job}/log")
+def log(feed: FeedOf, job: str, attempt: int = 1, offset: int = -1, q: str = "") -> dict[str, Any]:
+    """Return the lines of an attempt's log after an offset."""
+    if feed.job(job) is None:
+        raise HTTPException(404, "no job has this id")
+    return asdict(read_log(feed.log_file(job, attempt), offset=offset, search=q))
+
+
+async def _document(request: Request) -> str:
+    body = await request.body()
+    if len(body) > _MAX_DOCUMENT:
+        raise HTTPException(413, "the document is larger than 1 MiB")
+    return body.decode(errors="replace")
+
+
+@router.post("/check")
+async def check(request: Request) -> dict[str, Any]:
+    """Check a document: problems and warnings by line, and its graph."""
+    return asdict(await run_in_threadpool(check_document, await _document(request)))
+
+
+@router.post("/complete")
+async def completions(request: Request, line: int, column: int) -> list[dict[str, str]]:
+    """Return the keys and values that fit at a position of a document."""
+    return await run_in_threadpool(complete, await _document(request), line, column)

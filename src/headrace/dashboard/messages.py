@@ -1,0 +1,134 @@
+"""The messages of the live stream: figures as the text that the pages show, and points for the charts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.dashboard import formatting as text
+from headrace.dashboard.charts import ALL
+from headrace.dashboard.feed import Feed, JobView, StepFigures
+from headrace.dashboard.health import actions_of, health_of, summary_of
+
+BACKPRESSURE = 0.9
+"""A query that is busy for this share of the time, with unread records, slows its source."""
+
+POINTS = tuple(dict.fromkeys(column for chart in ALL for column, _ in chart.series))
+
+
+def jobs_message(jobs: Sequence[JobView]) -> dict[str, Any]:
+    """Return the message of the jobs page."""
+    summary = summary_of(jobs)
+    return {
+        "summary": {"severity": summary.severity, "icon": summary.icon, "reason": summary.reason},
+        "jobs": {job.id: job_cells(job) for job in jobs},
+    }
+
+
+def job_cells(job: JobView) -> dict[str, Any]:
+    """Return the cells of a job in the table of jobs."""
+    figures, health = job.figures, health_of(job)
+    return {
+        "severity": health.severity,
+        "state": f"{health.icon} {health.word}",
+        "reason": health.reason,
+        "recent": text.sparkline(list(job.recent)),
+        "rate": text.number(figures.rate_in, "rows/s") if figures.rate_in is not None else text.NOTHING,
+        "p99": text.milliseconds(figures.p99),
+        "lag": text.count(figures.lag),
+        "delay": text.duration(figures.watermark_delay),
+        "late": text.count(figures.late),
+        "dead_letters": text.count(figures.dead_letters),
+        "restarts": text.count(job.restarts),
+        "age": text.age(job.created),
+    }
+
+
+def job_message(feed: Feed, job: JobView, graph: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the message of the pages of one job."""
+    health = health_of(job)
+    nodes = {} if graph is None else {node["id"]: node_figures(job, node) for node in graph["nodes"]}
+    return {
+        "t": time.time(),
+        "severity": health.severity,
+        "state": f"{health.icon} {health.word}",
+        "reason": health.reason,
+        "actions": list(actions_of(job.state)),
+        "kpi": kpis_of(job),
+        "nodes": nodes,
+        "edges": {} if graph is None else {edge["id"]: _edge(edge, nodes) for edge in graph["edges"]},
+        "attempts": job.attempts,
+    }
+
+
+def kpis_of(job: JobView) -> dict[str, str]:
+    """Return the figures at the top of a job's pages."""
+    figures = job.figures
+    state = figures.state_bytes
+    return {
+        "rate": text.number(figures.rate_in, "rows/s") if figures.rate_in is not None else text.NOTHING,
+        "p99": text.milliseconds(figures.p99),
+        "lag": text.number(figures.lag, "rows") if figures.lag is not None else text.NOTHING,
+        "delay": text.duration(figures.watermark_delay),
+        "state": text.number(state, "B") if state is not None else text.number(figures.state_rows),
+        "late": text.count(figures.late),
+        "dead_letters": text.count(figures.dead_letters),
+        "rows_in": text.count(figures.rows_in),
+        "rows_out": text.count(figures.rows_out),
+    }
+
+
+def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a node of the graph: those of its steps together."""
+    parts = [figures for name in node["parts"] if (figures := job.figures.steps.get(name))]
+    step = parts[0] if len(parts) == 1 else _merge(parts)
+    pressure = step.busy is not None and step.busy >= BACKPRESSURE and bool(step.lag)
+    return {
+        "in": _rate(step.rate_in),
+        "out": _rate(step.rate_out),
+        "rows_in": text.count(step.rows_in),
+        "rows_out": text.count(step.rows_out),
+        "busy": None if step.busy is None else round(step.busy, 2),
+        "state": text.number(step.state_rows, "rows") if step.state_rows else "",
+        "late": step.late,
+        "dead_letters": step.dead_letters,
+        "lag": text.count(step.lag),
+        "watermark": step.watermark or text.NOTHING,
+        "pressure": pressure,
+        "balanced": step.balanced,
+        "accounting": dict(step.accounting),
+    }
+
+
+def _merge(parts: list[StepFigures]) -> StepFigures:
+    """Return the input figures of the first part with the output figures of the last."""
+    if not parts:
+        return StepFigures()
+    first, last = parts[0], parts[-1]
+    held = next((part for part in parts if part.accounting), last)
+    return StepFigures(
+        first.rows_in,
+        last.rows_out,
+        first.rate_in,
+        last.rate_out,
+        sum(part.late for part in parts),
+        sum(part.dead_letters for part in parts),
+        max((part.busy for part in parts if part.busy is not None), default=None),
+        held.state_rows,
+        held.state_bytes,
+        last.watermark,
+        first.lag,
+        held.accounting,
+        held.balanced,
+    )
+
+
+def _edge(edge: dict[str, Any], nodes: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    source, target = nodes[edge["source"]], nodes[edge["target"]]
+    main = source["out"] if source["out"] != text.NOTHING else target["in"]
+    return {"label": "" if edge["output"] or main == text.NOTHING else main, "pressure": target["pressure"]}
+
+
+def _rate(value: float | None) -> str:
+    return text.NOTHING if value is None else f"{text.number(value)}/s"

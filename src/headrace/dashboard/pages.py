@@ -1,0 +1,140 @@
+"""The pages: jobs, a job's graph, metrics, data and runs, the editor, alerts, about."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
+from fastapi.responses import HTMLResponse
+from starlette.staticfiles import StaticFiles
+
+from headrace.dashboard import charts, live
+from headrace.dashboard.checkpoints import list_checkpoints
+from headrace.dashboard.feed import AlertView, Feed, JobView
+from headrace.dashboard.health import by_urgency, summary_of
+from headrace.dashboard.hub import Hub
+from headrace.dashboard.live import FeedOf, graph_for, message_of
+from headrace.dashboard.messages import job_cells, job_message
+from headrace.dashboard.rendering import STATIC, render
+from headrace.dashboard.side_outputs import list_side_outputs, read_rows
+from headrace.dashboard.starters import STARTER
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+_LIBRARIES = ("pyspark", "fastapi", "uvicorn", "pydantic", "pyarrow")
+
+
+def add_pages(app: FastAPI, feed: Feed | None = None) -> None:
+    """Add the pages to an application; they show the jobs of its service, or those of `feed`."""
+    if feed is None:
+        from headrace.dashboard.service_feed import ServiceFeed
+
+        feed = ServiceFeed(app.state.service)
+    app.state.feed = feed
+    app.state.hub = Hub(lambda topic: message_of(feed, topic))
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.include_router(live.router)
+    app.include_router(router)
+
+
+def _job(job: str, feed: FeedOf) -> JobView:
+    found = feed.job(job)
+    if found is None:
+        raise HTTPException(404, "no job has this id")
+    return found
+
+
+JobOf = Annotated[JobView, Depends(_job)]
+
+
+def _job_page(request: Request, feed: Feed, job: JobView, tab: str, **context: Any) -> HTMLResponse:
+    graph = graph_for(feed, job.id)
+    state = {"job": job.id, "name": job.name, "graph": graph, "now": job_message(feed, job, graph)}
+    merged = {**state, **context.pop("state", {})}
+    return render(request, f"job_{tab}.html", job=job, tab=tab, graph=graph, state=merged, **context)
+
+
+@router.get("/")
+def jobs_page(request: Request, feed: FeedOf) -> HTMLResponse:
+    """Show all jobs."""
+    jobs = by_urgency(feed.jobs())
+    rows = [(job, job_cells(job)) for job in jobs]
+    return render(request, "jobs.html", rows=rows, summary=summary_of(jobs), firing=_firing(feed))
+
+
+@router.get("/jobs/{job}")
+def graph_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
+    """Show the data-flow graph of a job and its main charts."""
+    state = {"charts": [chart.plain() for chart in charts.OVERVIEW], "range": charts.RANGES["15 min"]}
+    return _job_page(request, feed, job, "graph", charts=charts.OVERVIEW, state=state)
+
+
+@router.get("/jobs/{job}/metrics")
+def metrics_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
+    """Show all charts of a job over one time range."""
+    state = {"charts": [chart.plain() for chart in charts.ALL], "range": charts.RANGES["15 min"]}
+    return _job_page(request, feed, job, "metrics", charts=charts.ALL, ranges=charts.RANGES, state=state)
+
+
+@router.get("/jobs/{job}/data")
+def data_page(request: Request, feed: FeedOf, job: JobOf, output: str = "") -> HTMLResponse:
+    """Show the stored side outputs of a job: dead letters and late data, with their reasons."""
+    checkpoint = feed.checkpoint(job.id)
+    outputs = list_side_outputs(checkpoint)
+    chosen = output or next((each.name for each in outputs if each.files), "")
+    rows = read_rows(checkpoint, chosen) if chosen else []
+    return _job_page(request, feed, job, "data", outputs=outputs, chosen=chosen, rows=rows, search="")
+
+
+@router.get("/jobs/{job}/runs")
+def runs_page(request: Request, feed: FeedOf, job: JobOf, attempt: int = 0) -> HTMLResponse:
+    """Show the attempts of a job, their logs, and the checkpoints of its queries."""
+    attempts = feed.attempts(job.id)
+    shown = attempt or (attempts[0].number if attempts else 0)
+    checkpoints = list_checkpoints(feed.checkpoint(job.id))
+    return _job_page(
+        request, feed, job, "runs", attempts=attempts, shown=shown, checkpoints=checkpoints, state={"attempt": shown}
+    )
+
+
+@router.get("/jobs/{job}/edit")
+def edit_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
+    """Edit the document of a job, to submit it as a new one."""
+    file, text = feed.document(job.id)
+    editable = file.endswith((".yaml", ".yml"))
+    return _job_page(request, feed, job, "edit", file=file, text=text, editable=editable)
+
+
+@router.get("/new")
+def new_page(request: Request) -> HTMLResponse:
+    """Write a document and submit it."""
+    return render(request, "new.html", text=STARTER)
+
+
+@router.get("/alerts")
+def alerts_page(request: Request, feed: FeedOf) -> HTMLResponse:
+    """Show firing and resolved alerts."""
+    alerts = feed.alerts()
+    resolved = [alert for alert in alerts if alert.resolved is not None]
+    return render(request, "alerts.html", firing=_firing(feed), resolved=resolved)
+
+
+@router.get("/about")
+def about_page(request: Request, feed: FeedOf) -> HTMLResponse:
+    """Show versions and facts about the service."""
+    facts = {"Python": platform.python_version(), "System": platform.platform(terse=True), **feed.about()}
+    return render(request, "about.html", facts=facts, libraries={name: _version(name) for name in _LIBRARIES})
+
+
+def _firing(feed: Feed) -> list[AlertView]:
+    """Return the firing alerts, the most severe first."""
+    firing = [alert for alert in feed.alerts() if alert.resolved is None]
+    return sorted(firing, key=lambda alert: alert.severity != "bad")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,121 @@
+"""The data-flow graph of a job, from its plan as `headrace explain --json` prints it; no JVM, no code of the user.
+
+A step without a name of its own, such as the `event_time` of a source, is folded into a named neighbour, so that the
+graph has one node for each entry of the document.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+Plan = Mapping[str, Any]
+Step = Mapping[str, Any]
+
+
+def graph_of(plan: Plan, document: str = "") -> dict[str, Any]:
+    """Return nodes and edges; nodes have the declaration of their step if `document` is the YAML text of the plan.
+
+    >>> steps = [
+    ...     {"name": "tx", "verb": "read", "kind": "source", "inputs": [], "queries": [1]},
+    ...     {"name": "tx:event_time", "verb": "event_time", "kind": "step", "inputs": ["tx"], "queries": [1]},
+    ...     {"name": "big", "verb": "where", "kind": "step", "inputs": ["tx:event_time"], "queries": [1]},
+    ... ]
+    >>> graph = graph_of({"steps": steps})
+    >>> [node["id"] for node in graph["nodes"]], graph["edges"]
+    (['tx', 'big'], [{'id': 'tx>big', 'source': 'tx', 'target': 'big', 'output': '', 'exchange': False}])
+    """
+    steps = {step["name"]: step for step in plan["steps"]}
+    owners = _fold(steps)
+    parts = defaultdict(list)
+    for name, step in steps.items():
+        parts[owners[name]].append(step)
+    return {
+        "nodes": [_node(steps[name], members, document) for name, members in parts.items()],
+        "edges": _edges(steps, owners),
+    }
+
+
+def _fold(steps: Mapping[str, Step]) -> dict[str, str]:
+    """Return the node that shows each step: itself, or the neighbour into which an anonymous step is folded."""
+    readers = defaultdict(list)
+    for step in steps.values():
+        for ref in step["inputs"]:
+            readers[ref].append(step)
+    owners: dict[str, str] = {}
+    for name, step in steps.items():
+        before = step["inputs"][0] if len(step["inputs"]) == 1 else ""
+        if ":" in name and before in owners and len(readers[before]) == 1:
+            owners[name] = owners[before]
+        else:
+            owners[name] = name
+    for name in reversed(list(steps)):  # an anonymous step of its own goes to its only reader
+        after = readers[name]
+        if owners[name] == name and ":" in name and len(after) == 1 and after[0]["kind"] == "step":
+            target = owners[after[0]["name"]]
+            owners = {step: target if owner == name else owner for step, owner in owners.items()}
+    return owners
+
+
+def _node(step: Step, parts: list[Step], document: str) -> dict[str, Any]:
+    stateful = next((part for part in parts if part.get("stateful")), step)
+    return {
+        "id": step["name"],
+        "kind": step["kind"],
+        "verb": stateful["verb"] if stateful.get("stateful") else " + ".join(part["verb"] for part in parts),
+        "parts": [part["name"] for part in parts],
+        "stateful": any(part.get("stateful") for part in parts),
+        "facts": [fact for part in parts for fact in part.get("facts", ())],
+        "tier": stateful.get("tier", ""),
+        "why": stateful.get("why", ""),
+        "state": stateful.get("state", ""),
+        "unbounded": stateful.get("unbounded", ""),
+        "queries": step.get("queries", []),
+        "outputs": step.get("outputs", []),
+        "declaration": declaration_at(document, step.get("place", "")),
+    }
+
+
+def _edges(steps: Mapping[str, Step], owners: Mapping[str, str]) -> list[dict[str, Any]]:
+    edges: dict[tuple[str, str], dict[str, Any]] = {}
+    for name, step in steps.items():
+        for ref in step["inputs"]:
+            producer, output = _split(ref, steps)
+            source, target = owners[producer], owners[name]
+            if source != target:
+                shared = set(steps[producer].get("queries", ())) & set(step.get("queries", ()))
+                edges[source, target] = {
+                    "id": f"{source}>{target}",
+                    "source": source,
+                    "target": target,
+                    "output": output,
+                    "exchange": bool(step.get("queries")) and not shared,
+                }
+    return list(edges.values())
+
+
+def _split(ref: str, steps: Mapping[str, Step]) -> tuple[str, str]:
+    if ref in steps:
+        return ref, ""
+    producer, _, output = ref.rpartition(".")
+    return producer, output
+
+
+def declaration_at(document: str, place: str) -> str:
+    """Return the lines of a document that declare the step at a place, as `file:line:column`.
+
+    >>> text = "steps:\\n  big:\\n    where: v > 1\\n  other: {}\\n"
+    >>> print(declaration_at(text, "p.yaml:2:3"))
+    big:
+      where: v > 1
+    """
+    *_, line, column = ["", "", *place.rsplit(":", 2)]
+    lines = document.splitlines()
+    if not (line.isdigit() and column.isdigit() and 0 < int(line) <= len(lines)):
+        return ""
+    start, indent = int(line) - 1, int(column) - 1
+    end = start + 1
+    while end < len(lines) and (not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent):
+        end += 1
+    return "\n".join(text[indent:] for text in lines[start:end]).rstrip()

@@ -1,0 +1,52 @@
+"""Renders templates, with the security headers of every page."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from headrace.dashboard import formatting
+from headrace.dashboard.feed import Viewer
+from headrace.dashboard.health import actions_of, health_of
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""The headers of pages. Styles may be inline, because React Flow and CodeMirror position elements by them."""
+
+_environment = Environment(
+    loader=FileSystemLoader(HERE / "templates"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_environment.filters |= {
+    "number": formatting.number,
+    "count": formatting.count,
+    "duration": formatting.duration,
+    "age": formatting.age,
+    "instant": formatting.instant,
+    "sparkline": formatting.sparkline,
+}
+_environment.globals |= {"health_of": health_of, "actions_of": actions_of, "version": version("headrace")}
+
+
+def render(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
+    """Return a page or a fragment of one."""
+    viewer: Viewer = getattr(request.state, "viewer", Viewer())
+    content = _environment.get_template(template).render(viewer=viewer, path=request.url.path, **context)
+    return HTMLResponse(content, status_code=status, headers=HEADERS)

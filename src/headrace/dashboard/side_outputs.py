@@ -1,0 +1,78 @@
+"""Reads the rows of unrouted side outputs from a checkpoint directory: dead letters, late data, timeouts."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headrace.runtime.unrouted import DIRECTORY
+
+KINDS = {"dead_letters": "dead letters", "late": "late data", "timeouts": "timeouts", "faults": "faults"}
+_LAST_FILES = 200
+"""Files that are read, newest first; a page shows the newest rows."""
+
+
+@dataclass(frozen=True)
+class SideOutput:
+    """A stored side output, as `step.output`."""
+
+    name: str
+    files: int
+
+    @property
+    def kind(self) -> str:
+        """The words for its rows."""
+        return KINDS.get(self.name.rpartition(".")[2], "rows")
+
+
+@dataclass(frozen=True)
+class StoredRow:
+    """One row: the reason it was diverted, a one-line summary, and all values."""
+
+    reason: str
+    summary: str
+    values: dict[str, str] = field(default_factory=dict)
+
+
+def list_side_outputs(checkpoint: Path) -> list[SideOutput]:
+    """Return the stored side outputs of a checkpoint, those with rows first."""
+    places = sorted(path for path in (checkpoint / DIRECTORY).glob("*.*") if path.is_dir())
+    outputs = [SideOutput(place.name, len(list(place.glob("*.json")))) for place in places]
+    return sorted(outputs, key=lambda output: output.files == 0)
+
+
+def read_rows(checkpoint: Path, name: str, *, search: str = "", limit: int = 200) -> list[StoredRow]:
+    """Return the newest rows of a side output whose text contains `search`, newest first."""
+    known = {output.name for output in list_side_outputs(checkpoint)}  # never a path of the request
+    if name not in known:
+        return []
+    lines = (line for line in _lines(checkpoint / DIRECTORY / name) if search.lower() in line.lower())
+    return [_row(json.loads(line)) for line in reversed(deque(lines, maxlen=limit))]
+
+
+def _lines(directory: Path) -> Iterator[str]:
+    files = sorted(directory.glob("*.json"), key=lambda file: file.stat().st_mtime)
+    for file in files[-_LAST_FILES:]:
+        yield from file.read_text(errors="replace").splitlines()
+
+
+def _row(content: dict[str, Any]) -> StoredRow:
+    values = {name: _text(name, value) for name, value in content.items()}
+    reason = values.pop("reason", "")
+    summary = values.get("raw") or ", ".join(f"{name}={value}" for name, value in values.items())
+    return StoredRow(reason, summary, values)
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "raw" and isinstance(value, str):  # binary columns are base64 in JSON
+        try:
+            return base64.b64decode(value, validate=True).decode(errors="replace")
+        except (binascii.Error, ValueError):
+            return value
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

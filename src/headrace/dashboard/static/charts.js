@@ -1,0 +1,98 @@
+// Charts over one time range with a shared crosshair. Direct labels at the right end replace legends.
+const HEIGHT = 160;
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const short = value => {
+  for (const [size, unit] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]]) if (Math.abs(value) >= size) return +(value / size).toPrecision(3) + unit;
+  return String(+value.toPrecision(3));
+};
+const clock = (seconds, withDate) => new Date(seconds * 1000).toISOString().slice(withDate ? 5 : 11, withDate ? 16 : 19).replace("T", " ");
+
+export class Charts {
+  constructor(charts) {
+    this.charts = charts.map(chart => ({...chart, element: document.getElementById("chart-" + chart.id)}));
+    this.columns = {t: []};
+    this.marks = [];
+    new ResizeObserver(() => this.charts.forEach(chart => chart.plot?.setSize({width: chart.element.clientWidth, height: HEIGHT})))
+      .observe(document.querySelector(".charts"));
+  }
+
+  load({columns, marks}) {
+    this.columns = columns;
+    this.marks = marks;
+    this.draw();
+  }
+
+  draw() {
+    for (const chart of this.charts) {
+      chart.plot?.destroy();
+      chart.element.textContent = "";
+      if (this.columns.t.length > 1) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
+      else chart.element.innerHTML = '<div class="waiting">Waiting for the first measurements</div>';
+    }
+  }
+
+  data(chart) {
+    const missing = this.columns.t.map(() => null);
+    return [this.columns.t, ...chart.series.map(([column]) => (this.columns[column] ?? missing).map(value => chart.scale === "log" && value <= 0 ? null : value))];
+  }
+
+  options(chart) {
+    const axis = {stroke: css("--muted"), grid: {stroke: css("--line"), width: 1}, ticks: {show: false}, font: "11px system-ui"};
+    const long = this.columns.t.at(-1) - this.columns.t[0] > 86400;
+    const scale = chart.scale === "log" ? {distr: 3} : {range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1]};
+    return {
+      width: chart.element.clientWidth, height: HEIGHT, padding: [10, 56, 0, 0], legend: {show: false},
+      cursor: {sync: {key: "job"}, y: false, points: {size: 6}}, scales: {y: scale},
+      axes: [
+        {...axis, space: 70, size: 26, values: (_, values) => values.map(value => clock(value, long))},
+        {...axis, size: 48, values: (_, values) => values.map(value => value === null ? "" : short(value))},
+      ],
+      series: [{}, ...chart.series.map(([, label], index) => ({label, stroke: css("--s" + (index + 1)), width: 1.5, points: {show: false}, spanGaps: false}))],
+      hooks: {draw: [plot => this.drawMarks(plot), drawLabels], setCursor: [plot => showValues(plot, chart)]},
+    };
+  }
+
+  drawMarks(plot) {
+    const {ctx, bbox} = plot;
+    ctx.save();
+    ctx.strokeStyle = css("--warn");
+    ctx.setLineDash([4, 4]);
+    for (const [time] of this.marks) {
+      const x = plot.valToPos(time, "x", true);
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke();
+    }
+    ctx.restore();
+  }
+}
+
+function drawLabels(plot) {  // at the last value of each series, pushed apart
+  const ratio = devicePixelRatio, right = plot.bbox.left + plot.bbox.width, bottom = plot.bbox.top + plot.bbox.height;
+  const ends = plot.series.slice(1).flatMap((series, index) => {
+    const last = plot.data[index + 1].findLast(value => value !== null && value !== undefined);
+    return last === undefined ? [] : [{series, y: plot.valToPos(last, "y", true)}];
+  }).sort((a, b) => a.y - b.y);
+  const gap = 12 * ratio;
+  ends.forEach((end, index) => { end.y = Math.max(end.y + 4 * ratio, index ? ends[index - 1].y + gap : 0); });
+  const over = ends.length ? Math.max(0, ends.at(-1).y - bottom) : 0;
+  const {ctx} = plot;
+  ctx.save();
+  ctx.font = `600 ${11 * ratio}px system-ui`;
+  ctx.textAlign = "left";
+  for (const {series, y} of ends) { ctx.fillStyle = series._stroke; ctx.fillText(series.label, right + 4 * ratio, y - over); }
+  ctx.restore();
+}
+
+function showValues(plot, chart) {
+  let element = chart.element.parentElement.querySelector(".u-values");
+  if (!element) {
+    element = document.createElement("span");
+    element.className = "u-values";
+    chart.element.parentElement.style.position = "relative";
+    chart.element.before(element);
+  }
+  const index = plot.cursor.idx;
+  if (index === null || index === undefined || plot.cursor.left < 0) { element.textContent = ""; return; }
+  const values = plot.series.slice(1).map((series, i) => `${series.label} ${plot.data[i + 1][index] == null ? "–" : short(plot.data[i + 1][index])}`);
+  element.textContent = `${clock(plot.data[0][index])} · ${values.join(" · ")}`;
+}

@@ -1,0 +1,53 @@
+// The pages of one job: graph with the panel of a step, and charts.
+import {$, on, pageState as state, show} from "./shell.js";
+
+const REFRESH = 5000;  // charts; the figures on the graph change with every tick
+
+if ($("graph") && $("split") && state.graph) {
+  const {mountGraph} = await import("./graph.js");
+  let message = state.now;
+  const panel = $("step");
+  const select = async id => {
+    if (panel.dataset.step === id && !panel.hidden) return;
+    const response = await fetch(`/ui/jobs/${state.job}/steps/${encodeURIComponent(id)}`);
+    if (!response.ok) return;
+    panel.innerHTML = await response.text();
+    panel.dataset.step = id;
+    panel.hidden = false;
+    $("split").classList.add("open");
+    history.replaceState(null, "", "#step=" + encodeURIComponent(id));
+    show(message, panel);
+  };
+  const close = () => {
+    panel.hidden = true;
+    $("split").classList.remove("open");
+    if (location.hash) history.replaceState(null, "", location.pathname);
+  };
+  const graph = mountGraph($("graph"), state.graph, {figures: state.now, onSelect: select});
+  panel.addEventListener("click", event => { if (event.target.closest("[data-close]")) close(); });
+  on("close", close);
+  on("tick", next => { message = next; graph.update(next); });
+  if (location.hash.startsWith("#step=")) select(decodeURIComponent(location.hash.slice(6)));
+} else if ($("split")) {
+  on("tick", message => { if (Object.keys(message.nodes).length) location.reload(); });  // the plan is known now
+}
+
+if (state.charts) {
+  const {Charts} = await import("./charts.js");
+  const charts = new Charts(state.charts);
+  let seconds = state.range;
+  const load = async () => {
+    if (document.hidden) return;
+    const response = await fetch(`/ui/jobs/${state.job}/history?seconds=${seconds}`).catch(() => null);
+    if (response?.ok) charts.load(await response.json());
+  };
+  document.querySelectorAll("[data-range]").forEach(button => button.addEventListener("click", () => {
+    seconds = Number(button.dataset.range);
+    document.querySelectorAll("[data-range]").forEach(other => other.setAttribute("aria-pressed", other === button));
+    load();
+  }));
+  on("theme", () => charts.draw());
+  on("reopened", load);
+  setInterval(load, REFRESH);
+  load();
+}

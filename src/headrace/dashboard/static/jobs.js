@@ -1,0 +1,23 @@
+// The table of jobs: cells change in place; a new or a deleted job reloads the rows.
+import {$, on} from "./shell.js";
+
+const cells = row => row.querySelectorAll("[data-cell]");
+on("tick", ({jobs, summary}) => {
+  if ($("summary")) $("summary").className = "tone " + summary.severity;
+  const rows = [...document.querySelectorAll("tr[data-job]")], ids = Object.keys(jobs);
+  if (!$("rows")) { if (ids.length) location.reload(); return; }
+  for (const row of rows) {
+    const job = jobs[row.dataset.job];
+    if (!job) { row.remove(); continue; }
+    for (const cell of cells(row)) {
+      const text = job[cell.dataset.cell];
+      if (cell.textContent !== text) cell.textContent = text;
+      if (cell.dataset.cell === "state") cell.className = "tone " + job.severity;
+    }
+    const path = row.querySelector("[data-path]");
+    if (path.getAttribute("d") !== job.recent) path.setAttribute("d", job.recent);
+  }
+  const known = new Set(known_ids);
+  if (ids.some(id => !known.has(id))) { known_ids = ids; htmx.trigger(document.querySelector(".filters"), "submit"); }
+});
+let known_ids = [...document.querySelectorAll("tr[data-job]")].map(row => row.dataset.job);

@@ -1,0 +1,124 @@
+// What every page has: theme, keyboard, live numbers, actions on jobs, messages.
+import {follow} from "./live.js";
+
+export const $ = id => document.getElementById(id);
+export const pageState = $("page-state") ? JSON.parse($("page-state").textContent) : {};
+const listeners = {tick: new Set(), theme: new Set(), reopened: new Set(), close: new Set()};
+export const on = (event, listener) => listeners[event].add(listener);
+const emit = (event, value) => listeners[event].forEach(listener => listener(value));
+
+// messages
+export function toast(text, bad = false) {
+  const element = document.createElement("div");
+  element.className = "toast" + (bad ? " bad" : "");
+  element.textContent = text;
+  $("toasts").append(element);
+  setTimeout(() => element.remove(), bad ? 12000 : 5000);
+}
+
+// REST calls, with the API's own checks; an error becomes a message
+export async function request(method, url, body) {
+  const headers = {"x-csrf-token": document.querySelector("meta[name=csrf]").content};
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(url, {method, headers, body: body === undefined ? undefined : JSON.stringify(body)});
+  } catch {
+    throw new Error("The service does not answer.");
+  }
+  const text = await response.text();
+  const answer = text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : {};
+  if (!response.ok) {
+    const refused = response.status === 401 || response.status === 403 ? "Refused: " : "";
+    throw Object.assign(new Error(refused + (typeof answer.detail === "string" ? answer.detail : `HTTP ${response.status}`)), {status: response.status, answer});
+  }
+  return answer;
+}
+
+// live numbers: every element with data-live="path/in/message"
+export function show(message, root = document) {
+  for (const element of root.querySelectorAll("[data-live]")) {
+    const value = element.dataset.live.split("/").reduce((part, key) => part?.[key], message);
+    if (value !== undefined && element.textContent !== String(value)) element.textContent = value;
+  }
+}
+const topic = document.body.dataset.topic;
+if (topic) {
+  follow("/ui/events/" + topic, {
+    tick: message => { show(message); emit("tick", message); },
+    gone: () => { toast("This job was deleted."); setTimeout(() => location.assign("/"), 1500); },
+    reopened: () => emit("reopened"),
+    status: (lost, age) => {
+      const text = lost ? `✕ No data for ${Math.round(age)} s` : "● Live";
+      document.body.classList.toggle("lost", lost);
+      if ($("live").textContent !== text) $("live").textContent = text;
+    },
+  });
+}
+
+// theme
+$("theme").onclick = () => {
+  const dark = document.documentElement.classList.toggle("dark");
+  localStorage.setItem("theme", dark ? "dark" : "light");
+  emit("theme");
+};
+
+// keyboard
+$("help-button").onclick = () => $("help").showModal();
+let prefix = 0;
+const GO = {j: "/", a: "/alerts", n: "/new"};
+addEventListener("keydown", event => {
+  if (event.key === "Escape") {
+    document.querySelectorAll("details.menu[open]").forEach(menu => menu.removeAttribute("open"));
+    emit("close");
+  }
+  if (event.target.closest("input, textarea, select, .cm-editor") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "/" && $("search")) { event.preventDefault(); $("search").focus(); }
+  else if (event.key === "?") $("help").showModal();
+  else if (event.key === "g") { prefix = Date.now(); return; }
+  else if (GO[event.key] && Date.now() - prefix < 1500) location.assign(GO[event.key]);
+  prefix = 0;
+});
+document.addEventListener("click", event => {
+  document.querySelectorAll("details.menu[open]").forEach(menu => { if (!menu.contains(event.target)) menu.removeAttribute("open"); });
+});
+
+// actions
+const CONFIRM = {
+  drain: "Every window fires and closes, and the job ends for good. It cannot be restarted.",
+  kill: "The driver process ends at once. A restart processes the current micro-batch again.",
+  delete: "The job, its logs and its checkpoint are removed.",
+};
+const DONE = {stop: "Stopping after the current micro-batch", drain: "Draining", kill: "Killed", restart: "Restarting from the checkpoint", clone: "Cloned", delete: "Deleted"};
+function confirmed(title, text) {
+  const dialog = $("confirm");
+  $("confirm-title").textContent = title;
+  $("confirm-text").textContent = text;
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise(resolve => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), {once: true}));
+}
+document.addEventListener("click", async event => {
+  const button = event.target.closest("[data-action]");
+  if (!button) return;
+  const {job, name, readonly} = button.closest("[data-job]").dataset, verb = button.dataset.action;
+  button.closest("details")?.removeAttribute("open");
+  if (readonly) { toast("Refused: " + readonly, true); return; }
+  if (CONFIRM[verb] && !await confirmed(`${button.textContent} ${name}?`, CONFIRM[verb])) return;
+  try {
+    const answer = verb === "delete" ? await request("DELETE", `/api/v1/jobs/${job}`) : await request("POST", `/api/v1/jobs/${job}/${verb}`);
+    toast(`${name}: ${DONE[verb]}`);
+    if (verb === "delete") location.assign("/");
+    if (verb === "clone") location.assign("/jobs/" + answer.id);
+  } catch (error) {
+    toast(`${name}: ${error.message}`, true);
+  }
+});
+on("tick", message => {
+  if (!message.actions) return;
+  document.querySelectorAll("[data-action]").forEach(button => { button.hidden = !message.actions.includes(button.dataset.action); });
+  const state = $("state"), banner = $("banner");
+  state.className = "tone " + message.severity;
+  banner.className = "banner " + message.severity;
+  banner.hidden = !message.reason;
+});

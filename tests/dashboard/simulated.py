@@ -1,0 +1,224 @@
+"""Simulated jobs: a feed in memory with a healthy, a lagging, a restarting, a failed and a drained job."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import random
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace import yaml
+from headrace.dashboard.feed import AlertView, AttemptView, History, JobFigures, JobView, StepFigures
+from headrace.explain.explanation import as_json, explain
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = {
+    "a1f3c90b77d2": ("card-fraud", "running", "card_fraud"),
+    "b27d01e4ac88": ("base-stations", "running", "base_stations"),
+    "c90be2f1d356": ("stocks", "restarting", "stocks"),
+    "d4410c7ae902": ("page-views", "failed", "page_views"),
+    "e8802b6f1c4d": ("driver-hours", "drained", "driver_hours"),
+}
+FAILURE = (
+    "DeliveryError: sink `alerts`: the webhook answered 503 for 5 minutes\n"
+    "  hint: check the receiver, then restart"
+)
+LETTERS = (
+    ('{"id": "b-1", "card": "card-03", "ts": "2026-03-02T09:0', "not JSON: the record ends too early", None),
+    ('{"id": "b-2", "amount": "12,50"}', 'field `amount`: expected double, got string "12,50"', "amount"),
+    ('{"id": "b-3", "ts": "yesterday"}', 'field `ts`: expected timestamp, got string "yesterday"', "ts"),
+)
+
+
+class SimulatedFeed:
+    """Implements `headrace.dashboard.feed.Feed`; figures are functions of the clock."""
+
+    def __init__(self, directory: Path, names: Mapping[str, tuple[str, str, str]] = NAMES) -> None:
+        self.directory = directory
+        self.names = dict(names)
+        self.started = time.time() - 5_400
+        self._plans: dict[str, dict[str, Any]] = {}
+        for job in self.names:
+            self._write_files(job)
+
+    def jobs(self) -> Sequence[JobView]:
+        return [self._view(job) for job in self.names]
+
+    def job(self, job: str) -> JobView | None:
+        return self._view(job) if job in self.names else None
+
+    def plan(self, job: str) -> dict[str, Any] | None:
+        if job not in self._plans:
+            _, text = self.document(job)
+            graph = yaml.from_text(text, file="pipeline.yaml")
+            self._plans[job] = as_json(explain(graph))
+        return self._plans[job]
+
+    def document(self, job: str) -> tuple[str, str]:
+        return "pipeline.yaml", (EXAMPLES / self.names[job][2] / "pipeline.yaml").read_text()
+
+    def history(self, job: str, seconds: float) -> History:
+        now, points = time.time(), 180
+        times = [now - seconds + seconds * i / points for i in range(points + 1)]
+        rows = [_point(job, t) for t in times]
+        ended = self.names[job][1] in ("failed", "drained")
+        cut = points // 2 if ended else points + 1
+        columns: dict[str, list[float | None]] = {
+            key: [row[key] if i < cut else None for i, row in enumerate(rows)] for key in rows[0]
+        }
+        marks = [(times[points // 3], "restart")] if self._restarts(job) else []
+        return History({"t": list(times), **columns}, marks)
+
+    def attempts(self, job: str) -> Sequence[AttemptView]:
+        state, restarts = self.names[job][1], self._restarts(job)
+        last = AttemptView(restarts + 1, self.started + 600 * restarts, pid=4711)
+        if state in ("failed", "drained"):
+            error = FAILURE if state == "failed" else None
+            last = AttemptView(last.number, last.started, last.started + 420, state, error, 4711)
+        earlier = [
+            AttemptView(n, self.started + 600 * (n - 1), self.started + 600 * n, "failed", FAILURE, 4600 + n)
+            for n in range(restarts, 0, -1)
+        ]
+        return [last, *earlier]
+
+    def log_file(self, job: str, attempt: int) -> Path:
+        return self.directory / job / "log.txt"
+
+    def checkpoint(self, job: str) -> Path:
+        return self.directory / job / "checkpoint"
+
+    def alerts(self) -> Sequence[AlertView]:
+        now = time.time()
+        return [
+            AlertView("lag", "b27d01e4ac88", "base-stations", "warn", "lag above 1 M rows", now - 740),
+            AlertView("restarts", "d4410c7ae902", "page-views", "bad", "3 restarts in an hour", now - 2_400),
+            AlertView(
+                "no data", "a1f3c90b77d2", "card-fraud", "warn", "no rows for 2 min", now - 9_000, now - 8_700
+            ),
+        ]
+
+    def about(self) -> Mapping[str, str]:
+        return {"Data directory": "/var/lib/headrace", "Jobs": str(len(self.names))}
+
+    def _restarts(self, job: str) -> int:
+        return {"restarting": 2, "failed": 3}.get(self.names[job][1], 0)
+
+    def _view(self, job: str) -> JobView:
+        name, state, _ = self.names[job]
+        now = time.time()
+        live = state in ("running", "restarting")
+        recent = [_point(job, now - 900 + 15 * i)["rate_in"] for i in range(61)]
+        error = FAILURE if state == "failed" else "the driver exited with status 137" if state == "restarting" else None
+        return JobView(
+            job,
+            name,
+            state,
+            "ana" if job < "c" else "ben",
+            "3f2a9c1",
+            "pipeline.yaml",
+            self.started,
+            now - 240,
+            self._restarts(job) + 1,
+            self._restarts(job),
+            4711 if live else None,
+            error,
+            state,
+            self._figures(job) if live else JobFigures(120_000, 118_400, late=12, dead_letters=3),
+            "lag above 1 M rows" if name == "base-stations" else "",
+            recent if live else [*recent[:20], *[None] * 41],
+        )
+
+    def _figures(self, job: str) -> JobFigures:
+        now = time.time()
+        point, read = _point(job, now), int((now - self.started) * 1_200)
+        steps: dict[str, StepFigures] = {}
+        lagging = job == "b27d01e4ac88"
+        for index, step in enumerate((self.plan(job) or {"steps": []})["steps"]):
+            rate = (point["rate_in"] or 0) * 0.9**index
+            rows = int(read * 0.9**index)
+            held = {"rows": rows, "emitted": rows - 412, "in_open_windows": 400, "late": 12}
+            steps[step["name"]] = StepFigures(
+                rows_in=None if step["kind"] == "source" else rows,
+                rows_out=None if step["kind"] == "sink" else rows,
+                rate_in=None if step["kind"] == "source" else rate,
+                rate_out=None if step["kind"] == "sink" else rate,
+                late=12 if step["stateful"] else 0,
+                dead_letters=3 if step["kind"] == "source" else 0,
+                busy=0.97 if lagging and step["stateful"] else 0.34 if step["stateful"] else None,
+                state_rows=48_200 if step["stateful"] else None,
+                watermark="2026-03-02T09:41:20Z" if step["stateful"] else None,
+                lag=1_430_000 if lagging else 0,
+                accounting=held if step["stateful"] else {},
+                balanced=True if step["stateful"] else None,
+            )
+        return JobFigures(
+            read,
+            int(read * 0.93),
+            point["rate_in"],
+            point["rate_out"],
+            point["p50"],
+            point["p95"],
+            point["p99"],
+            int(point["lag"] or 0),
+            "2026-03-02T09:41:20Z",
+            point["watermark_delay"],
+            12,
+            3,
+            48_200,
+            12_400_000,
+            steps,
+        )
+
+    def _write_files(self, job: str) -> None:
+        checkpoint = self.checkpoint(job)
+        source = next(iter((self.plan(job) or {"steps": [{"name": "tx"}]})["steps"]))["name"]
+        stored = checkpoint / "unrouted" / f"{source}.dead_letters"
+        stored.mkdir(parents=True)
+        letters = [
+            {
+                "raw": base64.b64encode(raw.encode()).decode(),
+                "reason": reason,
+                "field": field,
+                "source": source,
+                "partition": "events.jsonl",
+                "position": 153 * (n + 1),
+                "read_at": "2026-11-16T19:19:20.273Z",
+            }
+            for n, (raw, reason, field) in enumerate(LETTERS)
+        ]
+        (stored / "part-0.json").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
+        (checkpoint / "unrouted" / "totals.late").mkdir()
+        commits, offsets = (checkpoint / "queries" / "totals" / "spark" / each for each in ("commits", "offsets"))
+        commits.mkdir(parents=True)
+        offsets.mkdir()
+        (commits / "41").write_text('v1\n{"nextBatchWatermarkMs":1772444480000}')
+        (offsets / "41").write_text('v1\n{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}\n')
+        lines = [f"2026-11-16 19:1{n % 10}:0{n % 7} INFO epoch {n} committed, {617 + n} rows" for n in range(80)]
+        lines[40] = "2026-11-16 19:14:02 WARN the watermark of partition 3 is 41 s behind"
+        lines[70] = "2026-11-16 19:17:05 ERROR sink `alerts`: the webhook answered 503, retry in 4 s"
+        (self.directory / job / "log.txt").write_text("\n".join(lines) + "\n")
+
+
+def _point(job: str, at: float) -> dict[str, float | None]:
+    noise = random.Random(f"{job}{int(at / 2)}").random()
+    wave, scale = math.sin(at / 90), 1 + int(job[:2], 16) / 64
+    lagging = job == "b27d01e4ac88"
+    rate = scale * (4_200 + 900 * wave + 500 * noise)
+    p50 = scale * (14 + 5 * noise)
+    return {
+        "rate_in": rate,
+        "rate_out": rate * 0.93,
+        "p50": p50,
+        "p95": p50 * (2.2 + noise),
+        "p99": p50 * (4 + 3 * noise),
+        "lag": 1_430_000 + 40_000 * wave if lagging else 300 * noise,
+        "watermark_delay": 640 + 30 * wave if lagging else 62 + 4 * noise,
+        "batch_ms": 300 + 180 * noise,
+        "state_rows": 48_000 + 2_000 * wave,
+        "late": 12.0,
+        "dead_letters": 3.0,
+    }
