@@ -52,7 +52,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         packages = Path(directory)
         (packages / "package.json").write_text('{"private": true}')
-        command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", *FILES, *MODULES, AXE_PACKAGE]
+        command = [
+            "npm",
+            "install",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            *FILES,
+            *MODULES,
+            AXE_PACKAGE,
+        ]
         subprocess.run(command, cwd=packages, check=True, stdout=subprocess.DEVNULL)
         _copy_all(packages / "node_modules")
 
@@ -90,7 +99,9 @@ def _relative(match: re.Match[str]) -> str:
 
 
 def _copy_licence(packages: Path, name: str, target: Path) -> None:
-    licence = next(path for path in sorted((packages / name).iterdir()) if path.name.upper().startswith("LICEN"))
+    licence = next(
+        path for path in sorted((packages / name).iterdir()) if path.name.upper().startswith("LICEN")
+    )
     shutil.copy(licence, target / f"{_file(name).removesuffix('.js')}.txt")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import yaml
-from headrace.dashboard.feed import AlertView, AttemptView, History, JobFigures, JobView, StepFigures
+from headrace.dashboard.feeds.base import AlertView, AttemptView, History, JobFigures, JobView, StepFigures
 from headrace.explain.explanation import as_json, explain
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -35,10 +35,10 @@ LETTERS = (
 
 
 class SimulatedFeed:
-    """Implements `headrace.dashboard.feed.Feed`; figures are functions of the clock."""
+    """Implements `headrace.dashboard.feeds.base.Feed`; figures are functions of the clock."""
 
     def __init__(self, directory: Path, names: Mapping[str, tuple[str, str, str]] = NAMES) -> None:
-        self.directory = directory
+        self.directory_of_jobs = directory
         self.names = dict(names)
         self.started = time.time() - 5_400
         self._plans: dict[str, dict[str, Any]] = {}
@@ -60,6 +60,9 @@ class SimulatedFeed:
 
     def document(self, job: str) -> tuple[str, str]:
         return "pipeline.yaml", (EXAMPLES / self.names[job][2] / "pipeline.yaml").read_text()
+
+    def directory(self, job: str) -> str:
+        return str(self.directory_of_jobs)
 
     def history(self, job: str, seconds: float) -> History:
         now, points = time.time(), 180
@@ -86,10 +89,10 @@ class SimulatedFeed:
         return [last, *earlier]
 
     def log_file(self, job: str, attempt: int) -> Path:
-        return self.directory / job / "log.txt"
+        return self.directory_of_jobs / job / "log.txt"
 
     def checkpoint(self, job: str) -> Path:
-        return self.directory / job / "checkpoint"
+        return self.directory_of_jobs / job / "checkpoint"
 
     def alerts(self) -> Sequence[AlertView]:
         now = time.time()
@@ -112,7 +115,13 @@ class SimulatedFeed:
         now = time.time()
         live = state in ("running", "restarting")
         recent = [_point(job, now - 900 + 15 * i)["rate_in"] for i in range(61)]
-        error = FAILURE if state == "failed" else "the driver exited with status 137" if state == "restarting" else None
+        error = (
+            FAILURE
+            if state == "failed"
+            else "the driver exited with status 137"
+            if state == "restarting"
+            else None
+        )
         return JobView(
             job,
             name,
@@ -192,15 +201,21 @@ class SimulatedFeed:
         ]
         (stored / "part-0.json").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
         (checkpoint / "unrouted" / "totals.late").mkdir()
-        commits, offsets = (checkpoint / "queries" / "totals" / "spark" / each for each in ("commits", "offsets"))
+        commits, offsets = (
+            checkpoint / "queries" / "totals" / "spark" / each for each in ("commits", "offsets")
+        )
         commits.mkdir(parents=True)
         offsets.mkdir()
         (commits / "41").write_text('v1\n{"nextBatchWatermarkMs":1772444480000}')
-        (offsets / "41").write_text('v1\n{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}\n')
-        lines = [f"2026-11-16 19:1{n % 10}:0{n % 7} INFO epoch {n} committed, {617 + n} rows" for n in range(80)]
+        (offsets / "41").write_text(
+            'v1\n{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}\n'
+        )
+        lines = [
+            f"2026-11-16 19:1{n % 10}:0{n % 7} INFO epoch {n} committed, {617 + n} rows" for n in range(80)
+        ]
         lines[40] = "2026-11-16 19:14:02 WARN the watermark of partition 3 is 41 s behind"
         lines[70] = "2026-11-16 19:17:05 ERROR sink `alerts`: the webhook answered 503, retry in 4 s"
-        (self.directory / job / "log.txt").write_text("\n".join(lines) + "\n")
+        (self.directory_of_jobs / job / "log.txt").write_text("\n".join(lines) + "\n")
 
 
 def _point(job: str, at: float) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.dashboard.feed import JobView, Severity
+from headrace.dashboard.feeds.base import JobView, Severity
 
 ICONS: dict[Severity, str] = {"ok": "✓", "warn": "▲", "bad": "✕", "idle": "■"}
 _STATES: dict[str, Severity] = {
@@ -26,7 +26,7 @@ _ACTIONS: dict[str, frozenset[str]] = {
     "stop": frozenset({"submitted", "starting", "running", "restarting"}),
     "drain": frozenset({"starting", "running"}),
     "kill": frozenset({"submitted", "starting", "running", "stopping", "draining", "restarting"}),
-    "restart": _ENDED - {"drained"},
+    "restart": frozenset({"running", "restarting", "stopped", "failed", "killed"}),
     "clone": frozenset(_STATES),
     "delete": _ENDED,
 }
@@ -69,7 +69,7 @@ def actions_of(state: str) -> tuple[str, ...]:
     """Return the verbs that a state allows.
 
     >>> actions_of("drained"), actions_of("running")
-    (('clone', 'delete'), ('stop', 'drain', 'kill', 'clone'))
+    (('clone', 'delete'), ('stop', 'drain', 'kill', 'restart', 'clone'))
     """
     return tuple(verb for verb, states in _ACTIONS.items() if state in states)
 
@@ -87,7 +87,13 @@ def summary_of(jobs: Sequence[JobView]) -> Health:
     if bad:
         return Health("bad", "Broken", f"{bad} of {len(jobs)} jobs {'has' if bad == 1 else 'have'} failed")
     if warn:
-        return Health("warn", "Degraded", f"{warn} of {len(jobs)} jobs {'is' if warn == 1 else 'are'} degraded")
+        return Health(
+            "warn", "Degraded", f"{warn} of {len(jobs)} jobs {'is' if warn == 1 else 'are'} degraded"
+        )
     if not running:
         return Health("idle", "Idle", "No job is running")
-    return Health("ok", "Healthy", "The one running job is healthy" if running == 1 else f"All {running} running jobs are healthy")
+    return Health(
+        "ok",
+        "Healthy",
+        "The one running job is healthy" if running == 1 else f"All {running} running jobs are healthy",
+    )

@@ -1,4 +1,4 @@
-"""Pushes messages to open pages: each message is made and serialised once, for all pages that follow its topic."""
+"""Pushes messages to open pages; each message is made and serialised once for all pages of its topic."""
 
 from __future__ import annotations
 

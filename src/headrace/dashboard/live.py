@@ -10,15 +10,15 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from headrace.dashboard.charts import RANGES
-from headrace.dashboard.completion import complete
-from headrace.dashboard.documents import check_document
-from headrace.dashboard.feed import Feed
+from headrace.dashboard.editor.completion import complete
+from headrace.dashboard.editor.documents import check_document
+from headrace.dashboard.feeds.base import Feed
 from headrace.dashboard.health import by_urgency
-from headrace.dashboard.logs import read_log
 from headrace.dashboard.messages import job_cells, job_message, jobs_message, node_figures
 from headrace.dashboard.plan_graph import graph_of
 from headrace.dashboard.rendering import render
-from headrace.dashboard.side_outputs import read_rows
+from headrace.dashboard.stored.logs import read_log
+from headrace.dashboard.stored.side_outputs import read_rows
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 JOBS = "jobs"
@@ -72,7 +72,9 @@ def _matches(search: str, *texts: str) -> bool:
 
 
 @router.get("/jobs/{job}/history")
-def history(feed: FeedOf, job: str, seconds: Annotated[int, Query(ge=60, le=7 * 86_400)] = 900) -> dict[str, Any]:
+def history(
+    feed: FeedOf, job: str, seconds: Annotated[int, Query(ge=60, le=7 * 86_400)] = 900
+) -> dict[str, Any]:
     """Return the series of the charts."""
     found = feed.history(job, seconds)
     return {"columns": found.columns, "marks": found.marks, "ranges": RANGES}

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.dashboard import formatting as text
 from headrace.dashboard.charts import ALL
-from headrace.dashboard.feed import Feed, JobView, StepFigures
+from headrace.dashboard.feeds.base import Feed, JobView, StepFigures
 from headrace.dashboard.health import actions_of, health_of, summary_of
 
 BACKPRESSURE = 0.9

@@ -11,15 +11,15 @@ from fastapi.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 from headrace.dashboard import charts, live
-from headrace.dashboard.checkpoints import list_checkpoints
-from headrace.dashboard.feed import AlertView, Feed, JobView
+from headrace.dashboard.editor.starters import STARTER
+from headrace.dashboard.feeds.base import AlertView, Feed, JobView
 from headrace.dashboard.health import by_urgency, summary_of
 from headrace.dashboard.hub import Hub
 from headrace.dashboard.live import FeedOf, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
 from headrace.dashboard.rendering import STATIC, render
-from headrace.dashboard.side_outputs import list_side_outputs, read_rows
-from headrace.dashboard.starters import STARTER
+from headrace.dashboard.stored.checkpoints import list_checkpoints
+from headrace.dashboard.stored.side_outputs import list_side_outputs, read_rows
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _LIBRARIES = ("pyspark", "fastapi", "uvicorn", "pydantic", "pyarrow")
@@ -28,7 +28,7 @@ _LIBRARIES = ("pyspark", "fastapi", "uvicorn", "pydantic", "pyarrow")
 def add_pages(app: FastAPI, feed: Feed | None = None) -> None:
     """Add the pages to an application; they show the jobs of its service, or those of `feed`."""
     if feed is None:
-        from headrace.dashboard.service_feed import ServiceFeed
+        from headrace.dashboard.feeds.service import ServiceFeed
 
         feed = ServiceFeed(app.state.service)
     app.state.feed = feed
@@ -94,7 +94,14 @@ def runs_page(request: Request, feed: FeedOf, job: JobOf, attempt: int = 0) -> H
     shown = attempt or (attempts[0].number if attempts else 0)
     checkpoints = list_checkpoints(feed.checkpoint(job.id))
     return _job_page(
-        request, feed, job, "runs", attempts=attempts, shown=shown, checkpoints=checkpoints, state={"attempt": shown}
+        request,
+        feed,
+        job,
+        "runs",
+        attempts=attempts,
+        shown=shown,
+        checkpoints=checkpoints,
+        state={"attempt": shown},
     )
 
 
@@ -103,7 +110,8 @@ def edit_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
     """Edit the document of a job, to submit it as a new one."""
     file, text = feed.document(job.id)
     editable = file.endswith((".yaml", ".yml"))
-    return _job_page(request, feed, job, "edit", file=file, text=text, editable=editable)
+    state = {"directory": feed.directory(job.id)}
+    return _job_page(request, feed, job, "edit", file=file, text=text, editable=editable, state=state)
 
 
 @router.get("/new")

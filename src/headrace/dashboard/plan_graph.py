@@ -1,7 +1,7 @@
-"""The data-flow graph of a job, from its plan as `headrace explain --json` prints it; no JVM, no code of the user.
+"""The data-flow graph of a job, from its plan as `headrace explain --json` prints it; needs no JVM.
 
-A step without a name of its own, such as the `event_time` of a source, is folded into a named neighbour, so that the
-graph has one node for each entry of the document.
+A step without a name of its own, such as the `event_time` of a source, is folded into a named neighbour, so
+that the graph has one node for each entry of the document.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Step = Mapping[str, Any]
 
 
 def graph_of(plan: Plan, document: str = "") -> dict[str, Any]:
-    """Return nodes and edges; nodes have the declaration of their step if `document` is the YAML text of the plan.
+    """Return nodes and edges; nodes have the declaration of their step in the YAML text, if there is one.
 
     >>> steps = [
     ...     {"name": "tx", "verb": "read", "kind": "source", "inputs": [], "queries": [1]},
@@ -38,7 +38,7 @@ def graph_of(plan: Plan, document: str = "") -> dict[str, Any]:
 
 
 def _fold(steps: Mapping[str, Step]) -> dict[str, str]:
-    """Return the node that shows each step: itself, or the neighbour into which an anonymous step is folded."""
+    """Return the node of each step: itself, or the neighbour that an anonymous step is folded into."""
     readers = defaultdict(list)
     for step in steps.values():
         for ref in step["inputs"]:
@@ -103,9 +103,9 @@ def _split(ref: str, steps: Mapping[str, Step]) -> tuple[str, str]:
 
 
 def declaration_at(document: str, place: str) -> str:
-    """Return the lines of a document that declare the step at a place, as `file:line:column`.
+    r"""Return the lines of a document that declare the step at a place, as `file:line:column`.
 
-    >>> text = "steps:\\n  big:\\n    where: v > 1\\n  other: {}\\n"
+    >>> text = "steps:\n  big:\n    where: v > 1\n  other: {}\n"
     >>> print(declaration_at(text, "p.yaml:2:3"))
     big:
       where: v > 1
@@ -116,6 +116,8 @@ def declaration_at(document: str, place: str) -> str:
         return ""
     start, indent = int(line) - 1, int(column) - 1
     end = start + 1
-    while end < len(lines) and (not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent):
+    while end < len(lines) and (
+        not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent
+    ):
         end += 1
     return "\n".join(text[indent:] for text in lines[start:end]).rstrip()

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from headrace.dashboard import formatting
-from headrace.dashboard.feed import Viewer
+from headrace.dashboard.feeds.base import Viewer
 from headrace.dashboard.health import actions_of, health_of
 
 HERE = Path(__file__).parent

@@ -100,12 +100,13 @@ view = new EditorView({
     ],
   }),
 });
+view.scrollDOM.tabIndex = 0;  // a scrollable region must be reachable by keyboard
 window.editor = view;
 
 $("submit-form").addEventListener("submit", async event => {
   event.preventDefault();
   const name = event.target.elements.name.value.trim();
-  const body = {document: view.state.doc.toString(), ...(name ? {name} : {})};
+  const body = {document: view.state.doc.toString(), ...(name ? {name} : {}), ...(pageState.directory ? {directory: pageState.directory} : {})};
   $("submit").disabled = true;
   try {
     const job = await request("POST", "/api/v1/jobs", body);

@@ -30,21 +30,21 @@ class CheckedDocument:
 
 
 def check_document(text: str) -> CheckedDocument:
-    """Check a document without running it.
+    r"""Check a document without running it.
 
-    >>> check_document("name: p\\nsources:\\n  tx: {memroy: {}}\\n").problems[0]["line"]
+    >>> check_document("name: p\nsources:\n  tx: {memories: {}}\n").problems[0]["line"]
     3
     """
     try:
         graph = yaml.from_text(text, file=FILE)
     except (DocumentError, PlanError) as error:
-        return CheckedDocument(_located(error.problems))
+        return CheckedDocument(_locate_all(error.problems))
     except HeadraceError as error:
-        return CheckedDocument(_located([error.problem]))
+        return CheckedDocument(_locate_all([error.problem]))
     problems = problems_of(graph)
     if problems:
-        return CheckedDocument(_located(problems), name=graph.name)
-    return CheckedDocument((), _located(warnings_of(graph)), draw(graph, text), graph.name)
+        return CheckedDocument(_locate_all(problems), name=graph.name)
+    return CheckedDocument((), _locate_all(warnings_of(graph)), draw(graph, text), graph.name)
 
 
 def draw(graph: Graph, text: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def draw(graph: Graph, text: str) -> dict[str, Any]:
     return graph_of(as_json(explain(graph)), text)
 
 
-def _located(problems: Iterable[Problem]) -> tuple[dict[str, Any], ...]:
+def _locate_all(problems: Iterable[Problem]) -> tuple[dict[str, Any], ...]:
     return tuple(map(_locate, problems))
 
 

@@ -16,11 +16,11 @@ Schema = Mapping[str, Any]
 
 
 def complete(text: str, line: int, column: int) -> list[dict[str, str]]:
-    """Return the keys, and the words of enumerations, that fit at a position (line from 1, column from 0).
+    r"""Return the keys, and the words of enumerations, that fit at a position (line from 1, column from 0).
 
     >>> [item["label"] for item in complete("na", 1, 2)]
     ['name', 'sources', 'steps', 'sinks']
-    >>> "tumbling" in [item["label"] for item in complete("steps:\\n  a:\\n    window: {t", 3, 14)]
+    >>> "tumbling" in [item["label"] for item in complete("steps:\n  a:\n    window: {t", 3, 14)]
     True
     """
     lines = text.splitlines() or [""]

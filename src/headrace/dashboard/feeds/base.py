@@ -142,6 +142,9 @@ class Feed(Protocol):
     def document(self, job: str) -> tuple[str, str]:
         """Return the name and the text of the submitted pipeline file."""
 
+    def directory(self, job: str) -> str:
+        """Return the directory that relative paths of the document refer to."""
+
     def history(self, job: str, seconds: float) -> History:
         """Return the metrics of the last seconds."""
 

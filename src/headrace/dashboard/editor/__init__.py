@@ -1,0 +1,1 @@
+"""The server side of the editor: checks, completion and the first document."""

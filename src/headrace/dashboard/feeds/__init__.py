@@ -1,0 +1,1 @@
+"""The data of the pages: a protocol, and the feed from the job service."""

@@ -1,0 +1,160 @@
+"""The feed of the pages from the job service of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace.dashboard.feeds.base import AlertView, AttemptView, History, JobFigures, JobView, StepFigures
+from headrace.dashboard.feeds.recent import RecentHistory
+from headrace.jobs.model import Job
+from headrace.jobs.service import JobService
+from headrace.jobs.states import UnknownJobError
+
+
+class ServiceFeed:
+    """Reads jobs, plans, files and metrics of a `JobService`."""
+
+    def __init__(self, service: JobService) -> None:
+        self._service = service
+        self._recent = RecentHistory()
+
+    def jobs(self) -> Sequence[JobView]:
+        """Return all jobs."""
+        return [self._view(job) for job in self._service.jobs()]
+
+    def job(self, job: str) -> JobView | None:
+        """Return a job; None if there is none with this id."""
+        try:
+            return self._view(self._service.get(job))
+        except UnknownJobError:
+            return None
+
+    def plan(self, job: str) -> dict[str, Any] | None:
+        """Return the plan; None until the driver has loaded the pipeline."""
+        return self._service.plan(job)
+
+    def document(self, job: str) -> tuple[str, str]:
+        """Return the name and the text of the submitted pipeline file."""
+        return self._service.get(job).file, self._service.document(job)
+
+    def directory(self, job: str) -> str:
+        """Return the directory that relative paths of the document refer to."""
+        return self._service.get(job).directory or str(self._service.directory(job).files)
+
+    def history(self, job: str, seconds: float) -> History:
+        """Return the metrics of the last seconds."""
+        starts = [attempt.started for attempt in self.attempts(job)][:-1]
+        return History(self._recent.columns(job, seconds), [(start, "restart") for start in starts])
+
+    def attempts(self, job: str) -> Sequence[AttemptView]:
+        """Return the attempts, newest first."""
+        return [
+            AttemptView(each.number, each.started, each.ended, each.exit_reason, each.error, each.pid)
+            for each in sorted(self._service.store.attempts(job), key=lambda each: -each.number)
+        ]
+
+    def log_file(self, job: str, attempt: int) -> Path:
+        """Return the file with the output of an attempt."""
+        return self._service.directory(job).attempt(attempt).log
+
+    def checkpoint(self, job: str) -> Path:
+        """Return the checkpoint directory of a job."""
+        return self._service.directory(job).checkpoint
+
+    def alerts(self) -> Sequence[AlertView]:
+        """Return firing and resolved alerts, newest first."""
+        return []
+
+    def about(self) -> Mapping[str, str]:
+        """Return facts about the service."""
+        return {"Data directory": str(self._service.data), "Jobs": str(len(self._service.jobs()))}
+
+    def _view(self, job: Job) -> JobView:
+        snapshot = self._service.snapshot(job)
+        figures = figures_of(snapshot)
+        if job.state.active:
+            self._recent.add(job.id, snapshot)
+        return JobView(
+            job.id,
+            job.name,
+            str(job.state),
+            job.owner,
+            job.version,
+            job.file,
+            job.created,
+            job.changed,
+            job.attempts,
+            job.restarts,
+            job.pid,
+            job.error,
+            job.exit_reason,
+            figures if job.state.active else without_rates(figures),
+            recent=self._recent.rates(job.id),
+        )
+
+
+def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
+    """Return the figures of a snapshot: the job with the metrics of its last tick."""
+    metrics = snapshot["metrics"]
+    latency, delay = metrics.get("latency_ms") or {}, metrics.get("watermark_delay_ms")
+    queries = snapshot.get("queries") or {}
+    return JobFigures(
+        metrics["rows_in"],
+        metrics["rows_out"],
+        metrics.get("rate_in"),
+        metrics.get("rate_out"),
+        latency.get("p50"),
+        latency.get("p95"),
+        latency.get("p99"),
+        metrics.get("lag"),
+        metrics.get("watermark"),
+        None if delay is None else delay / 1000,
+        metrics["late"],
+        metrics["dead_letters"],
+        metrics.get("state_rows"),
+        metrics.get("state_bytes"),
+        {name: _step(name, step, queries, metrics) for name, step in (snapshot.get("steps") or {}).items()},
+    )
+
+
+def without_rates(figures: JobFigures) -> JobFigures:
+    """Return the counts of a job that has ended; its rates are over."""
+    return JobFigures(
+        figures.rows_in,
+        figures.rows_out,
+        late=figures.late,
+        dead_letters=figures.dead_letters,
+        steps={
+            name: StepFigures(
+                step.rows_in,
+                step.rows_out,
+                late=step.late,
+                accounting=step.accounting,
+                balanced=step.balanced,
+            )
+            for name, step in figures.steps.items()
+        },
+    )
+
+
+def _step(
+    name: str, step: Mapping[str, Any], queries: Mapping[str, Any], metrics: Mapping[str, Any]
+) -> StepFigures:
+    query = queries.get(name, {})
+    return StepFigures(
+        step.get("rows_in"),
+        step.get("rows_out"),
+        step.get("rate_in"),
+        step.get("rate_out"),
+        step.get("late") or 0,
+        step.get("dead_letters") or 0,
+        step.get("busy"),
+        query.get("state_rows"),
+        query.get("state_bytes"),
+        query.get("watermark"),
+        metrics.get("lag"),
+        step.get("accounting") or {},
+        step.get("balanced"),
+    )

@@ -1,0 +1,1 @@
+"""Reads the files of a job: side outputs, logs, checkpoints."""

@@ -1,0 +1,137 @@
+"""A browser, and servers of the pages: the real service with a simulated driver, and a simulated feed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from playwright.sync_api import Browser, Page, sync_playwright
+from servers import free_port
+from starlette.types import ASGIApp, Receive, Scope, Send
+from waiting import wait_until
+
+from headrace.dashboard.feeds.base import Feed, Viewer
+from headrace.dashboard.pages import add_pages
+from headrace.jobs.app import create_app
+from headrace.jobs.service import JobService
+from tests.dashboard.simulated import SimulatedFeed
+
+DRIVER = (sys.executable, str(Path(__file__).with_name("simulated_driver.py")))
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE_MS = 60_000
+
+OpenPage = Callable[..., Page]
+
+
+@contextmanager
+def serve(app: FastAPI) -> Iterator[str]:
+    """Serve an application on a free port."""
+    port = free_port()
+    config = uvicorn.Config(app, port=port, log_level="warning", ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    wait_until(lambda: server.started)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def serve_feed(feed: Feed, viewer: Viewer | None = None) -> Iterator[str]:
+    """Serve the pages of a feed, without a job service."""
+    app = FastAPI()
+    add_pages(app, feed)
+    if viewer is not None:
+        app.add_middleware(_AsViewer, viewer=viewer)
+    with serve(app) as url:
+        yield url
+
+
+class _AsViewer:
+    """Makes a user look at every page."""
+
+    def __init__(self, app: ASGIApp, viewer: Viewer) -> None:
+        self._app, self._viewer = app, viewer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {})["viewer"] = self._viewer
+        await self._app(scope, receive, send)
+
+
+@pytest.fixture(scope="module")
+def service_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The real service; its jobs run without Spark."""
+    service = JobService(tmp_path_factory.mktemp("service"), command=DRIVER)
+    try:
+        with serve(create_app(service)) as url:
+            yield url
+        for job in service.jobs():
+            if job.state.active:
+                service.kill(job.id)
+    finally:
+        service.close()
+
+
+@pytest.fixture(scope="module")
+def simulated_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Five simulated jobs."""
+    with serve_feed(SimulatedFeed(tmp_path_factory.mktemp("jobs"))) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    """Open pages; a script error or a violation of the content security policy fails the test."""
+    problems: list[str] = []
+    contexts = []
+
+    def open_page(url: str, *, width: int = 1280, theme: str = "light", bypass_csp: bool = False) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if theme == "dark" else "light",
+            bypass_csp=bypass_csp,
+        )
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console", lambda entry: problems.append(entry.text) if "Content Security" in entry.text else None
+        )
+        page.goto(url)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []

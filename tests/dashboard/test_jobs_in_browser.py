@@ -1,0 +1,127 @@
+"""The pages over the real job service, driven by a browser: submit, watch, stop, drain, inspect, edit."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from waiting import wait_until
+
+from tests.dashboard.conftest import PATIENCE_MS, OpenPage
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="module")
+def running(service_url: str, browser: object) -> str:
+    """The page of a job that runs."""
+    import httpx
+
+    document = httpx.get(f"{service_url}/new").text.partition('<textarea id="document" hidden>')[2]
+    text = document.partition("</textarea>")[0].replace("&#34;", '"').strip()
+    answer = httpx.post(f"{service_url}/api/v1/jobs", json={"name": "sensors", "document": text})
+    assert answer.status_code == 201, answer.text
+    return f"{service_url}/jobs/{answer.json()['id']}"
+
+
+def wait_for_state(page: Page, word: str) -> None:
+    expect(page.locator("#state")).to_have_text(re.compile(word))
+
+
+def test_first_job_is_written_and_submitted_from_the_empty_page(
+    service_url: str, open_page: OpenPage
+) -> None:
+    page = open_page(service_url)
+    page.get_by_role("link", name="Write the first job").click()
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    page.get_by_label("Name").fill("from-the-page")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("heading", name="from-the-page")).to_be_visible()
+    wait_for_state(page, "Running")
+    expect(page.locator(".react-flow__node", has_text="averages")).to_be_visible()
+
+
+def test_numbers_move_without_a_reload(running: str, open_page: OpenPage) -> None:
+    page = open_page(running)
+    wait_for_state(page, "Running")
+    page.locator(".react-flow__node", has_text="readings").click()
+    count = page.locator('#step [data-live="nodes/readings/rows_out"]')
+    before = int(count.inner_text())
+    page.evaluate("window.same = true")
+    wait_until(lambda: int(count.inner_text()) > before)
+    assert page.evaluate("window.same")
+    expect(page.locator("#live")).to_have_text("● Live")
+    expect(page.locator("#step pre").first).to_contain_text("generator")
+
+
+def test_dead_letter_shows_payload_and_reason(running: str, open_page: OpenPage) -> None:
+    page = open_page(f"{running}/data")
+    letter = page.locator(".records li").first
+    expect(letter).to_contain_text("expected double")
+    letter.locator("summary").click()
+    expect(letter.locator("pre")).to_have_text('{"sensor": "s-1", "value": "warm"}')
+    page.locator("#search").fill("no such text")
+    expect(page.locator("#data-rows")).to_contain_text("No row")
+
+
+def test_log_is_searched_and_followed(running: str, open_page: OpenPage) -> None:
+    page = open_page(f"{running}/runs")
+    lines = page.locator("#log div")
+    expect(lines.first).to_contain_text("rows so far")
+    before = lines.count()
+    wait_until(lambda: lines.count() > before)
+    page.locator("#search").fill("INFO 0 rows")
+    expect(lines).to_have_count(1)
+
+
+def test_error_of_a_document_is_shown_at_its_line(running: str, open_page: OpenPage) -> None:
+    page = open_page(f"{running}/edit")
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    page.evaluate("""() => {
+        const text = window.editor.state.doc.toString(), from = text.indexOf("avg(value)");
+        window.editor.dispatch({changes: {from: from + 4, to: from + 9, insert: "valeu"}});
+    }""")
+    expect(page.locator("#checked")).to_have_text(re.compile("1 problem"))
+    line = page.evaluate(
+        "window.editor.state.doc.toString().split('\\n').findIndex(l => l.includes('valeu')) + 1"
+    )
+    expect(page.locator("#problems li")).to_contain_text(f"line {line} ")
+    expect(page.locator(".cm-line", has_text="valeu").locator(".cm-lintRange-error")).not_to_have_count(0)
+
+
+def test_job_is_stopped_restarted_and_drained(running: str, open_page: OpenPage) -> None:
+    page = open_page(running)
+    wait_for_state(page, "Running")
+    page.get_by_role("button", name="Stop").click()
+    wait_for_state(page, "Stopped")
+    page.get_by_role("button", name="Restart").click()
+    wait_for_state(page, "Running")
+    page.get_by_role("button", name="Drain").click()
+    expect(page.locator("#confirm")).to_contain_text("ends for good")
+    page.locator("#confirm-yes").click()
+    wait_for_state(page, "Drained")
+    expect(page.get_by_role("button", name="Restart")).to_be_hidden()
+
+
+def test_new_jobs_appear_and_deleted_jobs_vanish_without_a_reload(
+    service_url: str, open_page: OpenPage
+) -> None:
+    page = open_page(service_url)
+    rows = page.locator("tr[data-job]")
+    before = rows.count()
+    other = open_page(service_url)
+    other.locator("tr[data-job] a").first.click()
+    other.get_by_text("More").click()
+    other.get_by_role("button", name="Clone").click()
+    expect(rows).to_have_count(before + 1)
+    other.wait_for_url(lambda url: "/jobs/" in url)
+    wait_for_state(other, "Running")
+    other.get_by_text("More").click()
+    other.get_by_role("button", name="Kill").click()
+    other.locator("#confirm-yes").click()
+    wait_for_state(other, "Killed")
+    other.get_by_text("More").click()
+    other.get_by_role("button", name="Delete").click()
+    other.locator("#confirm-yes").click()
+    expect(rows).to_have_count(before)

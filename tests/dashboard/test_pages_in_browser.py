@@ -1,0 +1,120 @@
+"""Every page, in both themes and on a phone: accessibility, keyboard, roles, and a lost connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from headrace.dashboard.feeds.base import Viewer
+from tests.dashboard.conftest import PATIENCE_MS, OpenPage, serve_feed
+from tests.dashboard.simulated import SimulatedFeed
+
+JOB = "/jobs/a1f3c90b77d2"
+PAGES = (
+    "/",
+    JOB,
+    f"{JOB}#step=totals",
+    f"{JOB}/metrics",
+    f"{JOB}/data",
+    f"{JOB}/runs",
+    f"{JOB}/edit",
+    "/jobs/d4410c7ae902",
+    "/new",
+    "/alerts",
+    "/about",
+)
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_axe_finds_no_serious_fault(theme: str, width: int, simulated_url: str, open_page: OpenPage) -> None:
+    faults = []
+    for path in PAGES:
+        page = open_page(simulated_url + path, theme=theme, width=width, bypass_csp=True)
+        page.wait_for_load_state("load")
+        page.add_script_tag(path=AXE)
+        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
+        faults += [
+            (path, fault["id"], fault["nodes"][0]["html"])
+            for fault in found["violations"]
+            if fault["impact"] in ("serious", "critical")
+        ]
+        page.context.close()
+    assert faults == []
+
+
+def test_no_page_is_wider_than_a_phone(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(simulated_url, width=360)
+    for path in PAGES:
+        page.goto(simulated_url + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+def test_broken_job_comes_first_with_its_reason(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(simulated_url)
+    first = page.locator("tr[data-job]").first
+    expect(first).to_contain_text("page-views")
+    expect(first).to_contain_text("DeliveryError")
+    expect(page.locator("#summary")).to_contain_text("1 of 5 jobs has failed")
+
+
+def test_keyboard_searches_opens_help_and_goes_to_pages(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(simulated_url)
+    expect(page.locator("#live")).to_have_text("● Live")
+    page.keyboard.press("/")
+    page.keyboard.type("stations")
+    expect(page.locator("tr[data-job]")).to_have_count(1)
+    page.locator("#search").blur()
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#help")).to_be_hidden()
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    expect(page.get_by_role("heading", name="Alerts")).to_be_visible()
+
+
+def test_step_opens_by_keyboard_and_closes_with_escape(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(simulated_url + JOB)
+    page.locator(".react-flow__node", has_text="totals").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#step")).to_contain_text("tumbling: 10 minutes")
+    expect(page.locator("#step")).to_contain_text("✓ balanced")
+    page.keyboard.press("Escape")
+    expect(page.locator("#step")).to_be_hidden()
+
+
+def test_charts_follow_the_time_range(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/metrics")
+    expect(page.locator(".plot canvas")).to_have_count(8)
+    with page.expect_response(lambda answer: "seconds=3600" in answer.url) as answer:
+        page.get_by_role("button", name="1 h").click()
+    assert len(answer.value.json()["columns"]["t"]) > 100
+
+
+def test_viewer_is_refused(tmp_path: Path, open_page: OpenPage) -> None:
+    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+        page = open_page(url + JOB)
+        expect(page.locator(".user")).to_have_text("eve")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".toast")).to_contain_text("Refused")
+        page.goto(f"{url}/new")
+        expect(page.locator("#submit")).to_be_disabled()
+
+
+def test_page_turns_grey_when_the_connection_is_lost(tmp_path: Path, open_page: OpenPage) -> None:
+    with serve_feed(SimulatedFeed(tmp_path)) as url:
+        page = open_page(url)
+        expect(page.locator("#live")).to_have_text("● Live")
+    expect(page.locator("#live")).to_contain_text("No data for")
+    assert "lost" in (page.locator("body").get_attribute("class") or "")
+
+
+def test_empty_service_shows_the_next_step(tmp_path: Path, open_page: OpenPage) -> None:
+    with serve_feed(SimulatedFeed(tmp_path, {})) as url:
+        page = open_page(url)
+        expect(page.locator(".empty")).to_contain_text("headrace jobs submit pipeline.yaml")
+        expect(page.get_by_role("link", name="Write the first job")).to_be_visible()

@@ -1,0 +1,95 @@
+"""The live stream: one message for all pages of a topic, and slow pages that skip messages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
+from headrace.dashboard.feeds.recent import RecentHistory
+from headrace.dashboard.feeds.service import figures_of
+from headrace.dashboard.health import health_of
+from headrace.dashboard.hub import Hub
+from headrace.dashboard.messages import job_message
+
+GRAPH = {
+    "nodes": [{"id": "tx", "parts": ["tx", "tx:event_time"]}, {"id": "totals", "parts": ["totals"]}],
+    "edges": [{"id": "tx>totals", "source": "tx", "target": "totals", "output": ""}],
+}
+
+
+async def next_data(stream: AsyncIterator[bytes]) -> Any:
+    while True:
+        block = (await anext(stream)).decode()
+        if "data: " in block:
+            return json.loads(block.partition("data: ")[2])
+
+
+def test_message_is_made_once_for_all_pages() -> None:
+    made: list[str] = []
+
+    def message(topic: str) -> int:
+        made.append(topic)
+        return len(made)
+
+    async def follow() -> list[Any]:
+        hub = Hub(message, interval=0.01)
+        first, second = hub.stream("jobs"), hub.stream("jobs")
+        greetings = [await next_data(first), await next_data(second)]
+        return [*greetings, await next_data(first) > 2, hub.open_streams]
+
+    assert asyncio.run(follow())[:3] == [1, 2, True]
+
+
+def test_stream_of_a_deleted_job_ends() -> None:
+    answers = iter([{"state": "running"}, None])
+
+    async def follow() -> list[bytes]:
+        return [block async for block in Hub(lambda topic: next(answers), interval=0.01).stream("job")]
+
+    assert asyncio.run(follow())[-1].startswith(b"event: gone")
+
+
+def test_node_sums_up_its_folded_steps() -> None:
+    steps = {
+        "tx": StepFigures(rows_out=10, rate_out=2.0, dead_letters=3),
+        "tx:event_time": StepFigures(rows_in=10, rows_out=9, rate_out=1.5),
+        "totals": StepFigures(rows_in=9, rate_in=1.5, busy=0.95, lag=500),
+    }
+    job = JobView("1", "fraud", "running", figures=JobFigures(steps=steps))
+    message = job_message(None, job, GRAPH)  # type: ignore[arg-type]
+    assert message["nodes"]["tx"]["dead_letters"] == 3
+    assert message["edges"]["tx>totals"] == {"label": "1.5/s", "pressure": True}
+
+
+def test_lost_rows_make_a_running_job_broken() -> None:
+    steps = {"totals": StepFigures(balanced=False)}
+    health = health_of(JobView("1", "fraud", "running", figures=JobFigures(steps=steps)))
+    assert (health.severity, health.word) == ("bad", "Rows lost")
+
+
+def test_history_has_gaps_where_there_is_no_data() -> None:
+    import time
+
+    now, recent = time.time(), RecentHistory()
+    for at in (now - 60, now - 59, now - 1):
+        recent.add("1", {"at": at, "metrics": {"rate_in": 5.0, "latency_ms": {"p99": 7.0}}})
+    columns = recent.columns("1", 900)
+    assert columns["rate_in"] == [5.0, 5.0, None, 5.0]
+    assert columns["p99"][-1] == 7.0
+
+
+def test_figures_come_from_the_last_tick() -> None:
+    metrics = {
+        "rows_in": 7,
+        "rows_out": 5,
+        "late": 1,
+        "dead_letters": 0,
+        "watermark_delay_ms": 1500,
+        "lag": 3,
+    }
+    tick = {"metrics": metrics, "steps": {"totals": {"rows_in": 7, "balanced": True}}, "queries": {}}
+    figures = figures_of(tick)
+    assert (figures.watermark_delay, figures.steps["totals"].balanced, figures.p99) == (1.5, True, None)

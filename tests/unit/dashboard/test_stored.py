@@ -1,0 +1,63 @@
+"""Reading the files of a job: side outputs and logs."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+from headrace.dashboard.stored.logs import read_log
+from headrace.dashboard.stored.side_outputs import list_side_outputs, read_rows
+
+
+def write_rows(checkpoint: Path, name: str, *rows: dict[str, object]) -> None:
+    directory = checkpoint / "unrouted" / name
+    directory.mkdir(parents=True)
+    if rows:
+        (directory / "part.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_payload_of_a_dead_letter_is_decoded(tmp_path: Path) -> None:
+    raw = base64.b64encode(b'{"id": 1').decode()
+    write_rows(tmp_path, "tx.dead_letters", {"raw": raw, "reason": "not JSON", "field": None, "position": 3})
+    [row] = read_rows(tmp_path, "tx.dead_letters")
+    assert (row.reason, row.summary, row.values["position"]) == ("not JSON", '{"id": 1', "3")
+
+
+def test_newest_rows_come_first_and_can_be_searched(tmp_path: Path) -> None:
+    write_rows(tmp_path, "totals.late", *({"reason": "late", "card": f"c{n}"} for n in range(5)))
+    assert [row.values["card"] for row in read_rows(tmp_path, "totals.late", limit=2)] == ["c4", "c3"]
+    assert [row.values["card"] for row in read_rows(tmp_path, "totals.late", search="C1")] == ["c1"]
+
+
+def test_outputs_with_rows_are_listed_first(tmp_path: Path) -> None:
+    write_rows(tmp_path, "a.late")
+    write_rows(tmp_path, "tx.dead_letters", {"reason": "r"})
+    assert [(each.name, each.kind) for each in list_side_outputs(tmp_path)] == [
+        ("tx.dead_letters", "dead letters"),
+        ("a.late", "late data"),
+    ]
+
+
+def test_name_of_an_output_is_no_path(tmp_path: Path) -> None:
+    (tmp_path / "secret.d").mkdir()
+    (tmp_path / "secret.d" / "x.json").write_text('{"reason": "secret"}\n')
+    write_rows(tmp_path / "checkpoint", "tx.late", {"reason": "r"})
+    assert read_rows(tmp_path / "checkpoint", "../../secret.d") == []
+
+
+def test_log_is_continued_where_the_last_read_ended(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    assert read_log(log).lines == ()
+    log.write_text("one\ntwo\nthr")
+    first = read_log(log)
+    assert first.lines == ("one", "two")
+    log.write_text("one\ntwo\nthree\n")
+    assert read_log(log, offset=first.offset).lines == ("three",)
+    assert read_log(log, search="O").lines == ("one", "two")
+
+
+def test_offset_beyond_a_replaced_log_starts_over(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("new\n")
+    assert read_log(log, offset=10_000).lines == ("new",)
