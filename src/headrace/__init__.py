@@ -30,6 +30,7 @@ from headrace.streams.panes import Panes
 from headrace.streams.pipeline import Pipeline
 from headrace.streams.rows import SinkHandle
 from headrace.streams.stream import SourceStream, Stream
+from headrace.streams.tables import Table
 from headrace.streams.timed import TimedKeyedStream, TimedStream
 from headrace.streams.windowed import WindowedStream
 
@@ -61,6 +62,7 @@ __all__ = [
     "SinkHandle",
     "SourceStream",
     "Stream",
+    "Table",
     "TimedKeyedStream",
     "TimedStream",
     "Updates",

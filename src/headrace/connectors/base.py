@@ -31,6 +31,10 @@ Load = Literal["table", "key"]
 """How a lookup reads its table: held whole, or by key."""
 
 
+DELETED = "__deleted"
+"""The column of the frames that an `Upserting` writer gets for a table."""
+
+
 class Connector(BaseModel):
     """The options of one connector; an invalid one raises `OptionError`, with the nearest known name.
 
@@ -106,6 +110,11 @@ class Connector(BaseModel):
     def with_format(self, chosen: Format | None) -> Connector:
         """Return this connector for the format that its source or lookup names."""
         return self
+
+    @property
+    def captures_changes(self) -> bool:
+        """True for a CDC source: its rows have the column `change` with the field `op`."""
+        return False
 
     @property
     def replay_assumption(self) -> str:
@@ -365,6 +374,20 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Release the target without committing anything."""
+        ...
+
+
+@runtime_checkable
+class Upserting(Protocol):
+    """A writer that applies the changes of a table by key.
+
+    The frame of a table then has one row per key and the column `DELETED`: false for the new row of the key,
+    true for the last row of a key that was removed.
+    """
+
+    @property
+    def upsert_key(self) -> tuple[str, ...]:
+        """The columns of the key; empty if the changes are appended as rows."""
         ...
 
 

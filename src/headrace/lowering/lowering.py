@@ -32,13 +32,14 @@ from headrace.lowering.native import native_windows
 from headrace.lowering.patterns import matched
 from headrace.lowering.python_aggregates import refuse_unpicklable, with_results
 from headrace.lowering.rules import RuleStep
+from headrace.lowering.tables.steps import latest_rows, top_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
 from headrace.rules.revision import load_now
 from headrace.spark.errors import spark_says
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.source import FrameSource, Source
-from headrace.steps.expressions import hidden_key
+from headrace.steps.expressions import Named, hidden_key
 from headrace.steps.facts import LATE_COLUMNS, late_columns
 from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.patterns.match import Match
@@ -53,6 +54,8 @@ from headrace.steps.rows.union import Union
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.window import WindowAggregate
+from headrace.steps.tables.latest import VERSIONS, Latest
+from headrace.steps.tables.top_n import TopN
 from headrace.windows import Session, Sliding, Tumbling
 
 if TYPE_CHECKING:
@@ -291,7 +294,7 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
 
 
 def _keyed(
-    frame: DataFrame, node: WindowAggregate | Match | MatchRules, lowering: Lowering
+    frame: DataFrame, node: WindowAggregate | Match | MatchRules | Latest | TopN, lowering: Lowering
 ) -> tuple[DataFrame, list[str], Time]:
     """A step's input with its computed keys as columns; the names of all key columns.
 
@@ -302,7 +305,9 @@ def _keyed(
     return frame.withColumns(computed), keys, _time(node, lowering)
 
 
-def _time(node: WindowAggregate | Match | MatchRules | RowPattern | TwoInputs, lowering: Lowering) -> Time:
+def _time(
+    node: WindowAggregate | Match | MatchRules | RowPattern | TwoInputs | Latest | TopN, lowering: Lowering
+) -> Time:
     return "clock" if lowering.graph.facts(node.input).by_clock else "event"
 
 
@@ -366,6 +371,22 @@ def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
     return join_streams(left, right, node, time=_time(node, lowering), counts=counts)
 
 
+@lower.register
+def _latest(node: Latest, lowering: Lowering) -> DataFrame:
+    frame, keys, _ = _keyed(lowering.frame(node.input), node, lowering)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    versions = bool(lowering.graph.consumers[Ref(node.name, VERSIONS)])
+    facts = lowering.graph.facts(node.input)
+    return latest_rows(frame, keys, node, facts, versions=versions, counts=counts)
+
+
+@lower.register
+def _top_n(node: TopN, lowering: Lowering) -> DataFrame:
+    frame, keys, _ = _keyed(lowering.frame(node.input), node, lowering)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return top_rows(frame, keys, node, lowering.graph.facts(node.input), counts=counts)
+
+
 def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     """One output out of all those that a step's frame holds."""
     if isinstance(node, Route):
@@ -386,7 +407,7 @@ def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
         return join_output(rows, node, ref.output, f"`{node.name}`")
     if isinstance(node, RowPattern) and ref.output == MAIN:
         return queried(node.rest, {node.table: rows}, rows.sparkSession)
-    keys = node.keys if isinstance(node, WindowAggregate | Match | MatchRules) else ()
+    keys: Named = getattr(node, "keys", ())
     rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
     if ref.output == "late":
         return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))

@@ -71,8 +71,14 @@ def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
 
 
 def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
-    for ref in node.inputs if node.stateful else ():
-        if graph.facts(ref).change != "none":
+    for ref in node.inputs if node.stateful and not node.accepts_changes else ():
+        if graph.facts(ref).change == "table":
+            yield Finding(
+                f"{node.verb} takes rows that never change, and `{ref}` is a table",
+                "use the stream that the table is made of; aggregate, window, top_n and join take tables",
+                ("from", node.verb),
+            )
+        elif graph.facts(ref).change != "none":
             yield Finding(
                 f"its input `{ref}` emits a row again when it changes, so it would be counted twice",
                 "let the step before fire once (no early or late firings), or write it out and read the "

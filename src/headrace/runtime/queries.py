@@ -27,10 +27,11 @@ from headrace.checkpoints.signatures import (
     write_signature,
 )
 from headrace.checkpoints.sources import refuse_moved
-from headrace.connectors.base import WriteContext, WriteMode, Writer
+from headrace.connectors.base import Upserting, WriteContext, WriteMode, Writer
 from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lowering import Inputs, Lowering
+from headrace.lowering.tables.changes import for_sink
 from headrace.plan.queries import Query, is_dead_letters, queries_of
 from headrace.rules.book import RuleBook
 from headrace.runtime.delivery import Delivery, SinkBinding
@@ -175,16 +176,19 @@ class QueryPlanner:
         return [node for name in query.sinks if isinstance(node := self.graph[name], Sink)]
 
     def _bind_sinks(self, query: Query, planned: PlannedQuery) -> list[SinkBinding]:
-        return [
-            SinkBinding(
-                sink.name,
-                sink.input,
-                self.build_writer(sink),
-                self._run(planned, sink.name, sink.write_mode(self.graph)),
-                of_dead_letters=is_dead_letters(self.graph, sink.input),
-            )
-            for sink in self._sinks(query)
-        ]
+        return [self._bind_sink(sink, planned) for sink in self._sinks(query)]
+
+    def _bind_sink(self, sink: Sink, planned: PlannedQuery) -> SinkBinding:
+        writer = self.build_writer(sink)
+        key = writer.upsert_key if isinstance(writer, Upserting) else ()
+        return SinkBinding(
+            sink.name,
+            sink.input,
+            writer,
+            self._run(planned, sink.name, sink.write_mode(self.graph)),
+            lambda frame, epoch: for_sink(frame, key),
+            of_dead_letters=is_dead_letters(self.graph, sink.input),
+        )
 
     def _bind_exchanges(self, query: Query, planned: PlannedQuery) -> list[SinkBinding]:
         return [self._bind_exchange(ref, planned) for ref in query.writes]

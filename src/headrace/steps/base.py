@@ -59,6 +59,8 @@ class Node:
     name: str
 
     verb: ClassVar[str] = ""
+    accepts_changes: ClassVar[bool] = False
+    """True for stateful kinds that process retractions: they take tables and panes that fire again."""
     finds_patterns: ClassVar[bool] = False
     """True for the kinds that search rows for patterns."""
     duplicate_hint: ClassVar[str] = "rename one of them"

@@ -9,9 +9,10 @@ from typing import Literal
 
 from headrace.schemas.fields import Schema
 
-Change = Literal["none", "updates", "refinements"]
+Change = Literal["none", "updates", "refinements", "table"]
 
 LATE_COLUMNS = ("late_by", "window", "watermark", "reason")
+_STRONGEST: tuple[Change, ...] = ("updates", "table", "refinements")
 _NAME = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)")
 _ALIASED = re.compile(r"(.*)\sas\s+(?:`([^`]+)`|([A-Za-z_]\w*))\s*", re.IGNORECASE | re.DOTALL)
 
@@ -41,7 +42,12 @@ class Facts:
     for `within`.
     """
     change: Change = "none"
-    """`updates`: a running aggregate emits a key again; `refinements`: a window fires more than once."""
+    """`updates`: a running aggregate emits a key again; `refinements`: a window fires more than once;
+    `table`: the rows are the changelog of a table."""
+    table_key: tuple[str, ...] = ()
+    """The columns that identify a row of a table; empty if they are unknown."""
+    cdc: bool = False
+    """True for the changes of a CDC source, whose column `change` has the operation."""
 
     @property
     def order_columns(self) -> tuple[str, ...]:
@@ -103,7 +109,8 @@ def union_facts(inputs: Sequence[Facts]) -> Facts:
         order_from=tuple(pair for facts in inputs for pair in facts.order_from),
         delay=max((facts.delay for facts in inputs), default=0),
         hold=None if None in holds else max(holds, default=0),  # type: ignore[type-var]
-        change="updates" if "updates" in changes else "refinements" if "refinements" in changes else "none",
+        change=next((change for change in _STRONGEST if change in changes), "none"),
+        cdc=all(facts.cdc for facts in inputs),
     )
 
 

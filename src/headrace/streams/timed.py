@@ -18,6 +18,7 @@ from headrace.steps.patterns.match import MatchKeywords, match_node
 from headrace.steps.patterns.match_rules import MatchRulesKeywords, rules_node
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.stream import Stream
+from headrace.streams.tables import LatestTable, latest_table
 from headrace.streams.windowed import WindowedStream, right_stream
 from headrace.windows import Window, state_ttl
 
@@ -183,6 +184,33 @@ class TimedKeyedStream(KeyedStream):
                 with window number 0.
         """
         return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=state_ttl(ttl))
+
+    def latest(
+        self,
+        name: str,
+        /,
+        *,
+        delete_when: str | Column | None = None,
+        ttl: Duration | None = None,
+    ) -> LatestTable:
+        """Keep the row with the highest event time of each key: a table.
+
+        The rows of a table are its changes, with the column `change`: `insert`, `update_before`,
+        `update_after` or `delete`. A row older than that of its key is counted as superseded. Of equal times
+        the row that arrived last stays.
+
+        Args:
+            name: the step's name.
+            delete_when: a row that satisfies it removes its key.
+            ttl: remove a key this long after its last row, by the watermark.
+
+        >>> from headrace import Pipeline, connect
+        >>> schema = "symbol string, price double, ts timestamp"
+        >>> prices = Pipeline("p").read("prices", connect.memory(), schema=schema)
+        >>> prices.event_time("ts").key_by("symbol").latest("current", delete_when="price is null")
+        <current of p>
+        """
+        return latest_table(self._pipeline, self._ref, name, self._keys, delete_when=delete_when, ttl=ttl)
 
     def match(self, name: str, pattern: Pattern, /, **options: Unpack[MatchKeywords]) -> Matches:
         """Find a pattern in the rows of each key, taken in event-time order.

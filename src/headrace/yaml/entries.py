@@ -29,6 +29,8 @@ from headrace.steps.rows.union import UnionModel
 from headrace.steps.stateful.aggregate import AggregateModel
 from headrace.steps.stateful.distinct import DistinctModel
 from headrace.steps.stateful.window import WindowAggregateModel
+from headrace.steps.tables.latest import LatestModel
+from headrace.steps.tables.top_n import TopNModel
 from headrace.yaml.errors import ErrorCollector, raise_problem, validate
 from headrace.yaml.positions import Fields, Items, Scalar, Value, plain
 from headrace.yaml.reading import read_mapping, reject_unknown
@@ -37,7 +39,7 @@ Models = tuple[type[StepModel], ...]
 TIMES: Models = (EventTimeModel, IngestionTimeModel, ProcessingTimeModel)
 OPERATIONS: Models = (
     WindowAggregateModel, AggregateModel, MatchModel, MatchRulesModel, LookupModel, IntervalJoinModel,
-    WindowJoinModel, AsOfJoinModel, DistinctModel, RouteModel, SqlModel,
+    WindowJoinModel, AsOfJoinModel, LatestModel, TopNModel, DistinctModel, RouteModel, SqlModel,
 )  # fmt: skip
 STEPS: Models = (UnionModel, WhereModel, WithColumnsModel, *TIMES, *OPERATIONS, SelectModel, DropModel)
 """All kinds of steps, in the order in which their keys apply."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten as flat
+from headrace.connectors.base import DELETED
 from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value, fields_of
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
@@ -62,10 +63,12 @@ def _headers(names: Iterable[str], fields: Fields) -> str:
 
 
 def _value(options: Kafka, fields: Fields, where: str) -> str:
-    apart = {options.topic_column, options.partition_column, *options.headers}
+    apart = {options.topic_column, options.partition_column, *options.headers, DELETED}
     names = list(options.value) or [name for name in fields if name not in apart]
     chosen = options.format if isinstance(options.format, Format) else None
     value = f"cast({encode_value(chosen, {n: fields[n] for n in names}, where)} as binary)"
+    if DELETED in fields:
+        return f"if({fields[DELETED].path}, cast(null as binary), {value})"
     if options.retractions == "tombstones" and "pane" in fields:
         return f"if({fields['pane'].path}.`retraction`, cast(null as binary), {value})"
     return value

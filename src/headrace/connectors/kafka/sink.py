@@ -44,6 +44,10 @@ class KafkaWriter:
         self._ledger: Ledger | None = None
         self._in_transaction = False
 
+    @property
+    def upsert_key(self) -> tuple[str, ...]:
+        return tuple(self._options.key)
+
     def open(self, run: WriteContext) -> int:
         self._run = run
         if reason := self._options.mode_problem(run.mode):

@@ -36,6 +36,10 @@ class MemoryWriter:
         self._context: WriteContext | None = None
         self._ledger: Ledger | None = None
 
+    @property
+    def upsert_key(self) -> tuple[str, ...]:
+        return self._key
+
     def open(self, context: WriteContext) -> int:
         self._context = context
         storage = MemoryLedger(self._store, (context.pipeline, context.sink))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.connectors.base import DELETED
 from headrace.connectors.ledger import LedgerEntry
 
 Rows = Sequence[Mapping[str, Any]]
@@ -116,14 +117,18 @@ def _upsert(rows: Rows, key_of: KeyOf) -> list[dict[str, Any]]:
 
 def _is_deletion(row: Mapping[str, Any]) -> bool:
     pane, change = row.get("pane"), row.get("change")
+    if row.get(DELETED):
+        return True
     if isinstance(pane, Mapping) and pane.get("retraction"):
         return True
     return _is_change("change", change) and change["op"] == "delete"  # type: ignore[index]
 
 
 def _is_change(name: str, value: Any) -> bool:
-    """True for the struct that a CDC source adds to a row."""
-    return name == "change" and isinstance(value, Mapping) and {"op", "lsn"} <= set(value)
+    """True for the mark of a table's row, and for the struct that a CDC source adds to a row."""
+    return name == DELETED or (
+        name == "change" and isinstance(value, Mapping) and {"op", "lsn"} <= set(value)
+    )
 
 
 _stores: dict[str, MemoryStore] = {}

@@ -99,6 +99,10 @@ class PostgresCdc(ServerAddress):
         return "rows"
 
     @property
+    def captures_changes(self) -> bool:
+        return True
+
+    @property
     def metadata_columns(self) -> tuple[str, ...]:
         return ("change",) if self.before is None else ("change", self.before)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from headrace.connectors import flatten
-from headrace.connectors.base import WriteMode
+from headrace.connectors.base import DELETED, WriteMode
 from headrace.errors import DeliveryError, did_you_mean
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ class Table:
 
 
 def apply_changes(frame: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Turn deleted rows of a CDC stream into retractions, for a sink with a key."""
+    """Turn deleted rows of a table or of a CDC stream into retractions, for a sink with a key."""
+    if DELETED in frame.columns:
+        return frame.withColumnRenamed(DELETED, RETRACTION)
     kind = frame.schema[CHANGE].dataType.jsonValue() if key and CHANGE in frame.columns else None
     if not isinstance(kind, dict) or not {"op", "lsn"} <= {part["name"] for part in kind.get("fields", ())}:
         return frame

@@ -46,6 +46,10 @@ class TableWriter:
         self._ensured: Table | None = None
         self._insert_first = dialect.insert_first
 
+    @property
+    def upsert_key(self) -> tuple[str, ...]:
+        return self._key
+
     def open(self, context: WriteContext) -> int:
         self._context = context
         if problem := mode_problem(context.mode, self._key):

@@ -1,7 +1,7 @@
 """Row accounting of stateful steps.
 
     rows in + rows held before  =  emitted + in open windows + buffered + late + expired + duplicates +
-    dropped + unmatched
+    dropped + superseded + unmatched
 
 The kernel counts in its tasks. After each epoch the delivery takes the counts and appends a line of JSON to
 `row_accounting.jsonl` beside the query's checkpoint: the counts of the epoch, and the sums since the
@@ -36,6 +36,7 @@ _COUNTERS = {
     "retractions": "retractions",
     "dropped_matches": "dropped",
     "timed_out": "timed_out",
+    "superseded": "superseded",
     "unmatched": "unmatched",
 }
 """Fields that are differences of sums, and the kernel's counter of each."""
@@ -61,6 +62,8 @@ class RowAccounting:
     """Rows sent to `.late`."""
     duplicates: int = 0
     """Rows removed by `distinct`."""
+    superseded: int = 0
+    """Rows older than the row of their key in a table."""
     buffered: int = 0
     """Rows stored now until the watermark has passed them."""
     assigned: int = 0
@@ -105,7 +108,8 @@ class RowAccounting:
     @property
     def balanced(self) -> bool:
         """True if every row is accounted for."""
-        out = self.processed + self.late + self.duplicates + self.unmatched + self.buffered
+        gone = self.late + self.duplicates + self.superseded + self.unmatched
+        out = self.processed + gone + self.buffered
         return self.rows + self.buffered_before == out and min(self.in_open_windows, self.buffered) >= 0
 
     def __str__(self) -> str:
@@ -122,6 +126,7 @@ class RowAccounting:
             ("buffered", self.buffered),
             ("late", self.late),
             ("duplicates", self.duplicates),
+            ("superseded", self.superseded),
             ("unmatched", self.unmatched),
         ]
         rows = f"{count_of(self.rows, 'row')}{_before(held)}"

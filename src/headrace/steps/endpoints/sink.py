@@ -57,11 +57,22 @@ class Sink(Node):
         if change == "updates" and self.mode == "append":
             what = "a running aggregate changes its rows, so it can't be appended"
             yield Finding(what, 'use mode="update" or "complete"', ("mode",))
+        if change == "table":
+            yield from self._check_table()
         if change == "none" and self.mode in ("update", "complete"):
             what = f'mode="{self.mode}" is for running aggregates; these rows never change'
             yield Finding(what, 'remove mode, or use "append"', ("mode",))
         if problem := self.connector.mode_problem(self.write_mode(plan)):
             yield Finding(problem, "", ("mode",))
+
+    def _check_table(self) -> Iterator[Finding]:
+        key = getattr(self.connector, "key", None)
+        if self.mode == "complete" or (self.mode == "update" and not key):
+            what = f'mode="{self.mode}" is for running aggregates; these rows are the changes of a table'
+            yield Finding(what, "remove mode, and set the key of the sink", ("mode",))
+        if self.connector.kind == "kafka" and not key:
+            what = "a table is written to Kafka as upserts and tombstones, which need a key"
+            yield Finding(what, "set `key`, the columns that identify a row", ("kafka", "key"))
 
     def tier(self, plan: Plan) -> Tier:
         return Tier("native", f"{self.connector.kind}'s writer, once for each epoch")

@@ -47,8 +47,9 @@ class Source(Node):
         if output == DEAD_LETTERS:
             return Facts(columns=DEAD_LETTER_COLUMNS)
         if self.schema is None:
-            return Facts()
-        return Facts(columns=(*self.schema.names, *self.connector.metadata_columns), schema=self.schema)
+            return Facts(cdc=self.connector.captures_changes)
+        columns = (*self.schema.names, *self.connector.metadata_columns)
+        return Facts(columns=columns, schema=self.schema, cdc=self.connector.captures_changes)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         connector = self.connector

@@ -47,7 +47,8 @@ class Sql(Node):
         return tuple(ref for _, ref in self.tables)
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
-        return Facts(change="updates" if self.updates else union_facts(inputs).change)
+        change = union_facts(inputs).change
+        return Facts(change="updates" if self.updates else "none" if change == "table" else change)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         for fault in check_query(self.query):

@@ -14,7 +14,8 @@ import org.apache.spark.{SparkContext, TaskContext}
 final case class StatePartition(epoch: Long, number: Int)
 
 /**
- * Row accounting of one step. `rows = folded + late + pending + duplicates + unmatched`. A row folded into several
+ * Row accounting of one step. `rows = folded + late + pending + duplicates + superseded + unmatched`. A row
+ * folded into several
  * windows is `placed` in each, and `placed = settled + lost + expired + rows in open windows`.
  *
  * Spark may run a task, or a whole micro-batch, more than once. Counts are therefore kept by epoch and state
@@ -114,11 +115,12 @@ object Counts {
   val Dropped = 14
   val TimedOut = 15
   val Unmatched = 16
+  val Superseded = 17
 
   /** In index order. */
   val Names: Seq[String] = Seq(
     "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
-    "retractions", "repeated", "forgotten", "dropped", "timed_out", "unmatched")
+    "retractions", "repeated", "forgotten", "dropped", "timed_out", "unmatched", "superseded")
 
   /** Number of partitions kept in detail if `take` is never called. */
   private val MaxPartitions = 4096

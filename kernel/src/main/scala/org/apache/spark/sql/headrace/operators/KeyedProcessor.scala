@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.{DriverStatefulProcessorHandleImpl, StatefulProcessorHandleImpl}
-import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateAccess, StateLayout}
+import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateAccess, StateLayout, TimelessStore}
 import org.apache.spark.sql.streaming._
 
 /**
@@ -19,6 +19,7 @@ abstract class KeyedProcessor(val encoder: ExpressionEncoder[Any], hasKeys: Bool
     counts: Counts)
     extends StatefulProcessor[InternalRow, InternalRow, InternalRow] {
   @transient private var store: SlotStore = _
+  @transient private var hasTime: Boolean = _
   protected def layout: StateLayout
   protected def onRows(
       key: InternalRow, store: SlotStore, rows: Iterator[InternalRow], now: Now): Iterator[InternalRow]
@@ -28,7 +29,10 @@ abstract class KeyedProcessor(val encoder: ExpressionEncoder[Any], hasKeys: Bool
     counts.begin(getHandle)
     getHandle match {
       case driver: DriverStatefulProcessorHandleImpl => StateAccess.of(layout).declare(driver, layout)
-      case task: StatefulProcessorHandleImpl => store = StateAccess.of(layout).open(task, time, layout)
+      case task: StatefulProcessorHandleImpl =>
+        hasTime = time != TimeMode.None()
+        val opened = StateAccess.of(layout).open(task, time, layout)
+        store = if (hasTime) opened else new TimelessStore(opened)
     }
   }
 
@@ -46,9 +50,11 @@ abstract class KeyedProcessor(val encoder: ExpressionEncoder[Any], hasKeys: Bool
 
   private def keyRow(key: InternalRow): InternalRow = if (hasKeys) key else InternalRow.empty
 
-  private def now(times: TimerValues): Now = {
-    val clock = Time.micros(times.getCurrentProcessingTimeInMs())
-    val watermark = Time.watermark(times.getCurrentWatermarkInMs())
-    Now(if (clockTime) math.max(clock, watermark) else watermark, clock)
-  }
+  private def now(times: TimerValues): Now =
+    if (!hasTime) Now(Time.None, 0)
+    else {
+      val clock = Time.micros(times.getCurrentProcessingTimeInMs())
+      val watermark = Time.watermark(times.getCurrentWatermarkInMs())
+      Now(if (clockTime) math.max(clock, watermark) else watermark, clock)
+    }
 }

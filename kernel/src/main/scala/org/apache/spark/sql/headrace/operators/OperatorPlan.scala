@@ -102,6 +102,19 @@ object OperatorPlan {
   }
 }
 
+/** The time of a step: the watermark, the clock, or none. */
+object StepTime extends Enumeration {
+  val Event: Value = Value("event")
+  val Clock: Value = Value("clock")
+  val None: Value = Value("none")
+
+  def mode(time: Value): TimeMode = time match {
+    case Event => TimeMode.EventTime()
+    case Clock => TimeMode.ProcessingTime()
+    case None => TimeMode.None()
+  }
+}
+
 /** Processes all rows of one key of a batch. */
 trait GroupFunction extends Serializable {
   def apply(key: InternalRow, rows: Iterator[InternalRow]): Iterator[InternalRow]

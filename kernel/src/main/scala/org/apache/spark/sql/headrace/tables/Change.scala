@@ -1,0 +1,20 @@
+package org.apache.spark.sql.headrace.tables
+
+import org.apache.spark.sql.types.{StringType, StructField}
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Labels of the rows of a changelog. `change` is the user's column; `__change` stays if it is dropped. */
+object Change {
+  val Insert: UTF8String = UTF8String.fromString("insert")
+  val UpdateBefore: UTF8String = UTF8String.fromString("update_before")
+  val UpdateAfter: UTF8String = UTF8String.fromString("update_after")
+  val Delete: UTF8String = UTF8String.fromString("delete")
+
+  /** The user's column and the internal one. */
+  val Shown = "change"
+  val Hidden = "__change"
+  val fields: Seq[StructField] = Seq(StructField(Shown, StringType), StructField(Hidden, StringType))
+
+  /** True if a row with this label removes a row of the table. A row without a label is an insert. */
+  def removes(label: UTF8String): Boolean = label == UpdateBefore || label == Delete
+}

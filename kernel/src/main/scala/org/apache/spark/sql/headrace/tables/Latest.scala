@@ -1,0 +1,161 @@
+package org.apache.spark.sql.headrace.tables
+
+import java.nio.ByteBuffer
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
+import org.apache.spark.sql.headrace.operators._
+import org.apache.spark.sql.headrace.operators.inorder.{StepColumns, TaggedRows}
+import org.apache.spark.sql.headrace.operators.state.SlotStore
+import org.apache.spark.sql.types.{BooleanType, StructField, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Keeps the row with the highest event time of each key, and emits every change of it.
+ *
+ * The output `versions` has every row, older ones included, with `__deleted`: it is the history of the table
+ * that joins at event time read. The column `__delete` of the input marks rows that remove their key.
+ *
+ * @param ttl time after its last row, by the watermark, at which a key is removed; 0 for never
+ * @param byArrival true if the last row to arrive is the latest one, whatever its event time
+ */
+final class LatestStep(val columns: StepColumns, val rows: TableRows, val time: StepTime.Value, val ttl: Long,
+    val byArrival: Boolean)
+    extends TableStep {
+  val deletes: Int = columns.input.indexWhere(_.name == LatestStep.Delete)
+  override def logic(counts: Counts): TableLogic = new LatestLogic(this, counts)
+}
+
+object LatestStep {
+  private val Delete = "__delete"
+  val Main = 0
+  val Versions = 1
+
+  /** Creates a step from its declaration; `versions` is true if a step reads the versions. */
+  def apply(frame: Dataset[Row], text: String): LatestStep = {
+    val spec = new TableSpec(text)
+    val input = OperatorPlan.analyzed(frame).output
+    val rows = new TableRows(input)
+    val main = StructType((rows.fields ++ Change.fields) :+ rows.timeField)
+    val history = StructType(rows.fields :+ StructField("__deleted", BooleanType) :+ rows.timeField)
+    val columns = new StepColumns(input, Nil, spec.keys, Seq("main" -> main, "versions" -> history),
+      if (spec.flag("versions")) Set.empty else Set("versions"))
+    new LatestStep(columns, rows, spec.time, spec.number("ttl"), spec.flag("by_arrival"))
+  }
+}
+
+/** The table row of a key; `row` is null if the key was removed. */
+private final class LatestRow(var row: UnsafeRow, var time: Long, var touched: Long, var timerAt: Long)
+
+private final class LatestLogic(step: LatestStep, counts: Counts) extends TableLogic {
+  private val rows = step.rows
+
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
+    var state = read(store.get(0))
+    if (isExpired(state, now)) state = expire(state, store, out)
+    events.foreach { event =>
+      counts.add(Counts.Rows, 1)
+      if (step.byArrival || event.at >= 0) take(state, event, now, out)
+      else out.late(event, now, if (event.at == Time.None) LateReason.NoEventTime else LateReason.TooLate)
+    }
+    save(store, state)
+  }
+
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
+    val bytes = store.get(0)
+    if (bytes != null) {
+      val state = read(bytes)
+      if (state.timerAt <= due) state.timerAt = Long.MaxValue
+      if (isExpired(state, now)) expire(state, store, out) else save(store, state)
+    }
+  }
+
+  private def take(state: LatestRow, event: Event, now: Now, out: TaggedRows): Unit = {
+    val next = rows.stored(event.row)
+    val deletes = step.deletes >= 0 && !event.row.isNullAt(step.deletes) && event.row.getBoolean(step.deletes)
+    if (out.takes(LatestStep.Versions)) out
+      .emit(LatestStep.Versions, version(next, deletes, rows.timeOf(next)))
+    state.touched = Seq(state.touched, event.at, now.watermark, 0L).max
+    if (!step.byArrival && event.at < state.time) counts.add(Counts.Superseded, 1)
+    else {
+      counts.add(Counts.Folded, 1)
+      replace(state, if (deletes) null else next, out)
+      state.time = event.at
+    }
+  }
+
+  private def replace(state: LatestRow, next: UnsafeRow, out: TaggedRows): Unit = {
+    val last = state.row
+    if (last != null && next == null) emit(last, Change.Delete, out)
+    else if (last == null && next != null) emit(next, Change.Insert, out)
+    else if (last != null && last != next) {
+      emit(last, Change.UpdateBefore, out)
+      emit(next, Change.UpdateAfter, out)
+    }
+    state.row = next
+  }
+
+  private def emit(row: UnsafeRow, change: UTF8String, out: TaggedRows): Unit = out.emit(
+    LatestStep.Main, new GenericInternalRow(rows.values(row) ++ Array[Any](change, change, rows.timeOf(row))))
+
+  private def version(row: UnsafeRow, deleted: Boolean, time: Any): InternalRow =
+    new GenericInternalRow(rows.values(row) ++ Array[Any](deleted, time))
+
+  private def isExpired(state: LatestRow, now: Now): Boolean = step.ttl > 0 && state.touched != Time.None &&
+    !now.ended && now.watermark >= Time.plus(state.touched, step.ttl)
+
+  /** Removes a key that has had no row for `ttl`. */
+  private def expire(state: LatestRow, store: SlotStore, out: TaggedRows): LatestRow = {
+    if (state.row != null) {
+      emit(state.row, Change.Delete, out)
+      if (out.takes(LatestStep.Versions)) out
+        .emit(LatestStep.Versions, version(state.row, deleted = true, state.touched + step.ttl))
+    }
+    if (state.timerAt != Long.MaxValue) store.cancelTimer(state.timerAt)
+    store.remove(0)
+    LatestRow.empty
+  }
+
+  private def save(store: SlotStore, state: LatestRow): Unit = if (state.touched != Time.None) {
+    if (step.ttl > 0) schedule(store, state)
+    store.put(0, LatestRow.write(state))
+  }
+
+  private def schedule(store: SlotStore, state: LatestRow): Unit = {
+    val at = Time.millis(Time.plus(state.touched, step.ttl))
+    if (at != state.timerAt) {
+      if (state.timerAt != Long.MaxValue) store.cancelTimer(state.timerAt)
+      store.setTimer(at)
+      state.timerAt = at
+    }
+  }
+
+  private def read(bytes: Array[Byte]): LatestRow =
+    if (bytes == null) LatestRow.empty else LatestRow.read(bytes, rows.width)
+}
+
+private object LatestRow {
+  private val Header = 25
+
+  def empty: LatestRow = new LatestRow(null, Time.None, Time.None, Long.MaxValue)
+
+  def write(state: LatestRow): Array[Byte] = {
+    val row = if (state.row == null) Array.emptyByteArray else state.row.getBytes
+    ByteBuffer.allocate(Header + row.length).put(if (state.row == null) 0.toByte else 1.toByte)
+      .putLong(state.time).putLong(state.touched).putLong(state.timerAt).put(row).array
+  }
+
+  def read(bytes: Array[Byte], width: Int): LatestRow = {
+    val in = ByteBuffer.wrap(bytes)
+    val present = in.get() == 1
+    val state = new LatestRow(null, in.getLong(), in.getLong(), in.getLong())
+    if (present) {
+      val content = java.util.Arrays.copyOfRange(bytes, Header, bytes.length)
+      state.row = new UnsafeRow(width)
+      state.row.pointTo(content, content.length)
+    }
+    state
+  }
+}

@@ -1,0 +1,136 @@
+package org.apache.spark.sql.headrace.tables
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.operators._
+import org.apache.spark.sql.headrace.operators.inorder.TaggedRows
+import org.apache.spark.sql.headrace.operators.state.SlotStore
+
+/** The rows of a table with the key of a join, in slot 0. */
+private final class Partners(store: SlotStore, width: Int) {
+  private var entries = RowBag.read(store.get(0), width)
+  private var changed = false
+
+  def rows: Vector[UnsafeRow] = entries.map(_.row)
+
+  def add(row: UnsafeRow, count: Int): Unit = {
+    if (count > 0) entries ++= Vector.fill(count)(Entry(row, 0))
+    else (count until 0).foreach { _ =>
+      val at = entries.indexWhere(_.row == row)
+      if (at >= 0) entries = entries.patch(at, Nil, 1)
+    }
+    changed = true
+  }
+
+  def save(): Unit =
+    if (changed) { if (entries.isEmpty) store.remove(0) else store.put(0, RowBag.write(entries)) }
+}
+
+/** Reads the two sides of a join from its events. */
+private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends TableLogic {
+  /** Splits the events of a micro-batch into the net changes of the right side and the left events. */
+  protected def split(
+      key: InternalRow, events: Iterator[Event]): (mutable.LinkedHashMap[UnsafeRow, Int], Vector[Event]) = {
+    val right = mutable.LinkedHashMap.empty[UnsafeRow, Int]
+    val left = Vector.newBuilder[Event]
+    events.foreach { event =>
+      counts.add(Counts.Rows, 1)
+      if (!step.isRight(event.row)) left += event.copy(row = event.row.copy())
+      else {
+        counts.add(Counts.Folded, 1)
+        if (!key.anyNull) {
+          val row = step.rightRow(event.row)
+          val count = right.remove(row).getOrElse(0) + (if (step.left.removes(event.row)) -1 else 1)
+          if (count != 0) right.put(row, count)
+        }
+      }
+    }
+    (right, left.result())
+  }
+}
+
+/** Joins a row of a stream with the table as it is when the row is processed, after the table's changes. */
+private final class ArrivalJoin(step: TableJoinStep, counts: Counts) extends JoinLogic(step, counts) {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
+    val (changes, left) = split(key, events)
+    val table = new Partners(store, step.rightWidth)
+    changes.foreach { case (row, count) => table.add(row, count) }
+    left.foreach { event =>
+      val row = step.left.stored(event.row)
+      table.rows.foreach(partner => out.emit(0, step.joined(row, partner, null)))
+      if (table.rows.nonEmpty || step.outer) counts.add(Counts.Folded, 1) else counts.add(Counts.Unmatched, 1)
+      if (table.rows.isEmpty && step.outer) out.emit(0, step.joined(row, null, null))
+    }
+    table.save()
+  }
+}
+
+/** Keeps the join of both sides up to date: emits what a micro-batch has changed in it. */
+private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLogic(step, counts) {
+  private val identity = UnsafeProjection
+    .create(step.identity.toSeq.map(i => BoundReference(i, step.left.types(i), nullable = true)))
+
+  /** Results of one left row, by its identity. */
+  private final class Results {
+    val removed, added = mutable.ArrayBuffer.empty[(UnsafeRow, UnsafeRow)]
+  }
+
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
+    val (tableChanges, left) = split(key, events)
+    counts.add(Counts.Folded, left.size)
+    val (table, bag) = (new Partners(store, step.rightWidth), new RowBag(store, step.left.width))
+    val before = partners(table)
+    tableChanges.foreach { case (row, count) => table.add(row, count) }
+    val after = partners(table)
+    val results = mutable.LinkedHashMap.empty[UnsafeRow, Results]
+    val leftChanges = step.left.net(left.iterator)
+    if (tableChanges.nonEmpty) bag.entries.foreach { entry =>
+      revise(results, entry.row, 1, before, 1, after)
+    }
+    leftChanges.foreach { case (row, count) =>
+      // The row was revised above as if it stayed, so a removed one now loses what it gained there.
+      if (count > 0) revise(results, row, 0, before, count, after)
+      else revise(results, row, -count, after, 0, after)
+      if (!key.anyNull) change(bag, row, count)
+    }
+    results.values.foreach(emit(_, out))
+    table.save()
+  }
+
+  private def partners(table: Partners): Vector[UnsafeRow] =
+    if (table.rows.isEmpty && step.outer) Vector(null) else table.rows
+
+  private def change(bag: RowBag, row: UnsafeRow, count: Int): Unit = (0 until math.abs(count))
+    .foreach(_ => if (count > 0) bag.add(Entry(row, 0)) else bag.remove(row))
+
+  private def revise(results: mutable.LinkedHashMap[UnsafeRow, Results], row: UnsafeRow, times: Int,
+      before: Vector[UnsafeRow], timesAfter: Int, after: Vector[UnsafeRow]): Unit = {
+    val own = results.getOrElseUpdate(identity(row).copy(), new Results)
+    (0 until times).foreach(_ => before.foreach(partner => record(own.added, own.removed, (row, partner))))
+    (0 until timesAfter)
+      .foreach(_ => after.foreach(partner => record(own.removed, own.added, (row, partner))))
+  }
+
+  /** Cancels an equal result in `opposite`, or adds the result to `target`. */
+  private def record(opposite: mutable.ArrayBuffer[(UnsafeRow, UnsafeRow)],
+      target: mutable.ArrayBuffer[(UnsafeRow, UnsafeRow)], result: (UnsafeRow, UnsafeRow)): Unit = {
+    val at = opposite.indexOf(result)
+    if (at >= 0) opposite.remove(at) else target += result
+  }
+
+  private def emit(results: Results, out: TaggedRows): Unit = {
+    val updates = math.min(results.removed.size, results.added.size)
+    results.removed.zipWithIndex.foreach { case ((row, partner), i) =>
+      val change = if (i < updates) Change.UpdateBefore else Change.Delete
+      out.emit(0, step.joined(row, partner, change))
+    }
+    results.added.zipWithIndex.foreach { case ((row, partner), i) =>
+      val change = if (i < updates) Change.UpdateAfter else Change.Insert
+      out.emit(0, step.joined(row, partner, change))
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package org.apache.spark.sql.headrace.tables
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
+import org.apache.spark.sql.headrace.operators._
+import org.apache.spark.sql.headrace.operators.inorder.StepColumns
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+
+/** The moment at which a row of a stream meets a table. */
+object JoinAt extends Enumeration {
+  val Arrival: Value = Value("arrival")
+  val EventTime: Value = Value("event_time")
+  val Live: Value = Value("live")
+}
+
+/**
+ * A join of a stream or table (left) with a table (right), by key.
+ *
+ * The input is the union of both sides. A left row has its columns; a right row has the struct `__right`, and
+ * at event time `__deleted` if it removes its key. `__change` labels the rows of changelogs.
+ *
+ * @param outer true to emit left rows without a partner
+ * @param identity ordinals of the left columns that identify a left row; removed and added results of one
+ *   identity are an update
+ */
+final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at: JoinAt.Value,
+    val outer: Boolean, val identity: Array[Int], val time: StepTime.Value)
+    extends TableStep {
+  private val right = columns.input.indexWhere(_.name == TableJoinStep.Right)
+  private val deleted = columns.input.indexWhere(_.name == TableJoinStep.Deleted)
+  private val rightTypes: Array[DataType] = columns.input(right).dataType.asInstanceOf[StructType].fields
+    .map(_.dataType)
+
+  /** Number of columns of a right row; the last one is its event time. */
+  val rightWidth: Int = rightTypes.length
+
+  def isRight(row: InternalRow): Boolean = !row.isNullAt(right)
+  def rightRow(row: InternalRow): UnsafeRow = row.getStruct(right, rightWidth).asInstanceOf[UnsafeRow].copy()
+  def isDeleted(row: InternalRow): Boolean = deleted >= 0 && !row.isNullAt(deleted) && row.getBoolean(deleted)
+
+  /** The columns of a left row and its partner; `change` is null for a stream. */
+  def joined(row: UnsafeRow, partner: UnsafeRow, change: UTF8String): InternalRow = {
+    val values = left.values(row) ++ Array.tabulate[Any](rightWidth - 1) { i =>
+      if (partner == null || partner.isNullAt(i)) null else partner.get(i, rightTypes(i))
+    }
+    val labels = if (change == null) Array.empty[Any] else Array[Any](change, change)
+    new GenericInternalRow(values ++ labels :+ left.timeOf(row))
+  }
+
+  override def logic(counts: Counts): TableLogic = at match {
+    case JoinAt.Arrival => new ArrivalJoin(this, counts)
+    case JoinAt.EventTime => new VersionJoin(this, counts)
+    case JoinAt.Live => new LiveJoin(this, counts)
+  }
+}
+
+object TableJoinStep {
+  private val Right = "__right"
+  private val Deleted = "__deleted"
+
+  def apply(frame: Dataset[Row], text: String): TableJoinStep = {
+    val spec = new TableSpec(text)
+    val input = OperatorPlan.analyzed(frame).output
+    val left = new TableRows(input)
+    val partner = input.find(_.name == Right).get.dataType.asInstanceOf[StructType].fields.dropRight(1)
+    val at = JoinAt.withName(spec.word("at"))
+    val labels = if (at == JoinAt.Live) Change.fields else Nil
+    val main = StructType(left.fields ++ partner.map(_.copy(nullable = true)) ++ labels :+ left.timeField)
+    val names = if (spec.words("identity").isEmpty) left.columns.map(_.name) else spec.words("identity")
+    new TableJoinStep(
+      new StepColumns(input, Nil, spec.keys, Seq("main" -> main)), left, at, spec.flag("outer"),
+      names.map(name => left.columns.indexWhere(_.name == name)).toArray, spec.time)
+  }
+}

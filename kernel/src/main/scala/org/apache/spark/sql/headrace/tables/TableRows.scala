@@ -1,0 +1,83 @@
+package org.apache.spark.sql.headrace.tables
+
+import scala.collection.mutable
+
+import com.esotericsoftware.kryo.io.{Input, Output}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.headrace.operators.Event
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
+
+/**
+ * The rows of a table as they are stored: computed keys, the user's columns without `change`, the event time,
+ * and `added` columns that are not part of the output.
+ *
+ * @param input the columns of the input
+ * @param added names of internal columns to store
+ */
+final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends Serializable {
+  private val label = input.indexWhere(_.name == Change.Hidden)
+
+  /** The columns of the table. */
+  val columns: Seq[Attribute] = input.filter(_.name.startsWith(TableRows.ComputedKey)) ++
+    input.filterNot(a => a.name.startsWith("__") || (label >= 0 && a.name == Change.Shown))
+  private val time = input.find(_.name == "__ts").get
+
+  /** All stored columns. */
+  val stored: Seq[Attribute] = (columns :+ time) ++ added.map(name => input.find(_.name == name).get)
+  val types: Array[DataType] = stored.map(_.dataType).toArray
+  val width: Int = stored.size
+  val fields: Seq[StructField] = columns.map(a => StructField(a.name, a.dataType))
+  val timeField: StructField = StructField("__ts", time.dataType)
+
+  @transient private lazy val content = UnsafeProjection.create(stored, input)
+
+  def stored(row: InternalRow): UnsafeRow = content(row).copy()
+
+  /** True if the row removes an earlier one. */
+  def removes(row: InternalRow): Boolean = label >= 0 && !row.isNullAt(label) &&
+    Change.removes(row.getUTF8String(label))
+
+  /** True if the input is a changelog. */
+  def isChangelog: Boolean = label >= 0
+
+  /** The net effect of events: how often each row is added, negative if it is removed. */
+  def net(events: Iterator[Event]): mutable.LinkedHashMap[UnsafeRow, Int] = {
+    val counts = mutable.LinkedHashMap.empty[UnsafeRow, Int]
+    events.foreach { event =>
+      val row = stored(event.row)
+      val count = counts.remove(row).getOrElse(0) + (if (removes(event.row)) -1 else 1)
+      if (count != 0) counts.put(row, count)
+    }
+    counts
+  }
+
+  /** A value of a stored row, or null. */
+  def value(row: UnsafeRow, i: Int): Any = if (row.isNullAt(i)) null else row.get(i, types(i))
+
+  /** The values of the table's columns. */
+  def values(row: UnsafeRow): Array[Any] = Array.tabulate[Any](columns.size)(value(row, _))
+
+  /** The event time of a stored row, or null. */
+  def timeOf(row: UnsafeRow): Any = value(row, columns.size)
+}
+
+object TableRows {
+  /** Prefix of the columns of computed keys. */
+  val ComputedKey = "__key_"
+
+  def struct(fields: Seq[StructField]): StructType = StructType(fields)
+
+  def write(row: UnsafeRow, out: Output): Unit = {
+    out.writeVarInt(row.getSizeInBytes, true)
+    out.writeBytes(row.getBytes)
+  }
+
+  def read(in: Input, width: Int): UnsafeRow = {
+    val bytes = in.readBytes(in.readVarInt(true))
+    val row = new UnsafeRow(width)
+    row.pointTo(bytes, bytes.length)
+    row
+  }
+}

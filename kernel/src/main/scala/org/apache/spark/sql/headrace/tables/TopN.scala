@@ -1,0 +1,149 @@
+package org.apache.spark.sql.headrace.tables
+
+import scala.collection.mutable
+
+import com.esotericsoftware.kryo.io.{Input, Output}
+
+import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.headrace.operators.{Counts, Event, Now, OperatorPlan, StepTime}
+import org.apache.spark.sql.headrace.operators.inorder.{StepColumns, TaggedRows}
+import org.apache.spark.sql.headrace.operators.state.SlotStore
+import org.apache.spark.sql.types.{IntegerType, StructField, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * The first `n` rows of each key by the columns `__order0`, `__order1`, ...; of equal rows the earlier ones.
+ * Emits the ranks that a micro-batch has changed.
+ *
+ * Rows beyond the first `n` are stored only if the input is a changelog: only then can they move up.
+ */
+final class TopNStep(val columns: StepColumns, val rows: TableRows, val n: Int, val orders: Seq[SortOrder],
+    val time: StepTime.Value)
+    extends TableStep {
+  override def logic(counts: Counts): TableLogic = new TopNLogic(this, counts)
+}
+
+object TopNStep {
+  /** Creates a step; `order` has one word per order column, such as `desc nulls last`. */
+  def apply(frame: Dataset[Row], text: String): TopNStep = {
+    val spec = new TableSpec(text)
+    val input = OperatorPlan.analyzed(frame).output
+    val directions = spec.words("order")
+    val names = directions.indices.map(i => s"__order$i")
+    val rows = new TableRows(input, names)
+    val orders = names.zip(directions).map { case (name, words) => order(rows, name, words) }
+    val main =
+      StructType((rows.fields :+ StructField("rank", IntegerType)) ++ Change.fields :+ rows.timeField)
+    val columns = new StepColumns(input, Nil, spec.keys, Seq("main" -> main))
+    new TopNStep(columns, rows, spec.number("n").toInt, orders, spec.time)
+  }
+
+  private def order(rows: TableRows, name: String, words: String): SortOrder = {
+    val column = rows.stored.find(_.name == name).get
+    val direction = if (words.startsWith("desc")) Descending else Ascending
+    val nulls =
+      if (words.endsWith("nulls first")) NullsFirst
+      else if (words.endsWith("nulls last")) NullsLast
+      else direction.defaultNullOrdering
+    SortOrder(column, direction, nulls, Nil)
+  }
+}
+
+/** The first rows of a key in order, and the number of rows behind them. */
+private final class TopRows(val first: mutable.ArrayBuffer[Entry], var behind: Long, var sequence: Long)
+
+private final class TopNLogic(step: TopNStep, counts: Counts) extends TableLogic {
+  private val rows = step.rows
+  private val ordering = RowOrdering.create(step.orders, rows.stored)
+  private val inOrder: Ordering[Entry] = (a, b) => {
+    val order = ordering.compare(a.row, b.row)
+    if (order != 0) order else java.lang.Long.compare(a.sequence, b.sequence)
+  }
+
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
+    val state = read(store.get(0))
+    val before = state.first.map(_.row).toVector
+    val bag = new RowBag(store, rows.width)
+    val changes = events.map { event =>
+      counts.add(Counts.Rows, 1)
+      counts.add(Counts.Folded, 1)
+      event
+    }
+    if (!rows.isChangelog) changes.foreach(event => add(state, rows.stored(event.row), bag))
+    else {
+      val (removed, added) = rows.net(changes).partition(_._2 < 0)
+      removed.foreach { case (row, n) => (n until 0).foreach(_ => remove(state, row, bag)) }
+      added.foreach { case (row, n) => (0 until n).foreach(_ => add(state, row, bag)) }
+      refill(state, bag)
+    }
+    emit(before, state.first.map(_.row).toVector, out)
+    if (state.first.isEmpty) store.remove(0) else store.put(0, write(state))
+  }
+
+  private def add(state: TopRows, row: UnsafeRow, bag: RowBag): Unit = {
+    val entry = Entry(row, state.sequence)
+    state.sequence += 1
+    // Rows are missing from the first ones until `refill`; a row behind must not be overtaken then.
+    val complete = state.first.size == step.n || state.behind == 0
+    if (complete && (state.first.size < step.n || inOrder.compare(entry, state.first.last) < 0)) {
+      state.first.insert(state.first.lastIndexWhere(inOrder.compare(_, entry) < 0) + 1, entry)
+      if (state.first.size > step.n) putBehind(state, state.first.remove(step.n), bag)
+    } else putBehind(state, entry, bag)
+  }
+
+  private def putBehind(state: TopRows, entry: Entry, bag: RowBag): Unit = if (rows.isChangelog) {
+    bag.add(entry)
+    state.behind += 1
+  }
+
+  private def remove(state: TopRows, row: UnsafeRow, bag: RowBag): Unit = {
+    val at = state.first.indexWhere(_.row == row)
+    if (at >= 0) state.first.remove(at) else if (bag.remove(row)) state.behind -= 1
+  }
+
+  /** Moves the best rows behind the first ones up until there are `n`. */
+  private def refill(state: TopRows, bag: RowBag): Unit = {
+    val missing = math.min((step.n - state.first.size).toLong, state.behind).toInt
+    if (missing > 0) {
+      val best = bag.entries.toVector.sorted(inOrder).take(missing)
+      best.foreach(entry => bag.remove(entry.row))
+      state.behind -= best.size
+      state.first ++= best
+      state.first.sortInPlace()(inOrder)
+    }
+  }
+
+  private def emit(before: Vector[UnsafeRow], after: Vector[UnsafeRow], out: TaggedRows): Unit =
+    (0 until math.max(before.size, after.size)).foreach { i =>
+      (before.lift(i), after.lift(i)) match {
+        case (Some(old), Some(row)) if old != row =>
+          emit(old, i, Change.UpdateBefore, out)
+          emit(row, i, Change.UpdateAfter, out)
+        case (None, Some(row)) => emit(row, i, Change.Insert, out)
+        case (Some(old), None) => emit(old, i, Change.Delete, out)
+        case _ =>
+      }
+    }
+
+  private def emit(row: UnsafeRow, place: Int, change: UTF8String, out: TaggedRows): Unit = out.emit(
+    0, new GenericInternalRow(rows.values(row) ++ Array[Any](place + 1, change, change, rows.timeOf(row))))
+
+  private def read(bytes: Array[Byte]): TopRows =
+    if (bytes == null) new TopRows(mutable.ArrayBuffer.empty, 0, 0)
+    else {
+      val in = new Input(bytes)
+      val (behind, sequence) = (in.readVarLong(true), in.readVarLong(true))
+      new TopRows(RowBag.readFrom(in, rows.width).to(mutable.ArrayBuffer), behind, sequence)
+    }
+
+  private def write(state: TopRows): Array[Byte] = {
+    val out = new Output(256, -1)
+    out.writeVarLong(state.behind, true)
+    out.writeVarLong(state.sequence, true)
+    RowBag.writeTo(state.first, out)
+    out.toBytes
+  }
+}

@@ -1,0 +1,63 @@
+"""Changelogs as frames: the label of each row, and the net effect of a micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.connectors.base import DELETED
+from headrace.lowering.expressions import HIDDEN, shown
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+CHANGE = "change"
+LABEL = f"{HIDDEN}change"
+"""The label of a row of a changelog; it stays when the user drops `change`."""
+
+
+def is_changelog(frame: DataFrame) -> bool:
+    """Return True if the rows of a frame are changes."""
+    return LABEL in frame.columns
+
+
+def removes() -> Column:
+    """Return the condition that a row removes an earlier one; a row without a label is an insert."""
+    return F.coalesce(F.col(LABEL).isin("update_before", "delete"), F.lit(False))
+
+
+def net_changes(frame: DataFrame) -> DataFrame:
+    """Return the rows that the changes of a frame add (`__sign` 1) or remove (-1), without `change`.
+
+    Rows that are added and removed again cancel each other.
+    """
+    rows = shown(frame).drop(CHANGE).columns
+    names = [f"`{name}`" for name in rows]
+    sign = F.when(removes(), F.lit(-1)).otherwise(F.lit(1))
+    grouped = frame.groupBy(*names).agg(F.sum(sign).alias("__count"))
+    return grouped.where("`__count` <> 0").withColumn("__sign", F.signum("__count")).drop("__count")
+
+
+def upserts(frame: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Return one row for each key that changed: its new row, or its last one with `__deleted`.
+
+    A sink with a key can apply them in any order.
+    """
+    changes = net_changes(frame)
+    names = [name for name in changes.columns if name != "__sign"]
+    row = F.struct(*(F.col(f"`{name}`") for name in names))
+    last = F.max_by(F.struct(row.alias("row"), F.col("__sign")), F.col("__sign")).alias("__last")
+    rows = changes.groupBy(*(f"`{name}`" for name in key)).agg(last).select("__last.row.*", "__last.__sign")
+    return rows.withColumn(DELETED, F.col("__sign") < 0).drop("__sign")
+
+
+def for_sink(frame: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Return the rows that a sink writes: upserts if it applies the changes of a table by key, else all rows.
+
+    A key that is not among the columns is left to the sink, which reports it.
+    """
+    if is_changelog(frame) and key and set(key) <= set(frame.columns):
+        return upserts(frame, key)
+    return shown(frame)

@@ -1,0 +1,71 @@
+"""From the nodes of tables to tagged rows of the kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.lowering.expressions import TIME, column
+from headrace.lowering.tables.changes import CHANGE
+from headrace.spark.gateway import java_frame, kernel
+
+if TYPE_CHECKING:
+    from headrace.lowering.windows import Counts
+    from headrace.steps.facts import Facts
+    from headrace.steps.tables.latest import Latest
+    from headrace.steps.tables.top_n import TopN
+
+CDC_DELETE = "change.op = 'delete'"
+
+
+def step_time(facts: Facts) -> str:
+    """Return the time of a step as the kernel names it: `event`, `clock` or `none`."""
+    if not facts.timed:
+        return "none"
+    return "clock" if facts.by_clock else "event"
+
+
+def latest_rows(
+    frame: DataFrame, keys: Sequence[str], node: Latest, facts: Facts, *, versions: bool, counts: Counts
+) -> DataFrame:
+    """Return the tagged rows of `latest`: `main`, `late` and, if a step reads them, `versions`."""
+    deletes = column(node.delete_when) if node.delete_when is not None else None
+    if facts.cdc:
+        deletes = F.expr(CDC_DELETE) if deletes is None else F.expr(CDC_DELETE) | deletes
+    ready = with_time(frame if deletes is None else frame.withColumn("__delete", deletes))
+    if facts.cdc:
+        ready = ready.drop(CHANGE)
+    declared = _declare(keys, facts, ttl=node.ttl or 0, by_arrival=facts.cdc, versions=versions)
+    return run_step(ready, kernel(frame.sparkSession).tables.LatestStep, declared, counts)
+
+
+def top_rows(frame: DataFrame, keys: Sequence[str], node: TopN, facts: Facts, *, counts: Counts) -> DataFrame:
+    """Return the tagged rows of `top_n`."""
+    orders = {f"__order{i}": F.expr(expression) for i, (expression, _) in enumerate(node.orders)}
+    declared = _declare(keys, facts, n=node.n, order=[direction for _, direction in node.orders])
+    ready = with_time(frame).withColumns(orders)
+    return run_step(ready, kernel(frame.sparkSession).tables.TopNStep, declared, counts)
+
+
+def run_step(frame: DataFrame, kind: Any, declared: str, counts: Counts) -> DataFrame:
+    """Return the tagged rows of a step of the kernel over a stream or a batch."""
+    step = kind.apply(java_frame(frame), declared)
+    operator = kernel(frame.sparkSession).tables.TableOperator
+    if frame.isStreaming:
+        rows = operator.apply(java_frame(frame), step, counts._kernel)
+    else:
+        rows = operator.batch(java_frame(frame), step)
+    return DataFrame(rows, frame.sparkSession)
+
+
+def with_time(frame: DataFrame) -> DataFrame:
+    """Return the frame with `__ts`, null if its rows have no time."""
+    return frame if TIME in frame.columns else frame.withColumn(TIME, F.lit(None).cast("timestamp"))
+
+
+def _declare(keys: Sequence[str], facts: Facts, **options: Any) -> str:
+    return json.dumps({"keys": list(keys), "time": step_time(facts), **options})

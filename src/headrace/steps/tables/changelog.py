@@ -1,0 +1,52 @@
+"""Facts and checks that the steps over tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expressions import Named, names_of
+from headrace.steps.facts import Facts
+from headrace.steps.traits import Finding, RealTimeNote
+from headrace.steps.unrouted import note_arrival_order, note_unrouted
+
+CHANGE = "change"
+"""The column of a table's rows: `insert`, `update_before`, `update_after` or `delete`."""
+
+
+def is_changelog(facts: Facts) -> bool:
+    """Return True if rows can remove earlier ones: the rows of a table, or panes that replace each other."""
+    return facts.change in ("table", "changes")
+
+
+def row_columns(facts: Facts) -> tuple[str, ...] | None:
+    """Return the columns of a table's rows without `change`; those of a stream unchanged."""
+    if facts.columns is None or not (facts.change == "table" or facts.cdc):
+        return facts.columns
+    return tuple(name for name in facts.columns if name.lower() != CHANGE)
+
+
+def keyed_columns(keys: Named, columns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return computed keys, then the columns of the rows."""
+    if columns is None:
+        return None
+    return (*(name for name, key in keys if name != key), *columns)
+
+
+def key_names(keys: Named) -> str:
+    """Return the names of keys as text."""
+    return ", ".join(names_of(keys))
+
+
+def check_stream(plan: Plan, ref: Ref, verb: str) -> Iterator[Finding]:
+    """Yield a problem if a step that takes a stream is applied to a table."""
+    if plan.facts(ref).change == "table":
+        yield Finding(
+            f"{verb} takes a stream, and `{ref}` is a table", "apply it before the table", ("from",)
+        )
+
+
+def note_table(plan: Plan, node: Node) -> Iterator[RealTimeNote]:
+    """Yield the notes of table steps on real-time mode."""
+    yield from note_unrouted(plan, node)
+    yield from note_arrival_order()

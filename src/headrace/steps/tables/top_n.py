@@ -1,0 +1,163 @@
+"""The first rows of each key, as a table with ranks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge
+from pydantic import Field
+
+from headrace.errors import OptionError
+from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.expression_checks import check_expressions
+from headrace.steps.expressions import Named, describe_keys, names_of, one_line, stable_names
+from headrace.steps.facts import Facts
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.values import Expected, KeyColumns, SqlText
+from headrace.steps.stateful.aggregate import check_keys
+from headrace.steps.tables.changelog import (
+    CHANGE,
+    is_changelog,
+    key_names,
+    keyed_columns,
+    note_table,
+    row_columns,
+)
+from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
+
+RANK = "rank"
+_DIRECTION = re.compile(
+    r"(?P<expression>.*?)(?:\s+(?P<words>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class TopN(Node):
+    """A table of the first `n` rows of each key, with the column `rank`; of equal rows the earlier ones."""
+
+    input: Ref
+    keys: Named
+    n: int
+    order_by: str
+    verb: ClassVar[str] = "top_n"
+    stateful = True
+    accepts_changes = True
+    duplicate_hint: ClassVar[str] = (
+        "rename the column before: the results have the columns `rank` and `change`"
+    )
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise OptionError(f"expected n of 1 or more, got {self.n}", where=f"`{self.name}`: n")
+        parse_order(self.order_by)
+
+    @property
+    def orders(self) -> tuple[tuple[str, str], ...]:
+        """The expressions to order by, each with its direction, such as `desc nulls last`."""
+        return parse_order(self.order_by)
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        columns = keyed_columns(self.keys, row_columns(inputs[0]))
+        return replace(
+            inputs[0],
+            columns=None if columns is None else (*columns, RANK, CHANGE),
+            schema=None,
+            cdc=False,
+            hold=0,
+            change="table",
+            table_key=(*names_of(self.keys), RANK),
+        )
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        facts = plan.facts(self.input)
+        yield from check_keys(self.keys, facts)
+        yield from check_expressions([expression for expression, _ in self.orders], facts.columns, "order_by")
+
+    def tier(self, plan: Plan) -> Tier:
+        return Tier("kernel", "keeps ranks, and emits those that a micro-batch has changed")
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        keys = key_names(self.keys)
+        if is_changelog(plan.facts(self.input)):
+            return StateBound(f"all rows of the table, by {keys}", "the rows of its input")
+        return StateBound(f"{self.n} rows for each {keys}, never expired", f"the number of {keys}")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_table(plan, self)
+
+    def description(self) -> list[str]:
+        return [f"first {self.n}", describe_keys(self.keys), f"ordered by {self.order_by}"]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {"keys": stable_names(self.keys), "n": self.n, "order_by": one_line(self.order_by)}
+
+
+def parse_order(order_by: str) -> tuple[tuple[str, str], ...]:
+    """Return the expressions of an ORDER BY text, each with its direction.
+
+    >>> parse_order("score desc, coalesce(a, b)")
+    (('score', 'desc'), ('coalesce(a, b)', 'asc'))
+
+    Raises:
+        OptionError: an expression is missing.
+    """
+    parsed = []
+    for part in _split(order_by):
+        match = _DIRECTION.fullmatch(part.strip())
+        if match is None or not match["expression"]:
+            raise OptionError(
+                f"expected columns to order by, got {order_by!r}",
+                where="order_by",
+                hint='such as "score desc"',
+            )
+        nulls = f" nulls {match['nulls'].lower()}" if match["nulls"] else ""
+        parsed.append((match["expression"], f"{(match['words'] or 'asc').lower()}{nulls}"))
+    return tuple(parsed)
+
+
+def _split(text: str) -> list[str]:
+    """Split a text at commas outside parentheses and quotes."""
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"`":
+            quote = letter
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+class TopNOptions(DocumentModel):
+    """The value of `top_n` in a document."""
+
+    label = "top_n"
+    example = "such as {n: 3, order_by: score desc}"
+    n: Annotated[int, Ge(1), Expected("a whole number of rows, 1 or more")] = Field(
+        description="The number of rows of each key"
+    )
+    order_by: Annotated[SqlText, Expected("columns to order by", "such as score desc")] = Field(
+        description="The order of the rows, such as `score desc, name`"
+    )
+
+    def check(self) -> None:
+        parse_order(self.order_by)
+
+
+class TopNModel(StepModel):
+    """`top_n` in a document."""
+
+    node = TopN
+    key = "top_n"
+    keys: KeyColumns = Field(alias="key_by")
+    options: TopNOptions = Field(
+        alias="top_n", description="Keeps the first rows of each key: a table with ranks"
+    )
