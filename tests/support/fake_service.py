@@ -11,4 +11,4 @@ from headrace.jobs.service import JobService
 COMMAND = (sys.executable, str(Path(__file__).with_name("fake_driver.py")))
 
 if __name__ == "__main__":
-    run_server(JobService(Path(sys.argv[2]), command=COMMAND), host="127.0.0.1", port=int(sys.argv[1]))
+    run_server(JobService(Path(sys.argv[2]), command=COMMAND), port=int(sys.argv[1]))

@@ -25,7 +25,7 @@ from headrace.cli.commands import (
     why,
 )
 from headrace.cli.commands.operations import plan, savepoint
-from headrace.cli.commands.service import drive, jobs, serve
+from headrace.cli.commands.service import drive, jobs, serve, users
 from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
 
@@ -59,6 +59,7 @@ app.add_typer(savepoint.savepoint, name="savepoint")
 app.command()(serve.serve)
 app.command(hidden=True)(drive.drive)
 app.add_typer(jobs.jobs, name="jobs")
+app.add_typer(users.users, name="users")
 app.add_typer(jars.jars, name="jars")
 app.add_typer(kafka.kafka, name="kafka")
 

@@ -10,6 +10,8 @@ from fastapi import FastAPI
 
 from headrace.jobs.api import routers
 from headrace.jobs.api.errors import add_error_handlers
+from headrace.jobs.security.guard import Guard
+from headrace.jobs.security.throttle import LoginThrottle
 from headrace.jobs.service import JobService
 
 PAGES = "headrace.dashboard.pages"
@@ -30,10 +32,12 @@ def create_app(service: JobService) -> FastAPI:
 
     app = FastAPI(title="Headrace", version="1", openapi_url="/api/v1/openapi.json", lifespan=lifespan)
     app.state.service = service
+    app.state.throttle = LoginThrottle()
     for router in routers():
         app.include_router(router)
     add_error_handlers(app)
     _add_pages(app)
+    app.add_middleware(Guard, service=service, policy=service.policy)
     return app
 
 

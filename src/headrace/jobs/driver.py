@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import DeliveryError, FencedError, HeadraceError, SourceError
+from headrace.errors import DeliveryError, FencedError, HeadraceError, SourceError, without_passwords
 from headrace.explain.explanation import as_json, explain
-from headrace.jobs.directory import JobDirectory, write_json
+from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.model import JobSettings
 from headrace.jobs.process import start_time
 from headrace.metrics.tick import TickBuilder
@@ -46,6 +46,7 @@ class Driver:
     ) -> None:
         self._job = JobDirectory(directory)
         self._attempt = self._job.attempt(attempt)
+        self._number = attempt
         self._settings = settings
         self._interrupted = interrupted
         identity = {"pid": os.getpid(), "started": start_time(os.getpid()), "attempt": attempt}
@@ -59,10 +60,11 @@ class Driver:
         try:
             ending = self._run(load(), on_start)
         except HeadraceError as error:
-            self._record("failed", error=str(error), retry=is_transient(error))
+            self._record("failed", error=without_passwords(str(error)), retry=is_transient(error))
             raise
         except BaseException as error:
-            self._record("failed", error=f"{type(error).__name__}: {error}", retry=True)
+            text = without_passwords(f"{type(error).__name__}: {error}")
+            self._record("failed", error=text, retry=True)
             raise
         self._record(ending)
         return ending
@@ -81,7 +83,7 @@ class Driver:
         return options.until if not self._stops() else "stopped"
 
     def _follow(self, graph: Graph, options: RunOptions, on_start: Callable[[], None]) -> None:
-        ticks = TickBuilder(graph)
+        ticks = TickBuilder(graph, self._totals_before())
         with start(graph, options, lambda phase: self._report({"phase": phase})) as handle:
             on_start()
             self._watch(handle, ticks, draining=options.until == "drained")
@@ -102,7 +104,15 @@ class Driver:
         return self._interrupted() or self._job.read_request() == "stop"
 
     def _report(self, tick: dict[str, Any]) -> None:
-        write_json(self._attempt.status, {"at": time.time(), **tick})
+        write_json(self._attempt.status, {"at": time.time(), "metrics": self._totals_before(), **tick})
+
+    def _totals_before(self) -> dict[str, Any]:
+        """Return the metrics of the run before this one: of this attempt, or of an earlier one."""
+        for number in range(self._number, 0, -1):
+            if (tick := read_json(self._job.attempt(number).status)) is not None:
+                metrics: dict[str, Any] = tick.get("metrics", {})
+                return metrics
+        return {}
 
     def _record(self, ending: str, **facts: Any) -> None:
         write_json(self._attempt.exit, {"ending": ending, "at": time.time(), **facts})

@@ -22,6 +22,7 @@ SUMMARY = (
     "changed",
     "at",
     "metrics",
+    "alerts",
 )
 """The keys of a job in the feed of all jobs."""
 

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import uvicorn
 
 from headrace.jobs.app import create_app
+from headrace.jobs.security.principals import PrincipalStore
 from headrace.jobs.service import JobService
 
 GRACE_SECONDS = 2
 """Open streams would otherwise keep the server from exiting."""
 
 
-def run_server(service: JobService, *, host: str, port: int) -> None:
-    """Serve until SIGINT or SIGTERM; the jobs go on."""
+def run_server(
+    service: JobService,
+    *,
+    port: int,
+    certificate: Path | None = None,
+    key: Path | None = None,
+) -> None:
+    """Serve on the address of the service's policy until SIGINT or SIGTERM; the jobs go on.
+
+    Raises:
+        OptionError: the address can be reached by others, and there is no user and no token.
+    """
+    has_credentials = service.policy.token is not None or not PrincipalStore(service.database).is_empty
+    service.policy.check_bind(has_credentials=has_credentials)
     uvicorn.run(
         create_app(service),
-        host=host,
+        host=service.policy.host,
         port=port,
         log_level="warning",
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )

@@ -13,19 +13,27 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import OptionError
+from headrace.errors import OptionError, without_passwords
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.live import LiveFeed
 from headrace.jobs.model import Job
+from headrace.jobs.security.documents import check_submission, hide_secrets, limit_memory
+from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError, JobState
 from headrace.jobs.store.database import Database
 from headrace.jobs.store.jobs import JobStore
 from headrace.jobs.store.schema import create_tables
 from headrace.jobs.submission import Submission
 from headrace.jobs.supervisor import DRIVER, Loop, Supervisor
+from headrace.metrics.alerts.engine import AlertEngine
+from headrace.metrics.alerts.notify import notifiers_of
+from headrace.metrics.alerts.rules import AlertSettings
+from headrace.metrics.alerts.store import AlertStore
+from headrace.metrics.history import History
 
 PERIOD = 0.5
 """Seconds between two rounds of the supervisor."""
+SAMPLE_SECONDS = 5.0
 LOG_BYTES = 1 << 20
 _STOPPABLE = {JobState.STARTING, JobState.RUNNING}
 
@@ -40,6 +48,8 @@ class JobService:
         store: str | None = None,
         command: Sequence[str] = DRIVER,
         period: float = PERIOD,
+        alerts: AlertSettings | None = None,
+        policy: Policy | None = None,
     ) -> None:
         """Open the data directory and the store.
 
@@ -48,10 +58,13 @@ class JobService:
             store: a PostgreSQL URL; default: a SQLite file in the data directory.
             command: the command of a driver process.
             period: seconds between two rounds of the supervisor.
+            alerts: rules and channels of alerts.
+            policy: who may do what; default: everything, from this machine.
 
         Raises:
             OptionError: another service holds the directory, or the store can't be opened.
         """
+        self.policy = policy or Policy()
         self.data = data.resolve()
         self._resources = ExitStack()
         self._lock_data()
@@ -60,6 +73,11 @@ class JobService:
         create_tables(self.database)
         self.store = JobStore(self.database)
         self.live = LiveFeed()
+        self.history = History(self.database)
+        self.alerts = AlertStore(self.database)
+        settings = alerts or AlertSettings()
+        self._engine = AlertEngine(settings, self.alerts, notifiers_of(settings.notify))
+        self._next_sample = 0.0
         self._supervisor = Supervisor(self.store, self.data, command=command)
         self._loops = [Loop("supervisor", period, self._supervisor.advance), Loop("ticks", 1.0, self._tick)]
 
@@ -85,6 +103,7 @@ class JobService:
             DocumentError: the document is wrong.
             PlanError: the pipeline can't run as written.
         """
+        check_submission(submission, self.policy)
         pipeline = submission.check()
         now = time.time()
         job = Job(
@@ -94,7 +113,7 @@ class JobService:
             file=submission.file,
             version=submission.version,
             directory=submission.directory,
-            settings=submission.settings,
+            settings=limit_memory(submission.settings, self.policy),
             created=now,
             changed=now,
         )
@@ -185,7 +204,7 @@ class JobService:
             return ""
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - LOG_BYTES))
-            return file.read().decode("utf-8", errors="replace")
+            return without_passwords(file.read().decode("utf-8", errors="replace"))
 
     def document(self, job: str) -> str:
         """Return the text of the submitted pipeline file."""
@@ -199,12 +218,28 @@ class JobService:
         """Return a job with the metrics of its last tick, as one document."""
         tick = read_json(self.directory(job.id).attempt(job.attempts).status) or {}
         settings = job.settings.model_dump(exclude_none=True)
+        settings["conf"] = hide_secrets(settings["conf"])
         return {"phase": "", "steps": {}, "queries": {}, **tick, **asdict(job), "settings": settings} | {
-            "metrics": EMPTY_METRICS | tick.get("metrics", {}) | {"restarts": job.restarts}
+            "metrics": EMPTY_METRICS | tick.get("metrics", {}) | {"restarts": job.restarts},
+            "alerts": [asdict(alert) for alert in self._engine.firing() if alert.job == job.id],
         }
 
     def _tick(self) -> None:
-        self.live.publish([self.snapshot(job) for job in self.store.all_jobs()])
+        snapshots = [self.snapshot(job) for job in self.store.all_jobs()]
+        self._engine.evaluate(snapshots)
+        self.live.publish(snapshots)
+        self._sample(snapshots)
+
+    def _sample(self, snapshots: Sequence[dict[str, Any]]) -> None:
+        """Add the metrics of active jobs to the history."""
+        now = time.time()
+        if now < self._next_sample:
+            return
+        self._next_sample = now + SAMPLE_SECONDS
+        for snapshot in snapshots:
+            if JobState(snapshot["state"]).active and snapshot.get("at"):
+                self.history.add(snapshot["id"], now, snapshot["metrics"])
+        self.history.clean_if_due()
 
     def _read_files(self, files: Path) -> dict[str, bytes]:
         found = (path for path in sorted(files.rglob("*")) if path.is_file())

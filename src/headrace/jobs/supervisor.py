@@ -24,6 +24,8 @@ LONGEST_BACKOFF = 300.0
 STEADY_SECONDS = 600.0
 """An attempt that ran for so long resets the count of consecutive failures."""
 KILL_SECONDS = 30.0
+SECRETS = ("HEADRACE_TOKEN", "HEADRACE_PASSWORD", "HEADRACE_STORE")
+"""Variables of the service that its jobs must not read."""
 _RUNNING_PHASES = ("", "reading", "draining")
 
 _log = logging.getLogger("headrace.jobs")
@@ -136,7 +138,7 @@ class Supervisor:
                 job=job.id,
                 directory=Path(job.directory) if job.directory else directory.files,
                 lock=lock,
-                environment=os.environ,
+                environment={name: value for name, value in os.environ.items() if name not in SECRETS},
             )
         self._children[(job.id, job.attempts)] = child
         return self._store.change(job, pid=child.pid)

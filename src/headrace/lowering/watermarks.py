@@ -153,6 +153,10 @@ class Heartbeats:
                 partition = json.loads(text)
                 yield step, partition["partition"], partition["millis"]
 
+    def delays(self) -> list[str]:
+        """Return the delays of the rows of each step as JSON."""
+        return [self._time.PartitionWatermark.delays(self._name(step)) for step in self._delays]
+
     def end(self) -> None:
         """Advance every watermark past all rows."""
         for step, delay in self._delays.items():

@@ -3,36 +3,154 @@
 from __future__ import annotations
 
 import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from headrace.metrics.flow import Edges, rows_at_edges, rows_of
+from headrace.metrics.rates import Rates
+from headrace.plan.queries import queries_of
+from headrace.runtime.progress.delays import Delays
 from headrace.runtime.progress.log import parse_time
+from headrace.steps.base import Node
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
-    from headrace.runtime.progress.status import Status
+    from headrace.runtime.progress.status import QueryStatus, Status
+
+TOTALS = ("rows_in", "rows_out", "late", "dead_letters", "mismatches")
+"""Counters that continue over the attempts of a job."""
+DELAY_SECONDS = 60.0
+"""Event latencies are those of the rows of so many seconds."""
+MOST_MISMATCHES = 10
+_NO_PERCENTILES = {"p50": None, "p95": None, "p99": None}
 
 
 class TickBuilder:
     """Builds the documents of one run."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, before: Mapping[str, Any] | None = None) -> None:
+        """Build ticks of a plan; `before` has the totals of earlier runs of the job."""
         self._graph = graph
+        self._queries = queries_of(graph)
+        self._before = {name: int((before or {}).get(name) or 0) for name in TOTALS}
+        self._rates = Rates()
+        self._delays: deque[tuple[float, Delays]] = deque()
 
     def build(self, status: Status) -> dict[str, Any]:
         """Return the document of the present status."""
+        edges = rows_at_edges(self._graph, self._queries, status)
+        totals = self._totals(status)
+        steps = {node.name: _step(node, edges, status) for node in self._graph}
+        rates = self._rates.add(time.monotonic(), _counters(totals, steps))
+        for name, step in steps.items():
+            step["rate_in"], step["rate_out"] = rates.get(f"{name} in"), rates.get(f"{name} out")
         return {
             "phase": status.phase,
             "metrics": {
-                "rows_in": status.rows_in,
-                "rows_out": status.rows_out,
-                "late": status.late,
-                "dead_letters": status.dead_letters,
-                "watermark": status.watermark,
-                "watermark_delay_ms": watermark_delay(status.watermark),
+                **totals,
+                "rate_in": rates["rows_in"],
+                "rate_out": rates["rows_out"],
+                **self._measurements(status),
             },
+            "steps": steps,
+            "queries": {query.name: _query(query) for query in status.queries},
+            "lag_by_partition": _lags(status),
+            "mismatches": [asdict(each) for each in status.mismatches[-MOST_MISMATCHES:]],
+            "out_of_order": _disorder(status.delays),
         }
+
+    def _totals(self, status: Status) -> dict[str, int]:
+        """Return the counters of this run and of those before it."""
+        now = {
+            "rows_in": status.rows_in,
+            "rows_out": status.rows_out,
+            "late": status.late,
+            "dead_letters": status.dead_letters,
+            "mismatches": status.mismatch_count,
+        }
+        return {name: now[name] + self._before[name] for name in TOTALS}
+
+    def _measurements(self, status: Status) -> dict[str, Any]:
+        lags = _lags(status)
+        event_latency = self._recent_delays(status.delays).latency(status.latency_ms or 0)
+        return {
+            "watermark": status.watermark,
+            "watermark_delay_ms": watermark_delay(status.watermark),
+            "slowest_partition": status.slowest_partition,
+            "lag": sum(lags.values()) if lags else None,
+            "latency_ms": asdict(status.latency) if status.latency else _NO_PERCENTILES,
+            "event_latency_ms": asdict(event_latency) if event_latency else _NO_PERCENTILES,
+            "batch_ms": status.latency_ms,
+            "state_rows": sum(query.state_rows for query in status.queries),
+            "state_bytes": sum(query.state_bytes for query in status.queries),
+            "in_open_windows": status.in_open_windows,
+        }
+
+    def _recent_delays(self, delays: Delays) -> Delays:
+        now = time.monotonic()
+        self._delays.append((now, delays))
+        while len(self._delays) > 2 and self._delays[1][0] <= now - DELAY_SECONDS:
+            self._delays.popleft()
+        first = self._delays[0][1] if len(self._delays) > 1 else Delays()
+        return delays.since(first)
 
 
 def watermark_delay(watermark: str | None) -> int | None:
-    """Return the clock minus the watermark, in milliseconds."""
-    return None if watermark is None else round((time.time() - parse_time(watermark)) * 1000)
+    """Return the clock minus the watermark in milliseconds; None at the end of time, which a drain sets."""
+    if watermark is None or watermark.startswith("9999-"):
+        return None
+    return round((time.time() - parse_time(watermark)) * 1000)
+
+
+def _counters(totals: Mapping[str, int], steps: Mapping[str, dict[str, Any]]) -> dict[str, int]:
+    counters = {"rows_in": totals["rows_in"], "rows_out": totals["rows_out"]}
+    for name, step in steps.items():
+        for side in ("in", "out"):
+            if step[f"rows_{side}"] is not None:
+                counters[f"{name} {side}"] = step[f"rows_{side}"]
+    return counters
+
+
+def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
+    rows_in, rows_out = rows_of(node, edges)
+    accounting = status.steps.get(node.name)
+    facts: dict[str, Any] = {
+        "rows_in": rows_in,
+        "rows_out": status.sinks.get(node.name, rows_out),
+        "late": accounting.late if accounting else 0,
+    }
+    if accounting is not None:
+        facts["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
+        facts["balanced"] = accounting.balanced
+    return facts
+
+
+def _query(query: QueryStatus) -> dict[str, Any]:
+    return {
+        "epoch": query.epoch,
+        "rows_in": query.rows_in,
+        "late": query.late,
+        "watermark": query.watermark,
+        "batch_ms": query.batch_ms,
+        "phases_ms": query.phases,
+        "state_rows": query.state_rows,
+        "state_bytes": query.state_bytes,
+    }
+
+
+def _lags(status: Status) -> dict[str, int]:
+    """Return the lag of each partition; if several queries read it, that of the slowest."""
+    lags: dict[str, int] = {}
+    for query in status.queries:
+        for partition, lag in query.lag.items():
+            lags[partition] = max(lag, lags.get(partition, 0))
+    return lags
+
+
+def _disorder(delays: Delays) -> dict[str, Any] | None:
+    if not delays:
+        return None
+    histogram = sorted(delays.out_of_order.items())
+    return {"histogram_ms": histogram, "recommended_ms": delays.recommend_out_of_order()}

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import Staged, WriteContext, Writer
 from headrace.connectors.failpoints import reach
 from headrace.lowering.expressions import shown
+from headrace.lowering.row_counter import RowCounter
 from headrace.plan.queries import DEAD_LETTERS
+from headrace.runtime.progress.mismatches import Mismatches
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_rules import FAULTS
 
@@ -80,6 +82,8 @@ class Delivery:
     """Opens the row accounting of a step of the query."""
     failure: BaseException | None = None
     """The Python exception that failed an epoch; Spark passes on only its text."""
+    mismatches: Mismatches = field(default_factory=Mismatches)
+    """Rows of this run that don't add up."""
     stopping: bool = False
     """Set to end the run between two epochs."""
 
@@ -130,6 +134,8 @@ class Delivery:
                 reach("delivery.committed")
             if self.accounting is not None and self.counts is not None:
                 self.accounting.add(epoch, self.counts.take(epoch))
+                current = self.accounting.current()
+                self.mismatches.compare(self.accounting.step, epoch, *current.sides)
             self._account_lookups(epoch)
         finally:
             if shared is not batch:
@@ -197,7 +203,13 @@ class Delivery:
         return name is not None and self.counts is not None and not self.counts.of(epoch)[name]
 
     def _stage(self, sink: SinkBinding, lowering: Lowering, epoch: int) -> tuple[SinkBinding, Staged]:
-        staged = sink.writer.stage(epoch, sink.prepare(lowering.frame(sink.ref), epoch))
+        frame = sink.prepare(lowering.frame(sink.ref), epoch)
+        if sink.every_epoch:  # an exchange, which Headrace itself reads
+            staged = sink.writer.stage(epoch, frame)
+        else:
+            counter = RowCounter(frame)
+            staged = sink.writer.stage(epoch, counter.frame)
+            self.mismatches.compare(sink.name, epoch, counter.rows, staged.rows)
         reach("delivery.staged")
         return sink, staged
 

@@ -19,6 +19,7 @@ from headrace.runtime.exchanges.cleanup import ExchangeCleaner
 from headrace.runtime.failures import translate_error
 from headrace.runtime.handle import RunHandle
 from headrace.runtime.idleness import IdlenessTicker, clock_warnings
+from headrace.runtime.progress.delays import Delays
 from headrace.runtime.progress.log import ProgressLog
 from headrace.runtime.progress.status import RulesStatus, Status
 from headrace.runtime.queries import PlannedQuery, QueryPlanner, exchange_readers
@@ -71,6 +72,7 @@ class MicroBatchRun(RunHandle):
     ) -> None:
         super().__init__(spark, graph, directory)
         self._options = options
+        self._delays = Delays()
         self._phase = "opening sinks"
         self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
         self._warnings: tuple[str, ...] = ()
@@ -98,8 +100,20 @@ class MicroBatchRun(RunHandle):
             active=not self._ended.is_set(),
             phase=self._phase,
         )
-        slowest = self._heartbeats.slowest_partition()
-        return replace(status, slowest_partition=slowest, warnings=self._collect_warnings())
+        return replace(
+            status,
+            slowest_partition=self._heartbeats.slowest_partition(),
+            warnings=self._collect_warnings(),
+            delays=self._collect_delays(),
+            mismatches=tuple(each for delivery in deliveries for each in delivery.mismatches),
+            mismatch_count=sum(delivery.mismatches.count for delivery in deliveries),
+        )
+
+    def _collect_delays(self) -> Delays:
+        """Return the delays so far; the kernel forgets them at the end of the run."""
+        if not self._ended.is_set():
+            self._delays = Delays.of(self._heartbeats.delays()) or self._delays
+        return self._delays
 
     def _collect_warnings(self) -> tuple[str, ...]:
         self._warnings = tuple(dict.fromkeys([*self._warnings, *clock_warnings(self._heartbeats)]))
@@ -282,6 +296,8 @@ class MicroBatchRun(RunHandle):
                     planned.spark_query.stop()
                 planned.delivery.close()
         self._collect_warnings()
+        with contextlib.suppress(Exception):  # the JVM may have ended
+            self._collect_delays()
         self._heartbeats.forget()
         self._progress.settle()
         with contextlib.suppress(OSError):  # the next run cleans them

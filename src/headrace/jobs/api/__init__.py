@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from headrace.jobs.api import jobs, live, system
+from headrace.jobs.api import alerts, jobs, live, metrics, system, users
 
 
 def routers() -> list[APIRouter]:
     """Return the routers of the API."""
-    return [jobs.router, live.router, system.router]
+    return [jobs.router, live.router, metrics.router, alerts.router, users.router, system.router]

@@ -6,6 +6,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
 from headrace.errors import DocumentError, HeadraceError, PlanError
+from headrace.jobs.api.access import ForbiddenError
 from headrace.jobs.states import ConflictError, UnknownJobError
 
 
@@ -21,6 +22,8 @@ def status_of(error: HeadraceError) -> int:
     """Return the HTTP status of an error."""
     if isinstance(error, UnknownJobError):
         return 404
+    if isinstance(error, ForbiddenError):
+        return 403
     return 409 if isinstance(error, ConflictError) else 422
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -10,8 +11,8 @@ from fastapi.responses import PlainTextResponse
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from headrace.errors import OptionError
-from headrace.jobs.api.access import JobId, Service
+from headrace.errors import OptionError, without_passwords
+from headrace.jobs.api.access import JobId, Sender, Service
 from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
 from headrace.jobs.live import summarize
 from headrace.jobs.model import Job, JobSettings
@@ -51,7 +52,7 @@ _BODY = {
 
 
 @router.post("", status_code=201, openapi_extra={"requestBody": _BODY})
-async def submit(request: Request, service: Service) -> Created:
+async def submit(request: Request, service: Service, sender: Sender) -> Created:
     """Submit a pipeline: a YAML document as JSON, or files as multipart."""
     from starlette.concurrency import run_in_threadpool
 
@@ -60,7 +61,7 @@ async def submit(request: Request, service: Service) -> Created:
             submission = await _from_form(form)
     else:
         submission = _from_json(await request.body())
-    job = await run_in_threadpool(service.submit, submission)
+    job = await run_in_threadpool(service.submit, replace(submission, owner=sender.name))
     return Created(id=job.id, state=job.state)
 
 
@@ -84,9 +85,10 @@ def logs(job: JobId, service: Service, attempt: Annotated[int | None, Query(ge=1
 
 
 @router.get("/{job}/document", response_class=PlainTextResponse)
-def document(job: JobId, service: Service) -> str:
-    """Return the submitted pipeline file."""
-    return service.document(job)
+def document(job: JobId, service: Service, sender: Sender) -> str:
+    """Return the submitted pipeline file; without passwords, if the sender may not change the job."""
+    text = service.document(job)
+    return text if sender.may_change(service.get(job).owner) else without_passwords(text)
 
 
 @router.get("/{job}/plan")
@@ -126,9 +128,9 @@ def restart(job: JobId, service: Service) -> Created:
 
 
 @router.post("/{job}/clone", status_code=201)
-def clone(job: JobId, service: Service) -> Created:
+def clone(job: JobId, service: Service, sender: Sender) -> Created:
     """Submit the same files and settings as a new job."""
-    return _answer(service.clone(job))
+    return _answer(service.clone(job, sender.name))
 
 
 @router.delete("/{job}", status_code=204)

@@ -49,6 +49,42 @@ class Metrics(BaseModel):
     latency_ms: Latency = Field(default_factory=Latency, description="From ingestion to sink.")
 
 
+class AlertModel(BaseModel):
+    """One firing of a rule for a job."""
+
+    id: str
+    job: str
+    rule: str
+    state: str
+    value: float
+    message: str
+    since: float
+    resolved: float | None = None
+    notified: bool = False
+
+
+class SilenceRequest(BaseModel):
+    """Holds notifications back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seconds: float = Field(gt=0, le=366 * 86_400, description="How long.")
+    job: str | None = Field(default=None, max_length=100, description="The id of a job; default: all.")
+    rule: str | None = Field(default=None, max_length=100, description="The name of a rule; default: all.")
+    comment: str = Field(default="", max_length=1000)
+
+
+class SilenceModel(BaseModel):
+    """A silence in force."""
+
+    id: str
+    until: float
+    owner: str
+    comment: str
+    job: str | None
+    rule: str | None
+
+
 class JobSummary(BaseModel):
     """A job in a list."""
 
@@ -63,6 +99,7 @@ class JobSummary(BaseModel):
     changed: float
     at: float | None = Field(default=None, description="The time of the last tick.")
     metrics: Metrics
+    alerts: list[AlertModel] = Field(default_factory=list, description="The alerts that fire.")
 
 
 class AttemptModel(BaseModel):

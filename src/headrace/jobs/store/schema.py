@@ -29,7 +29,7 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS alerts (
         id TEXT PRIMARY KEY, job TEXT NOT NULL, rule TEXT NOT NULL, state TEXT NOT NULL,
         value DOUBLE PRECISION, message TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
-        resolved DOUBLE PRECISION)""",
+        resolved DOUBLE PRECISION, notified INTEGER NOT NULL)""",
     """CREATE INDEX IF NOT EXISTS alerts_of_job ON alerts (job, since)""",
     """CREATE TABLE IF NOT EXISTS silences (
         id TEXT PRIMARY KEY, job TEXT, rule TEXT, until DOUBLE PRECISION NOT NULL, owner TEXT NOT NULL,

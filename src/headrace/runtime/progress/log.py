@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.plan.queries import Query
+from headrace.runtime.progress.epochs import lag_of, percentiles_of, phases_of, state_bytes_of
 from headrace.runtime.progress.row_accounting import RowAccounting
 from headrace.runtime.progress.status import QueryStatus, RulesStatus, Status
 from headrace.runtime.threads import start_thread
@@ -116,6 +117,7 @@ class ProgressLog:
             rows_out=sum(written.values()),
             rate=_rate(recent),
             latency_ms=sorted(ms for _, _, ms in recent)[len(recent) // 2] if recent else None,
+            latency=percentiles_of((ms, rows) for _, rows, ms in recent),
             watermark=min(watermarks, key=parse_time) if watermarks else None,
             late=sum(query.late for query in queries) + sum(step.late for step in (steps or {}).values()),
             dead_letters=dead_letters,
@@ -210,6 +212,9 @@ def _after(before: QueryStatus, report: dict[str, Any], rows: int) -> QueryStatu
         watermark if watermark and not watermark.startswith(_NO_WATERMARK) else before.watermark,
         sum(int(operator.get("numRowsTotal", 0)) for operator in operators),
         int(report["durationMs"].get("triggerExecution", 0)),
+        state_bytes_of(report),
+        phases_of(report),
+        lag_of(report),
     )
 
 

@@ -108,9 +108,14 @@ class RowAccounting:
     @property
     def balanced(self) -> bool:
         """True if every row is accounted for."""
+        rows_in, accounted = self.sides
+        return rows_in == accounted and min(self.in_open_windows, self.buffered) >= 0
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Both sides of the equation: rows in and held before, and the rows that are accounted for."""
         gone = self.late + self.duplicates + self.superseded + self.unmatched
-        out = self.processed + gone + self.buffered
-        return self.rows + self.buffered_before == out and min(self.in_open_windows, self.buffered) >= 0
+        return self.rows + self.buffered_before, self.processed + gone + self.buffered
 
     def __str__(self) -> str:
         """Return one line: the rows in, and where they are."""

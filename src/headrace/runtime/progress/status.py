@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace.runtime.progress.delays import Delays
+from headrace.runtime.progress.epochs import Percentiles
+from headrace.runtime.progress.mismatches import Mismatch
 from headrace.runtime.progress.row_accounting import RowAccounting
 
 
@@ -19,6 +22,11 @@ class QueryStatus:
     watermark: str | None = None
     state_rows: int = 0
     batch_ms: int = 0
+    state_bytes: int = 0
+    phases: dict[str, int] = field(default_factory=dict)
+    """Duration of each phase of the last batch in milliseconds, as Spark names them."""
+    lag: dict[str, int] = field(default_factory=dict)
+    """Records that are available but not read, by partition; empty if the sources don't report it."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,13 @@ class Status:
     """True if rows out, late rows and dead letters are counted; in real-time mode they are not."""
     warnings: tuple[str, ...] = ()
     """Advice about the data, such as an event time far ahead of the clock."""
+    latency: Percentiles | None = None
+    """Time from ingestion to sink: duration of the last batches, weighted by rows."""
+    delays: Delays = field(default_factory=Delays)
+    """Delays of the rows of this run that have an event time."""
+    mismatches: tuple[Mismatch, ...] = ()
+    """The last mismatches of row accounting."""
+    mismatch_count: int = 0
     phase: str = ""
     """What is under way before the first epoch, such as "reading"; empty afterwards."""
 

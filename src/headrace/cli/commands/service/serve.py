@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headrace.cli.options import flag
 from headrace.cli.terminal.output import say
+from headrace.errors import OptionError
 
 HOST, PORT = "127.0.0.1", 8642
 
 
 def serve(
+    *,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = HOST,
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="The port.")] = PORT,
     data: Annotated[
@@ -26,6 +30,27 @@ def serve(
             help="The store as a PostgreSQL URL; default: a SQLite file in the data directory.",
         ),
     ] = None,
+    alerts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Rules of alerts and the channels that notify, as YAML."),
+    ] = None,
+    login: Annotated[bool, flag("--login", help="Require a login or a token on loopback, too.")] = False,
+    allow_files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY", help="On other addresses: files that submitted documents may name."
+        ),
+    ] = None,
+    allow_code: Annotated[
+        bool, flag("--allow-code", help="On other addresses: accept Python in submitted pipelines.")
+    ] = False,
+    memory_limit: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Most memory of a job, and its default, as 2g.")
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The certificate, to serve https.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="The key of the certificate.")] = None,
 ) -> None:
     """Run jobs: REST, metrics and live pages in one process.
 
@@ -36,9 +61,24 @@ def serve(
     - `headrace serve`
     - `headrace serve --data /var/lib/headrace --store postgresql://headrace@db/jobs`
     """
+    from headrace.jobs.security.policy import Policy
     from headrace.jobs.server import run_server
     from headrace.jobs.service import JobService
+    from headrace.metrics.alerts.rules import load_settings
 
-    service = JobService(data, store=store)
-    say(f"jobs: http://{host}:{port}  data: {service.data}")
-    run_server(service, host=host, port=port)
+    settings = None if alerts is None else load_settings(alerts)
+    if (tls_certificate is None) != (tls_key is None):
+        raise OptionError("expected --tls-certificate and --tls-key together", where="serve")
+    policy = Policy(
+        host=host,
+        login=login,
+        allow_files=allow_files,
+        allow_code=allow_code,
+        memory_limit=memory_limit,
+        token=os.environ.get("HEADRACE_TOKEN") or None,
+        tls=tls_certificate is not None,
+    )
+    service = JobService(data, store=store, alerts=settings, policy=policy)
+    scheme = "https" if policy.tls else "http"
+    say(f"jobs: {scheme}://{host}:{port}  data: {service.data}")
+    run_server(service, port=port, certificate=tls_certificate, key=tls_key)

@@ -22,6 +22,7 @@ class PartitionTimes(idleMillis: Long, clock: Clock, store: Option[PartitionTime
   private var published = Never
   private var running = false
   private var restored = store.isEmpty
+  private val sums = new EventDelays
 
   /** Called when a micro-batch starts: its rows are in flight, so the source is not idle. */
   def begin(): Unit = synchronized { running = true }
@@ -69,14 +70,25 @@ class PartitionTimes(idleMillis: Long, clock: Clock, store: Option[PartitionTime
       .map { case (name, partition) => name -> partition.highest }
   }
 
+  /** The highest event time per partition. */
+  def highestTimes: Map[String, Long] = synchronized(seen.map { case (name, partition) =>
+    name -> partition.highest
+  })
+
+  /** Adds the delays of the rows of a micro-batch. */
+  def addDelays(delays: EventDelays): Unit = synchronized(sums.merge(delays))
+
+  /** The delays of all rows of this run. */
+  def delays: EventDelays = synchronized {
+    val copy = new EventDelays
+    copy.merge(sums)
+    copy
+  }
+
   /** The partition with the highest event time, if that is further ahead of the clock than `limitMillis`. */
   def ahead(limitMillis: Long): Option[(String, Long)] = synchronized {
     seen.maxByOption(_._2.highest).map { case (name, partition) => name -> partition.highest }
       .filter(_._2 - limitMillis > clock.getTimeMillis())
-  }
-
-  private def highestTimes: Map[String, Long] = seen.map { case (name, partition) =>
-    name -> partition.highest
   }
 
   private def seen: Map[String, Partition] = partitions.filter(_._2.highest != Never)

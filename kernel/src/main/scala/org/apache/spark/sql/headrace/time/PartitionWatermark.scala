@@ -65,6 +65,13 @@ object PartitionWatermark {
   /** Returns `{"partition": ..., "millis": ...}` of the slowest partition of a name; null if there is none. */
   def slowest(name: String): String = of(name).flatMap(_.slowest).minByOption(_._2).map(asJson).orNull
 
+  /** Returns the delays of the rows of a name as JSON. */
+  def delays(name: String): String = {
+    val sums = new EventDelays
+    of(name).foreach(times => sums.merge(times.delays))
+    sums.json
+  }
+
   /** Returns the partition that is furthest ahead of the clock, as `slowest`; null if none is by `limitMillis`. */
   def ahead(name: String, limitMillis: Long): String = of(name).flatMap(_.ahead(limitMillis))
     .maxByOption(_._2).map(asJson).orNull
@@ -102,9 +109,12 @@ class PartitionWatermarkExec private (nodeId: UUID, eventTime: Attribute, delay:
     extends EventTimeWatermarkExec(nodeId, eventTime, delay, child) with CodegenSupport {
 
   def this(nodeId: UUID, eventTime: Attribute, delay: CalendarInterval, child: SparkPlan,
-      times: PartitionTimes) = this(nodeId, eventTime, delay, child, times,
-    new PartitionStats(rows =>
-      times.complete(UnreadPartitions.currentEpoch, rows, UnreadPartitions.of(child))))
+      times: PartitionTimes) = this(
+    nodeId, eventTime, delay, child, times,
+    new PartitionStats((rows, delays) => {
+        times.addDelays(delays)
+        times.complete(UnreadPartitions.currentEpoch, rows, UnreadPartitions.of(child))
+      }, times.highestTimes))
 
   private def timeAt: Int = child.output.indexWhere(_.exprId == eventTime.exprId)
 

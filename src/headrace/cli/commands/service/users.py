@@ -1,0 +1,92 @@
+"""`headrace users`: users and tokens of a job service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headrace.cli.options import AsJson
+from headrace.cli.terminal.output import show, show_json
+from headrace.errors import OptionError
+
+if TYPE_CHECKING:
+    from headrace.jobs.security.principals import PrincipalStore
+
+users = typer.Typer(no_args_is_help=True, help="Add, list and delete users and tokens of a job service.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a user.")]
+RoleOption = Annotated[str, typer.Option("--role", metavar="ROLE", help="viewer, operator or admin.")]
+Data = Annotated[Path, typer.Option(metavar="DIRECTORY", help="The data directory of the service.")]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", envvar="HEADRACE_STORE", help="The store, if it is not in the data directory."
+    ),
+]
+_DATA = Path(".headrace/service")
+
+
+@users.command()
+def add(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: Store = None) -> None:
+    """Add or change a user; the password is read from HEADRACE_PASSWORD or from the terminal."""
+    from headrace.jobs.security.principals import Role
+
+    if role not in list(Role):
+        raise OptionError(f"expected viewer, operator or admin, got {role!r}", where="--role")
+    password = os.environ.get("HEADRACE_PASSWORD") or typer.prompt(
+        "Password", hide_input=True, confirmation_prompt=True
+    )
+    with _open(data, store) as principals:
+        principals.add_user(name, password, Role(role))
+    show(f"{name} {role}")
+
+
+@users.command("list")
+def list_(json: AsJson = False, data: Data = _DATA, store: Store = None) -> None:
+    """List all users."""
+    with _open(data, store) as principals:
+        found = principals.users()
+    if json:
+        show_json(found)
+    else:
+        for user in found:
+            show(f"{user['name']} {user['role']}")
+
+
+@users.command()
+def delete(name: Name, data: Data = _DATA, store: Store = None) -> None:
+    """Delete a user with all sessions and tokens."""
+    with _open(data, store) as principals:
+        if not principals.delete_user(name):
+            raise OptionError(f"no user has the name {name!r}", where="users")
+    show(f"{name} deleted")
+
+
+@users.command()
+def token(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: Store = None) -> None:
+    """Create a token for programs and print it; send it as `Authorization: Bearer TOKEN`."""
+    from headrace.jobs.security.principals import Role
+
+    if role not in list(Role):
+        raise OptionError(f"expected viewer, operator or admin, got {role!r}", where="--role")
+    with _open(data, store) as principals:
+        typer.echo(principals.issue_token(name, Role(role), "command line"))
+
+
+@contextmanager
+def _open(data: Path, store: str | None) -> Iterator[PrincipalStore]:
+    from headrace.jobs.security.principals import PrincipalStore
+    from headrace.jobs.store.database import Database
+    from headrace.jobs.store.schema import create_tables
+
+    database = Database(store or str(data / "jobs.db"))
+    try:
+        create_tables(database)
+        yield PrincipalStore(database)
+    finally:
+        database.close()

@@ -1,0 +1,158 @@
+"""Restrictions on submitted pipelines, for services that others can reach."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from headrace.errors import DocumentError, OptionError, Problem
+from headrace.jobs.model import JobSettings
+from headrace.jobs.security.policy import Policy
+from headrace.jobs.submission import Submission
+from headrace.yaml.variables import expand
+
+CODE_KEYS = frozenset({"map", "flat_map", "filter", "map_batches", "process", "stateful_map"})
+"""Steps that load Python."""
+_JAVA_CALL = re.compile(r"\b(try_reflect|reflect|java_method)\b", re.IGNORECASE)
+_PATH_TABLE = re.compile(
+    r"`[^`]*[/\\][^`]*`|\b(json|csv|text|parquet|orc|avro|xml|binaryfile)\s*\.\s*`", re.IGNORECASE
+)
+_QUOTE_AND_COMMENT = re.compile(r"`.*(/\*|--)|(/\*|--).*`", re.DOTALL)
+"""A comment could separate the parts of a path that is queried as a table."""
+_LOCAL_PATH = re.compile(
+    r"^\s*(/|~|file:|jar:|\\|[A-Za-z]:[\\/])|(^|[/\\])\.\.([/\\]|$)|=\s*(/|~|%2f)", re.IGNORECASE
+)
+_CODE_OPTION = re.compile(r"jaas|\.class(es)?$|interceptor|reporter|provider|serializer", re.IGNORECASE)
+_SECRET = re.compile(r"secret|password|passwd|token|credential|access\.?key", re.IGNORECASE)
+_CODE_SETTINGS = re.compile(
+    r"extrajavaoptions|defaultjavaoptions|extraclasspath|spark\.jars|spark\.plugins|spark\.submit|spark\.files"
+    r"|listeners|extensions|spark\.hadoop|spark\.pyspark|spark\.executorenv|catalog",
+    re.IGNORECASE,
+)
+
+
+def check_submission(submission: Submission, policy: Policy) -> None:
+    """Reject a pipeline that uses files or code of this machine, unless the policy allows it.
+
+    Raises:
+        OptionError: a Python file, a working directory or a setting is not accepted.
+        DocumentError: with every place in the document that is not accepted.
+    """
+    check_memory(submission.settings, policy)
+    if not policy.is_restricted:
+        return
+    if submission.directory is not None and not _is_inside(submission.directory, policy.allow_files):
+        raise OptionError("a working directory is not accepted", where="directory", hint=_FILES)
+    if not policy.allow_code:
+        _check_code(submission)
+    if submission.file.endswith((".yaml", ".yml")):
+        problems = list(_find_problems(submission, policy))
+        if problems:
+            raise DocumentError(problems)
+
+
+def check_memory(settings: JobSettings, policy: Policy) -> None:
+    """Reject a job that requests more memory than the policy allows."""
+    limit = policy.memory_limit
+    requested = [settings.memory, settings.conf.get("spark.driver.memory")]
+    for size in filter(None, requested):
+        if limit is not None and _bytes(size) > _bytes(limit):
+            raise OptionError(f"expected at most {limit}, got {size}", where="memory")
+
+
+def limit_memory(settings: JobSettings, policy: Policy) -> JobSettings:
+    """Return settings in which the memory limit of the service is the default."""
+    if policy.memory_limit is None or settings.memory or "spark.driver.memory" in settings.conf:
+        return settings
+    return settings.model_copy(update={"memory": policy.memory_limit})
+
+
+def hide_secrets(conf: Mapping[str, str]) -> dict[str, str]:
+    """Return Spark settings without secret values.
+
+    >>> hide_secrets({"spark.ssl.keyPassword": "x", "spark.ui.port": "1"})
+    {'spark.ssl.keyPassword': '***', 'spark.ui.port': '1'}
+    """
+    return {key: "***" if _SECRET.search(key) else value for key, value in conf.items()}
+
+
+_FILES = "start the service with --allow-files DIR"
+_CODE = "start the service with --allow-code"
+
+
+def _check_code(submission: Submission) -> None:
+    if submission.file.endswith(".py"):
+        raise OptionError("a Python file is not accepted", where=submission.file, hint=_CODE)
+    for key in submission.settings.conf:
+        if _CODE_SETTINGS.search(key):
+            raise OptionError("this setting can load code", where=key, hint=_CODE)
+
+
+def _find_problems(submission: Submission, policy: Policy) -> Iterator[Problem]:
+    for path, key, raw in _texts(_parse(submission), ()):
+        text = _expand(raw)
+        where = f"{submission.file}: {'.'.join((*path, key))}"
+        if not policy.allow_code:
+            yield from _code_problems(where, key, text)
+        if _LOCAL_PATH.search(text) and not _is_inside(text, policy.allow_files):
+            yield Problem(where, "a path of the service's machine is not accepted", _FILES)
+
+
+def _code_problems(where: str, key: str, text: str) -> Iterator[Problem]:
+    if key in CODE_KEYS:
+        yield Problem(where, "a step that loads Python is not accepted", _CODE)
+    if _CODE_OPTION.search(key):
+        yield Problem(where, "this option can load code", _CODE)
+    if _JAVA_CALL.search(text):
+        yield Problem(where, "a function that calls Java is not accepted", _CODE)
+    if _PATH_TABLE.search(text) or _QUOTE_AND_COMMENT.search(text):
+        yield Problem(where, "a path can't be queried as a table", _CODE)
+
+
+def _expand(text: str) -> str:
+    """Replace the variables of a text, whose defaults may hold a path; errors are reported later."""
+    try:
+        return expand(text, os.environ)
+    except OptionError:
+        return text
+
+
+def _parse(submission: Submission) -> Any:
+    """Return the document as plain data; syntax errors are reported by the check of the document."""
+    try:
+        return YAML(typ="safe").load(submission.files[submission.file].decode("utf-8", errors="replace"))
+    except YAMLError as error:
+        raise DocumentError([Problem(submission.file, f"is no YAML document: {error}")]) from None
+
+
+def _texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yield every text of a document with its path and key; keys are texts as well."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield path, str(key), str(key)
+            yield from _texts(inner, (*path, str(key)))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _texts(inner, (*path, str(number)))
+    elif isinstance(value, str):
+        yield path[:-1], path[-1] if path else "", value
+
+
+def _is_inside(path: str, directory: Path | None) -> bool:
+    if directory is None or path.strip().startswith("~"):
+        return False
+    return Path(path.strip().removeprefix("file:")).resolve().is_relative_to(directory.resolve())
+
+
+def _bytes(size: str) -> int:
+    units = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+    number = re.fullmatch(r"(\d+)([kmgt])b?", size.strip().lower())
+    if number is None:
+        raise OptionError(f"expected a size such as 512m or 2g, got {size!r}", where="memory")
+    return int(number[1]) * units[number[2]]

@@ -1,0 +1,196 @@
+"""The guard: checks host, origin, size, credentials and role of every request before a handler sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import re
+import time
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headrace.jobs.security.policy import LOOPBACK_NAMES, Policy
+from headrace.jobs.security.principals import Principal, PrincipalStore, Role
+from headrace.jobs.service import JobService
+from headrace.jobs.states import UnknownJobError
+from headrace.jobs.submission import MAX_TOTAL_BYTES
+
+COOKIE = "headrace_session"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_OPEN = re.compile(r"/api/v1/(health|login)|/login|/static/.*|/favicon\.ico")
+"""Paths that need no credentials."""
+_JOB = re.compile(r"/api/v1/jobs/([0-9a-f]{12})(/.*)?")
+_SMALL_BYTES = 2 << 20
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"same-origin",
+    b"content-security-policy": (
+        b"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        b"frame-ancestors 'none'; form-action 'self'; base-uri 'none'"
+    ),
+}
+
+
+class Guard:
+    """ASGI middleware. Handlers find the sender in `request.state.principal`."""
+
+    def __init__(self, app: ASGIApp, service: JobService, policy: Policy) -> None:
+        self._app = app
+        self._service = service
+        self._policy = policy
+        self._principals = PrincipalStore(service.database)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(send)
+        principal, problem = await asyncio.to_thread(self._check, scope)
+        scope.setdefault("state", {})["principal"] = principal
+        if problem is not None:
+            await answer.reject(*problem, as_page=_wants_page(scope))
+        else:
+            await self._app(scope, _limit(receive, _limit_of(scope)), answer.send)
+        if scope["method"] not in _SAFE:
+            await asyncio.to_thread(self._record, scope, principal, answer.status)
+
+    def _check(self, scope: Scope) -> tuple[Principal | None, tuple[int, str] | None]:
+        headers = Headers(scope=scope)
+        principal = self._identify(headers)
+        problem = (
+            self._check_host(headers)
+            or self._check_origin(scope, headers, principal)
+            or _check_length(scope, headers)
+            or self._check_rights(scope, principal)
+        )
+        return principal, problem
+
+    def _identify(self, headers: Headers) -> Principal | None:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._find(token.strip())
+        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE)
+        if cookie is not None and (holder := self._find(cookie)) is not None:
+            return Principal(holder.name, holder.role, by_cookie=True)
+        return None if self._policy.requires_login else Principal("", Role.ADMIN)
+
+    def _find(self, token: str) -> Principal | None:
+        if self._policy.token and hmac.compare_digest(token.encode(), self._policy.token.encode()):
+            return Principal("admin", Role.ADMIN)
+        return self._principals.find_token(token)
+
+    def _check_host(self, headers: Headers) -> tuple[int, str] | None:
+        """On loopback, reject other host names: a page of another site may have resolved to this machine."""
+        name = headers.get("host", "").rpartition(":")[0] or headers.get("host", "")
+        if self._policy.is_loopback and name.strip("[]") not in LOOPBACK_NAMES:
+            return 421, "unknown host name"
+        return None
+
+    def _check_origin(
+        self, scope: Scope, headers: Headers, principal: Principal | None
+    ) -> tuple[int, str] | None:
+        """Reject a change that a page of another site requests."""
+        if scope["method"] in _SAFE:
+            return None
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        own = f"{'https' if self._policy.tls else scope['scheme']}://{headers.get('host', '')}"
+        foreign = (origin is not None and origin != own) or site in ("cross-site", "same-site")
+        unknown = origin is None and site is None and principal is not None and principal.by_cookie
+        return (403, "the request comes from another site") if foreign or unknown else None
+
+    def _check_rights(self, scope: Scope, principal: Principal | None) -> tuple[int, str] | None:
+        if _OPEN.fullmatch(scope["path"]):
+            return None
+        if principal is None:
+            return 401, "log in, or send a token"
+        if scope["method"] in _SAFE or scope["path"] == "/api/v1/logout":
+            return None
+        owner = self._owner(scope["path"], principal)
+        return None if principal.may_change(owner) else (403, f"the role {principal.role} does not allow it")
+
+    def _owner(self, path: str, principal: Principal) -> str | None:
+        """Return the owner of the job that a request changes; cloning counts as a new job."""
+        job = _JOB.fullmatch(path)
+        if job is None or job[2] == "/clone":
+            return None
+        try:
+            return self._service.get(job[1]).owner
+        except UnknownJobError:
+            return principal.name
+
+    def _record(self, scope: Scope, principal: Principal | None, status: int) -> None:
+        job = _JOB.fullmatch(scope["path"])
+        actor = (principal.name or "local") if principal is not None else "unknown"
+        values = (time.time(), actor, f"{scope['method']} {scope['path'][:200]}", job and job[1], str(status))
+        statement = "INSERT INTO audit (at, actor, action, job, outcome) VALUES (?, ?, ?, ?, ?)"
+        self._service.database.execute(statement, values)
+
+
+class _Answer:
+    """Adds headers to the response and keeps its status."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            present = {name.lower() for name, _ in message["headers"]}
+            added = [item for item in _HEADERS.items() if item[0] not in present]
+            message = {**message, "headers": [*message["headers"], *added]}
+        await self._send(message)
+
+    async def reject(self, status: int, detail: str, *, as_page: bool = False) -> None:
+        """Answer in place of a handler; a browser without a login is sent to the login page."""
+        headers = [(b"content-type", b"application/json")]
+        if status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+            if as_page:
+                status, headers = 303, [(b"location", b"/login")]
+        body = json.dumps({"detail": detail, "problems": []}).encode()
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": b"" if status == 303 else body})
+
+
+def _limit(receive: Receive, most: int) -> Receive:
+    """Return a `receive` that ends a body without a declared length once it is too large."""
+    total = 0
+
+    async def limited() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if total > most:
+            return {"type": "http.disconnect"}
+        return message
+
+    return limited
+
+
+def _check_length(scope: Scope, headers: Headers) -> tuple[int, str] | None:
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > _limit_of(scope):
+        return 413, "the request is too large"
+    return None
+
+
+def _limit_of(scope: Scope) -> int:
+    return MAX_TOTAL_BYTES + _SMALL_BYTES if scope["path"] == "/api/v1/jobs" else _SMALL_BYTES
+
+
+def _wants_page(scope: Scope) -> bool:
+    accepts = Headers(scope=scope).get("accept", "")
+    return scope["method"] == "GET" and "text/html" in accepts and not scope["path"].startswith("/api/")
+
+
+def principal_of(state: Any) -> Principal:
+    """Return the sender of a request from its state."""
+    principal: Principal = state.principal
+    return principal

@@ -1,0 +1,1 @@
+"""Alerts on jobs: rules, their evaluation, and notifications."""

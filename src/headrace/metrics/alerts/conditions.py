@@ -1,0 +1,87 @@
+"""The conditions of rules, evaluated on the ticks of a job."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.metrics.alerts.rules import AlertRule
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The present value of a rule, and a message if its condition holds."""
+
+    value: float
+    message: str | None = None
+
+
+@dataclass
+class JobMemory:
+    """Counters of a job at earlier ticks."""
+
+    restarts: deque[tuple[float, float]] = field(default_factory=deque)
+    mismatches: deque[tuple[float, float]] = field(default_factory=deque)
+    rows_in: tuple[float, float] | None = None
+    """The last change of the rows read: time and value."""
+
+
+def evaluate(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
+    """Return the value of a rule for a job."""
+    if rule.alert == "failed":
+        message = f"the job failed: {job.get('error')}" if job["state"] == "failed" else None
+        return Finding(float(message is not None), message)
+    if rule.alert in ("restarts", "row_accounting"):
+        return _growth(rule, job, memory, now)
+    if job["state"] not in ("running", "draining"):
+        return Finding(0.0)
+    if rule.alert == "no_data":
+        return _silence(rule, job["metrics"], memory, now)
+    return _threshold(rule, job["metrics"])
+
+
+def _threshold(rule: AlertRule, metrics: Mapping[str, Any]) -> Finding:
+    latency = (metrics.get("latency_ms") or {}).get("p99")
+    delay = metrics.get("watermark_delay_ms")
+    values = {
+        "lag": (metrics.get("lag"), "records are not read"),
+        "latency": (None if latency is None else latency / 1000, "seconds from ingestion to sink (p99)"),
+        "watermark_delay": (None if delay is None else delay / 1000, "seconds between clock and watermark"),
+    }
+    value, text = values[rule.alert]
+    number = float(value or 0)
+    return Finding(number, f"{number:,.6g} {text}" if number > rule.above else None)
+
+
+def _silence(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
+    rows = float(metrics.get("rows_in") or 0)
+    if memory.rows_in is None or memory.rows_in[1] != rows:
+        memory.rows_in = (now, rows)
+    quiet = now - memory.rows_in[0]
+    return Finding(quiet, f"no rows for {quiet:,.0f} seconds" if quiet > max(rule.above, 0) else None)
+
+
+def _growth(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
+    """Compare a counter with its value one period ago; before the first tick it was 0."""
+    name = "restarts" if rule.alert == "restarts" else "mismatches"
+    value = float(job["metrics"].get(name) or 0)
+    past: deque[tuple[float, float]] = getattr(memory, name)
+    if not past:
+        past.append((now, 0.0))
+    if value != past[-1][1]:
+        past.append((now, value))
+    while len(past) > 1 and past[1][0] < now - rule.period:
+        past.popleft()
+    recent = value - past[0][1] if past[-1][0] >= now - rule.period else 0.0
+    text = f"{recent:,.0f} restarts" if name == "restarts" else _describe_mismatches(job)
+    return Finding(recent, text if recent > rule.above else None)
+
+
+def _describe_mismatches(job: Mapping[str, Any]) -> str:
+    last = (job.get("mismatches") or [{}])[-1]
+    if not last:
+        return "rows don't add up"
+    place = f"`{last['step']}`, epoch {last['epoch']}"
+    return f"rows don't add up: {place}: expected {last['expected']}, accounted for {last['actual']}"

@@ -1,0 +1,136 @@
+"""Rules of alerts, and the channels that notify: the document of `headrace serve --alerts`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from headrace.durations import microseconds
+from headrace.errors import DurationError, OptionError
+from headrace.yaml.variables import expand
+
+Kind = Literal["lag", "latency", "watermark_delay", "restarts", "row_accounting", "no_data", "failed"]
+
+
+def _check_duration(text: str) -> str:
+    try:
+        microseconds(text, where="duration")
+    except DurationError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+DurationText = Annotated[str, AfterValidator(_check_duration)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class AlertRule(_Model):
+    """A condition on the metrics of a job.
+
+    >>> AlertRule(alert="lag", above=1000, for_="1 minute").seconds
+    60.0
+    """
+
+    alert: Kind = Field(description="The condition.")
+    above: float = Field(
+        default=0, ge=0, description="Threshold: records, seconds of latency or delay, restarts."
+    )
+    for_: DurationText = Field(
+        default="0 seconds", alias="for", description="How long the condition holds before the alert fires."
+    )
+    within: DurationText = Field(
+        default="10 minutes", description="The period of `restarts` and `row_accounting`."
+    )
+    job: str | None = Field(default=None, description="Only jobs of this name; default: all.")
+    name: str | None = Field(default=None, description="Default: the condition.")
+
+    @property
+    def label(self) -> str:
+        """The name under which the rule is shown and silenced."""
+        return self.name or self.alert
+
+    @property
+    def seconds(self) -> float:
+        """How long the condition must hold."""
+        return microseconds(self.for_, where="for") / 1_000_000
+
+    @property
+    def period(self) -> float:
+        """The period over which counters are compared, in seconds."""
+        return microseconds(self.within, where="within") / 1_000_000
+
+
+class Webhook(_Model):
+    """Posts each notification as JSON."""
+
+    url: str = Field(pattern=r"^https?://", description="The address.")
+    timeout: float = Field(default=10, gt=0, description="In seconds.")
+
+
+class Email(_Model):
+    """Sends each notification as a mail."""
+
+    host: str = Field(description="The SMTP server.")
+    port: int = Field(default=25, ge=1, le=65535)
+    sender: str = Field(alias="from")
+    to: list[str] = Field(min_length=1)
+    user: str | None = None
+    password: str | None = Field(default=None, repr=False, description="As `${SMTP_PASSWORD}`.")
+    tls: bool = Field(default=False, description="Use STARTTLS.")
+
+
+class Channels(_Model):
+    """The channels that notify."""
+
+    console: bool = True
+    webhook: Webhook | None = None
+    email: Email | None = None
+
+
+class AlertSettings(_Model):
+    """Rules and channels."""
+
+    rules: list[AlertRule] = Field(
+        default_factory=lambda: [
+            AlertRule(alert="failed"),
+            AlertRule(alert="row_accounting"),
+            AlertRule(alert="restarts", above=2),
+        ]
+    )
+    notify: Channels = Field(default_factory=Channels)
+    group_wait: DurationText = Field(
+        default="10 seconds", description="Alerts of a job within this time are one notification."
+    )
+
+    @property
+    def wait_seconds(self) -> float:
+        """How long the first alert of a job waits for others."""
+        return microseconds(self.group_wait, where="group_wait") / 1_000_000
+
+
+def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> AlertSettings:
+    """Read rules and channels from a YAML document; `${NAME}` is replaced from the environment.
+
+    Raises:
+        OptionError: the file can't be read, or is wrong.
+    """
+    try:
+        text = expand(file.read_text(), os.environ if environment is None else environment)
+        return AlertSettings.model_validate(YAML(typ="safe").load(text) or {})
+    except OSError as error:
+        raise OptionError(f"can't be read: {error.strerror}", where=str(file)) from None
+    except YAMLError as error:
+        raise OptionError(f"is no YAML document: {error}", where=str(file)) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise OptionError(str(first["msg"]), where=f"{file}: {where}") from None

@@ -1,0 +1,95 @@
+"""Alerts and silences in the store."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from headrace.jobs.store.database import Database
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One firing of a rule for a job."""
+
+    id: str
+    job: str
+    rule: str
+    state: str
+    """`firing` or `resolved`."""
+    value: float
+    message: str
+    since: float
+    resolved: float | None = None
+    notified: int = 0
+    """1 if a notification of it was sent."""
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Holds notifications back: of a job, of a rule, or of both."""
+
+    id: str
+    until: float
+    owner: str
+    comment: str = ""
+    job: str | None = None
+    rule: str | None = None
+
+    def covers(self, alert: Alert, at: float) -> bool:
+        """True if it holds the notification of an alert back."""
+        return at < self.until and self.job in (None, alert.job) and self.rule in (None, alert.rule)
+
+
+class AlertStore:
+    """Reads and writes alerts and silences."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def save(self, alert: Alert) -> Alert:
+        """Insert an alert, or replace it."""
+        self._replace("alerts", asdict(alert))
+        return alert
+
+    def firing(self) -> list[Alert]:
+        """Return the alerts that fire."""
+        rows = self._database.rows("SELECT * FROM alerts WHERE state = 'firing'")
+        return [Alert(**row) for row in rows]
+
+    def of(self, job: str) -> list[Alert]:
+        """Return the alerts of a job, the newest first."""
+        query = "SELECT * FROM alerts WHERE job = ? ORDER BY since DESC"
+        return [Alert(**row) for row in self._database.rows(query, (job,))]
+
+    def recent(self, most: int = 200) -> list[Alert]:
+        """Return the last alerts of all jobs, the newest first."""
+        query = f"SELECT * FROM alerts ORDER BY since DESC LIMIT {int(most)}"
+        return [Alert(**row) for row in self._database.rows(query)]
+
+    def silence(self, until: float, owner: str, comment: str, job: str | None, rule: str | None) -> Silence:
+        """Add a silence."""
+        silence = Silence(secrets.token_hex(6), until, owner, comment, job, rule)
+        self._replace("silences", asdict(silence))
+        return silence
+
+    def silences(self, now: float) -> list[Silence]:
+        """Return the silences in force."""
+        query = "SELECT * FROM silences WHERE until > ? ORDER BY until"
+        return [Silence(**row) for row in self._database.rows(query, (now,))]
+
+    def end_silence(self, silence: str) -> bool:
+        """Delete a silence; return False if there is none of this id."""
+        return self._database.execute("DELETE FROM silences WHERE id = ?", (silence,)) == 1
+
+    def is_silenced(self, alert: Alert, now: float) -> bool:
+        """True if a silence holds the notification of an alert back."""
+        return any(silence.covers(alert, now) for silence in self.silences(now))
+
+    def _replace(self, table: str, row: dict[str, Any]) -> None:
+        names, marks = ", ".join(row), ", ".join("?" for _ in row)
+        with self._database.transaction():
+            self._database.execute(f"DELETE FROM {table} WHERE id = ?", (row["id"],))
+            statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+            self._database.execute(statement, list(row.values()))

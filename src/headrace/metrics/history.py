@@ -1,0 +1,121 @@
+"""The history of metrics: samples every 10 seconds, down-sampled to minutes and hours."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace.jobs.store.database import Database
+
+LEVELS = ((10, 6 * 3600), (60, 2 * 86_400), (600, 14 * 86_400), (3600, 365 * 86_400))
+"""Resolution in seconds, and how long samples of it are kept."""
+SERIES = (
+    "rate_in",
+    "rate_out",
+    "rows_in",
+    "rows_out",
+    "late",
+    "dead_letters",
+    "lag",
+    "watermark_delay_ms",
+    "batch_ms",
+    "state_rows",
+    "state_bytes",
+    "restarts",
+    "mismatches",
+)
+_PERCENTILES = ("latency_ms", "event_latency_ms")
+
+
+class History:
+    """Samples of the metrics of all jobs in the store.
+
+    A sample is the last one of its interval; of latency, lag and delay it is the highest, so that peaks stay.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._next_cleaning = 0.0
+
+    def add(self, job: str, at: float, metrics: Mapping[str, Any]) -> None:
+        """Add the metrics of a tick at every resolution."""
+        sample = flatten(metrics)
+        with self._database.transaction():
+            for resolution, _ in LEVELS:
+                self._merge(job, resolution, int(at // resolution * resolution), sample)
+
+    def read(self, job: str, since: float, until: float, points: int = 500) -> list[dict[str, Any]]:
+        """Return samples of a job in time order, at the finest resolution with at most so many points."""
+        resolution = choose_resolution(since, until, points)
+        condition = "job = ? AND resolution = ? AND at >= ? AND at <= ?"
+        query = f"SELECT at, document FROM samples WHERE {condition} ORDER BY at"
+        rows = self._database.rows(query, (job, resolution, int(since) - resolution, int(until)))
+        return [{"at": row["at"], **json.loads(row["document"])} for row in rows]
+
+    def clean_if_due(self) -> None:
+        """Delete samples that are too old, once a minute."""
+        now = time.time()
+        if now < self._next_cleaning:
+            return
+        self._next_cleaning = now + 60
+        for resolution, seconds in LEVELS:
+            statement = "DELETE FROM samples WHERE resolution = ? AND at < ?"
+            self._database.execute(statement, (resolution, int(now - seconds)))
+
+    def _merge(self, job: str, resolution: int, at: int, sample: dict[str, Any]) -> None:
+        key = (job, resolution, at)
+        found = self._database.rows(
+            "SELECT document FROM samples WHERE job = ? AND resolution = ? AND at = ?", key
+        )
+        document = json.dumps(
+            merge(json.loads(found[0]["document"]), sample) if found else sample, separators=(",", ":")
+        )
+        if found:
+            statement = "UPDATE samples SET document = ? WHERE job = ? AND resolution = ? AND at = ?"
+            self._database.execute(statement, (document, *key))
+        else:
+            statement = "INSERT INTO samples (job, resolution, at, document) VALUES (?, ?, ?, ?)"
+            self._database.execute(statement, (*key, document))
+
+
+def flatten(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of a tick's metrics under flat names; those that are missing are left out.
+
+    >>> flatten({"rows_in": 5, "lag": None, "latency_ms": {"p50": 1.0, "p95": 2.0, "p99": 3.25}})
+    {'rows_in': 5, 'latency_ms_p50': 1.0, 'latency_ms_p95': 2.0, 'latency_ms_p99': 3.25}
+    """
+    flat = {name: metrics.get(name) for name in SERIES}
+    for name in _PERCENTILES:
+        flat |= {f"{name}_{percentile}": value for percentile, value in (metrics.get(name) or {}).items()}
+    return {name: _round(value) for name, value in flat.items() if value is not None}
+
+
+def merge(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Combine two samples of one interval: the later one, but the higher latency, lag and delay."""
+    peaks = {
+        name: max(earlier[name], later[name])
+        for name in later
+        if name in earlier and (name in ("lag", "watermark_delay_ms", "batch_ms") or "latency_ms" in name)
+    }
+    return {**earlier, **later, **peaks}
+
+
+def choose_resolution(
+    since: float, until: float, points: int, levels: Sequence[tuple[int, int]] = LEVELS
+) -> int:
+    """Return the finest resolution that still has samples from `since` on and returns at most so many points.
+
+    >>> choose_resolution(time.time() - 900, time.time(), 500), choose_resolution(0, time.time(), 500)
+    (10, 3600)
+    """
+    age = time.time() - since
+    for resolution, kept in levels:
+        if age <= kept and (until - since) / resolution <= points:
+            return resolution
+    return levels[-1][0]
+
+
+def _round(value: Any) -> Any:
+    return round(value, 3) if isinstance(value, float) else value

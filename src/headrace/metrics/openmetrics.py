@@ -1,0 +1,151 @@
+"""Metrics in OpenMetrics format: of every job, and of the service itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import generate_latest
+
+from headrace.jobs.states import JobState
+from headrace.runtime.progress.log import parse_time
+
+CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+_JOB = ("job", "name")
+_COUNTERS = {
+    "rows_in": "Rows read from sources.",
+    "rows_out": "Rows written to sinks.",
+    "late": "Rows behind the watermark that no window could take.",
+    "dead_letters": "Records that could not be decoded.",
+    "mismatches": "Epochs in which the rows of a step or sink don't add up.",
+    "restarts": "Attempts started because an attempt failed.",
+}
+_GAUGES = {
+    "lag": "Records that are available but not read.",
+    "state_rows": "Rows in the state stores.",
+    "state_bytes": "Bytes of the state stores.",
+    "rate_in": "Rows read per second.",
+    "rate_out": "Rows written per second.",
+}
+_STEP = {"rows_in": "Rows into a step.", "rows_out": "Rows out of a step.", "late": "Late rows of a step."}
+
+
+class _Source:
+    """A collector of ready-made metrics, as prometheus-client expects one."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = list(metrics)
+
+    def collect(self) -> list[Metric]:
+        return self._metrics
+
+
+def render(snapshots: Iterable[Mapping[str, Any]], service: Mapping[str, float]) -> str:
+    """Return the text for `/metrics`.
+
+    Args:
+        snapshots: the documents of the jobs.
+        service: gauges of the service itself, by name.
+    """
+    jobs = list(snapshots)
+    families = [*_job_families(jobs), *_step_families(jobs), *_service_families(jobs, service)]
+    text: bytes = generate_latest(_Source(families))  # type: ignore[no-untyped-call]
+    return text.decode()
+
+
+def _job_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
+    for name, text in _COUNTERS.items():
+        counter = CounterMetricFamily(f"headrace_job_{name}", text, labels=_JOB)
+        for job in jobs:
+            counter.add_metric(_labels(job), job["metrics"].get(name) or 0)
+        yield counter
+    for name, text in _GAUGES.items():
+        yield _gauge(name, text, jobs, lambda job, name=name: job["metrics"].get(name))
+    yield _gauge("watermark_seconds", "The watermark.", jobs, _watermark)
+    yield _gauge("watermark_delay_seconds", "Clock minus watermark.", jobs, _watermark_delay)
+    yield _state_family(jobs)
+    yield from _labelled_families(jobs)
+
+
+def _labelled_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
+    latency = _latency_family("headrace_job_latency_seconds", "From ingestion to sink.", jobs, "latency_ms")
+    event = _latency_family(
+        "headrace_job_event_latency_seconds", "From event time to sink.", jobs, "event_latency_ms"
+    )
+    lag = GaugeMetricFamily(
+        "headrace_job_partition_lag", "Unread records of a partition.", labels=[*_JOB, "partition"]
+    )
+    phases = GaugeMetricFamily(
+        "headrace_job_phase_seconds",
+        "Duration of a phase of the last batch.",
+        labels=[*_JOB, "query", "phase"],
+    )
+    for job in jobs:
+        for partition, records in (job.get("lag_by_partition") or {}).items():
+            lag.add_metric([*_labels(job), partition], records)
+        for query, facts in (job.get("queries") or {}).items():
+            for phase, ms in facts["phases_ms"].items():
+                phases.add_metric([*_labels(job), query, phase], ms / 1000)
+    yield from (latency, event, lag, phases)
+
+
+def _latency_family(name: str, text: str, jobs: list[Mapping[str, Any]], key: str) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[*_JOB, "quantile"])
+    for job in jobs:
+        percentiles = job["metrics"].get(key) or {}
+        for percentile, ms in percentiles.items():
+            if ms is not None:
+                family.add_metric([*_labels(job), f"0.{percentile[1:]}"], ms / 1000)
+    return family
+
+
+def _step_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
+    for name, text in _STEP.items():
+        counter = CounterMetricFamily(f"headrace_step_{name}", text, labels=[*_JOB, "step"])
+        for job in jobs:
+            for step, facts in (job.get("steps") or {}).items():
+                if facts.get(name) is not None:
+                    counter.add_metric([*_labels(job), step], facts[name])
+        yield counter
+
+
+def _state_family(jobs: list[Mapping[str, Any]]) -> Metric:
+    family = GaugeMetricFamily("headrace_job_state", "1 for the state of a job.", labels=[*_JOB, "state"])
+    for job in jobs:
+        for state in JobState:
+            family.add_metric([*_labels(job), str(state)], float(job["state"] == state))
+    return family
+
+
+def _service_families(jobs: list[Mapping[str, Any]], service: Mapping[str, float]) -> Iterator[Metric]:
+    family = GaugeMetricFamily("headrace_service_jobs", "Jobs by state.", labels=["state"])
+    for state in JobState:
+        family.add_metric([str(state)], sum(job["state"] == state for job in jobs))
+    yield family
+    for name, value in service.items():
+        yield GaugeMetricFamily(f"headrace_service_{name}", f"{name.replace('_', ' ')}.", value=value)
+
+
+def _gauge(name: str, text: str, jobs: list[Mapping[str, Any]], value: Any) -> Metric:
+    family = GaugeMetricFamily(f"headrace_job_{name}", text, labels=_JOB)
+    for job in jobs:
+        if (number := value(job)) is not None:
+            family.add_metric(_labels(job), number)
+    return family
+
+
+def _watermark(job: Mapping[str, Any]) -> float | None:
+    text = job["metrics"].get("watermark")
+    return None if not text else parse_time(text)
+
+
+def _watermark_delay(job: Mapping[str, Any]) -> float | None:
+    watermark = _watermark(job) if JobState(job["state"]).active else None
+    return None if watermark is None else time.time() - watermark
+
+
+def _labels(job: Mapping[str, Any]) -> list[str]:
+    return [job["id"], job["name"]]

@@ -1,0 +1,52 @@
+"""Mismatches of row accounting: rows of an epoch that a step or a sink has not accounted for."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MOST = 100
+"""Mismatches of a run that are kept; the count goes on."""
+
+_log = logging.getLogger("headrace")
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Rows of one epoch that don't add up.
+
+    >>> print(Mismatch("alerts", 7, 100, 99))
+    `alerts`, epoch 7: expected 100 rows, 99 are accounted for
+    """
+
+    step: str
+    epoch: int
+    expected: int
+    actual: int
+
+    def __str__(self) -> str:
+        return f"`{self.step}`, epoch {self.epoch}: expected {self.expected:,} rows, " + (
+            f"{self.actual:,} are accounted for"
+        )
+
+
+class Mismatches:
+    """The mismatches of a query's run."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last: deque[Mismatch] = deque(maxlen=MOST)
+
+    def compare(self, step: str, epoch: int, expected: int, actual: int) -> None:
+        """Record a mismatch if the numbers differ."""
+        if expected == actual:
+            return
+        mismatch = Mismatch(step, epoch, expected, actual)
+        self.count += 1
+        self._last.append(mismatch)
+        _log.error("rows don't add up: %s", mismatch)
+
+    def __iter__(self) -> Iterator[Mismatch]:
+        return iter(tuple(self._last))

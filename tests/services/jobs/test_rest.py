@@ -1,0 +1,129 @@
+"""REST of the job service over HTTP, on driver processes without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from headrace.jobs.service import JobService
+from tests.services.jobs.conftest import DOCUMENT
+from tests.support.waiting import wait_until
+
+
+def submit(client: httpx.Client, **more: Any) -> str:
+    response = client.post("/api/v1/jobs", json={"document": DOCUMENT, **more})
+    assert response.status_code == 201, response.text
+    return str(response.json()["id"])
+
+
+def state(client: httpx.Client, job: str) -> str:
+    return str(client.get(f"/api/v1/jobs/{job}").json()["state"])
+
+
+@pytest.fixture
+def job(client: httpx.Client) -> Iterator[str]:
+    job = submit(client, name="first")
+    wait_until(lambda: state(client, job) == "running")
+    return job  # type: ignore[return-value]
+
+
+def test_health(client: httpx.Client) -> None:
+    assert client.get("/api/v1/health").json()["status"] == "ok"
+
+
+def test_a_document_is_submitted_listed_and_shown(client: httpx.Client, job: str) -> None:
+    wait_until(lambda: client.get(f"/api/v1/jobs/{job}").json()["metrics"]["rows_in"] > 0)
+    shown = client.get(f"/api/v1/jobs/{job}").json()
+    assert (shown["name"], shown["attempts"], shown["error"]) == ("first", 1, None)
+    assert shown["pid"] > 0
+    assert shown["metrics"]["lag"] == 5
+    assert set(shown["metrics"]["latency_ms"]) == {"p50", "p95", "p99"}
+    assert [each["id"] for each in client.get("/api/v1/jobs").json()] == [job]
+
+
+@pytest.mark.parametrize(("verb", "end"), [("stop", "stopped"), ("drain", "drained"), ("kill", "killed")])
+def test_a_verb_ends_the_job(client: httpx.Client, job: str, verb: str, end: str) -> None:
+    assert client.post(f"/api/v1/jobs/{job}/{verb}").status_code == 200
+    wait_until(lambda: state(client, job) == end)
+    assert client.post(f"/api/v1/jobs/{job}/{verb}").status_code == 409
+    assert client.delete(f"/api/v1/jobs/{job}").status_code == 204
+    assert client.get(f"/api/v1/jobs/{job}").status_code == 404
+
+
+def test_files_are_uploaded_with_the_pipeline(client: httpx.Client, service: JobService) -> None:
+    files = [("pipeline", ("numbers.yaml", DOCUMENT)), ("data", ("homes/first.csv", "a,b"))]
+    response = client.post("/api/v1/jobs", files=files, data={"settings": '{"restart_limit": 0}'})
+    assert response.status_code == 201, response.text
+    job = response.json()["id"]
+    assert (service.directory(job).files / "homes" / "first.csv").read_text() == "a,b"
+    assert service.get(job).settings.restart_limit == 0
+
+
+def test_a_wrong_document_is_answered_with_its_line(client: httpx.Client) -> None:
+    response = client.post("/api/v1/jobs", json={"document": "sources:\n  n: {generatr: {}}\n"})
+    assert response.status_code == 422
+    assert response.json()["problems"][0]["where"].startswith("pipeline.yaml:2:")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{",
+        "[]",
+        json.dumps({"document": 7}),
+        json.dumps({"document": DOCUMENT, "unknown": 1}),
+        json.dumps({"document": DOCUMENT, "settings": {"until": "caught_up", "every": "1 second"}}),
+        json.dumps({"document": DOCUMENT, "settings": {"restart_backoff": "soon"}}),
+        json.dumps({"document": DOCUMENT, "directory": "/does/not/exist"}),
+    ],
+)
+def test_an_invalid_request_is_rejected(client: httpx.Client, body: str) -> None:
+    assert client.post("/api/v1/jobs", content=body).status_code == 422
+
+
+def test_logs_and_document_are_text(client: httpx.Client, job: str) -> None:
+    assert client.get(f"/api/v1/jobs/{job}/logs").status_code == 200
+    assert client.get(f"/api/v1/jobs/{job}/document").text == DOCUMENT
+
+
+def test_ticks_are_streamed(client: httpx.Client, job: str) -> None:
+    for path in (f"/api/v1/jobs/{job}/live", "/api/v1/live"):
+        with client.stream("GET", path) as response:
+            data = next(line for line in response.iter_lines() if line.startswith("data: "))
+        tick = json.loads(data.removeprefix("data: "))
+        assert (tick if isinstance(tick, dict) else tick[0])["id"] == job
+
+
+def test_an_openmetrics_parser_accepts_the_metrics(client: httpx.Client, job: str) -> None:
+    response = client.get("/metrics")
+    families = {family.name: family for family in text_string_to_metric_families(response.text)}
+    assert response.headers["content-type"].startswith("application/openmetrics-text")
+    states = families["headrace_job_state"].samples
+    assert [sample.labels["state"] for sample in states if sample.value] == ["running"]
+    assert families["headrace_job_rows_in"].samples[0].value > 0
+
+
+def test_history_is_kept(client: httpx.Client, job: str) -> None:
+    wait_until(lambda: bool(client.get(f"/api/v1/jobs/{job}/history").json()))
+    assert client.get(f"/api/v1/jobs/{job}/history").json()[-1]["rows_in"] > 0
+
+
+def test_a_failed_job_raises_an_alert(client: httpx.Client) -> None:
+    wrong = DOCUMENT.replace("# plain", "# wrong")
+    job = client.post("/api/v1/jobs", json={"document": wrong}).json()["id"]
+    wait_until(lambda: bool(client.get("/api/v1/alerts").json()))
+    alert = client.get("/api/v1/alerts").json()[0]
+    assert (alert["job"], alert["rule"], alert["state"]) == (job, "failed", "firing")
+    assert "attempt 1 failed" in alert["message"]
+
+
+def test_silences_are_added_listed_and_ended(client: httpx.Client) -> None:
+    silence = client.post("/api/v1/silences", json={"seconds": 60, "rule": "lag"}).json()["id"]
+    assert [each["id"] for each in client.get("/api/v1/silences").json()] == [silence]
+    assert client.delete(f"/api/v1/silences/{silence}").status_code == 204
+    assert client.delete(f"/api/v1/silences/{silence}").status_code == 404

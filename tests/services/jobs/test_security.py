@@ -1,0 +1,205 @@
+"""Attacks on the job service over HTTP; each is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from headrace.jobs.app import create_app
+from headrace.jobs.security.policy import Policy
+from headrace.jobs.security.principals import PrincipalStore, Role
+from headrace.jobs.security.throttle import MOST_FAILURES
+from headrace.jobs.service import JobService
+from tests.services.jobs.conftest import DOCUMENT, kill_all
+from tests.support.fake_service import COMMAND
+from tests.support.http_server import serving
+
+PASSWORD = "a long password"
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Iterator[JobService]:
+    """A service that requires a login."""
+    service = JobService(tmp_path / "data", command=COMMAND, period=0.05, policy=Policy(login=True))
+    principals = PrincipalStore(service.database)
+    for role in Role:
+        principals.add_user(role, PASSWORD, role)
+    principals.add_user("other", PASSWORD, Role.OPERATOR)
+    yield service
+    kill_all(service)
+    service.close()
+
+
+@pytest.fixture
+def url(closed: JobService) -> Iterator[str]:
+    with serving(create_app(closed)) as url:
+        yield url
+        kill_all(closed)
+
+
+@contextmanager
+def log_in(url: str, user: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=url, headers={"origin": url}, timeout=120) as client:
+        response = client.post("/api/v1/login", json={"user": user, "password": PASSWORD})
+        assert response.status_code == 200, response.text
+        yield client
+
+
+def submit(client: httpx.Client) -> httpx.Response:
+    return client.post("/api/v1/jobs", json={"document": DOCUMENT})
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/jobs", "/metrics", "/api/v1/live", "/api/v1/openapi.json", "/docs"]
+)
+def test_nothing_is_readable_without_a_login(url: str, path: str) -> None:
+    assert httpx.get(url + path).status_code == 401
+
+
+def test_a_browser_without_a_login_is_sent_to_the_login_page(url: str) -> None:
+    response = httpx.get(f"{url}/", headers={"accept": "text/html"})
+    assert (response.status_code, response.headers["location"]) == (303, "/login")
+
+
+@pytest.mark.parametrize("token", ["hr_wrong", "x" * 10_000])
+def test_a_wrong_token_is_refused(url: str, token: str) -> None:
+    response = httpx.get(f"{url}/api/v1/jobs", headers={"authorization": f"Bearer {token}"})
+    assert response.status_code == 401
+
+
+def test_a_viewer_reads_but_changes_nothing(url: str) -> None:
+    with log_in(url, "operator") as operator, log_in(url, "viewer") as viewer:
+        job = submit(operator).json()["id"]
+        assert viewer.get(f"/api/v1/jobs/{job}").status_code == 200
+        assert submit(viewer).status_code == 403
+        assert viewer.post(f"/api/v1/jobs/{job}/kill").status_code == 403
+        assert viewer.delete(f"/api/v1/jobs/{job}").status_code == 403
+        assert viewer.post("/api/v1/silences", json={"seconds": 1}).status_code == 403
+
+
+def test_an_operator_changes_own_jobs_only(url: str) -> None:
+    with log_in(url, "operator") as operator, log_in(url, "other") as other, log_in(url, "admin") as admin:
+        job = submit(operator).json()["id"]
+        assert operator.get(f"/api/v1/jobs/{job}").json()["owner"] == "operator"
+        assert other.post(f"/api/v1/jobs/{job}/kill").status_code == 403
+        assert admin.post(f"/api/v1/jobs/{job}/kill").status_code == 200
+        assert operator.delete(f"/api/v1/jobs/{job}").status_code == 204
+
+
+def test_only_an_admin_sees_users_and_the_audit_log(url: str) -> None:
+    with log_in(url, "operator") as operator, log_in(url, "admin") as admin:
+        assert operator.get("/api/v1/users").status_code == 403
+        assert operator.get("/api/v1/audit").status_code == 403
+        user = {"name": "eve", "password": PASSWORD, "role": "admin"}
+        assert operator.post("/api/v1/users", json=user).status_code == 403
+        submit(operator)
+        actions = [(entry["actor"], entry["action"]) for entry in admin.get("/api/v1/audit").json()]
+        assert ("operator", "POST /api/v1/jobs") in actions
+
+
+def test_a_token_has_at_most_the_role_of_its_owner(url: str) -> None:
+    with log_in(url, "operator") as operator:
+        assert operator.post("/api/v1/tokens", json={"role": "admin"}).status_code == 403
+        token = operator.post("/api/v1/tokens", json={"role": "viewer"}).json()["token"]
+    headers = {"authorization": f"Bearer {token}"}
+    assert httpx.get(f"{url}/api/v1/me", headers=headers).json() == {"name": "operator", "role": "viewer"}
+    assert httpx.post(f"{url}/api/v1/jobs", json={"document": DOCUMENT}, headers=headers).status_code == 403
+
+
+def test_passwords_and_tokens_are_stored_as_hashes(url: str, closed: JobService) -> None:
+    with log_in(url, "operator") as operator:
+        token = operator.post("/api/v1/tokens", json={"role": "viewer"}).json()["token"]
+    rows = closed.database.rows("SELECT * FROM users") + closed.database.rows("SELECT * FROM tokens")
+    assert token not in str(rows)
+    assert PASSWORD not in str(rows)
+
+
+def test_a_session_ends_with_the_logout(url: str) -> None:
+    with log_in(url, "viewer") as viewer:
+        cookies = dict(viewer.cookies)
+        assert viewer.post("/api/v1/logout").status_code == 204
+    assert httpx.get(f"{url}/api/v1/jobs", cookies=cookies).status_code == 401
+
+
+def test_guessing_passwords_is_slowed_down(url: str) -> None:
+    wrong = {"user": "admin", "password": "wrong"}
+    answers = [httpx.post(f"{url}/api/v1/login", json=wrong).status_code for _ in range(MOST_FAILURES + 1)]
+    assert answers == [401] * MOST_FAILURES + [429]
+    right = {"user": "admin", "password": PASSWORD}
+    assert httpx.post(f"{url}/api/v1/login", json=right).status_code == 429
+
+
+def test_the_session_cookie_is_out_of_reach_of_scripts_and_other_sites(url: str) -> None:
+    response = httpx.post(f"{url}/api/v1/login", json={"user": "viewer", "password": PASSWORD})
+    cookie = response.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}],
+)
+def test_a_page_of_another_site_changes_nothing(client: httpx.Client, headers: dict[str, str]) -> None:
+    response = client.post("/api/v1/jobs", json={"document": DOCUMENT}, headers=headers)
+    assert response.status_code == 403
+    assert client.get("/api/v1/jobs").json() == []
+
+
+def test_a_session_without_an_origin_changes_nothing(url: str) -> None:
+    with log_in(url, "operator") as operator:
+        del operator.headers["origin"]
+        assert submit(operator).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", ""])
+def test_another_host_name_is_refused(client: httpx.Client, host: str) -> None:
+    assert client.get("/api/v1/jobs", headers={"host": host}).status_code in (400, 421)
+
+
+@pytest.mark.parametrize("name", ["../../evil.csv", "/tmp/evil.csv", "a/../../evil.csv", ".ssh/key"])
+def test_an_upload_stays_in_the_directory_of_the_job(client: httpx.Client, name: str, tmp_path: Path) -> None:
+    files = [("pipeline", ("p.yaml", DOCUMENT)), ("data", (name, "x"))]
+    assert client.post("/api/v1/jobs", files=files).status_code == 422
+    assert not list(tmp_path.rglob("evil.csv"))
+
+
+def test_a_request_that_is_too_large_is_refused(client: httpx.Client) -> None:
+    large = client.post("/api/v1/silences", content=bytes(3 << 20))
+    assert large.status_code == 413
+    document = client.post("/api/v1/jobs", json={"document": "#" * ((1 << 20) + 1)})
+    assert document.status_code == 422
+
+
+@pytest.mark.parametrize("job", ["../../etc/passwd", "..%2f..%2fetc", "x" * 200, "0123456789ab"])
+def test_an_id_is_no_path(client: httpx.Client, job: str) -> None:
+    assert client.get(f"/api/v1/jobs/{job}/logs").status_code in (404, 422)
+
+
+def test_responses_forbid_frames_and_foreign_scripts(client: httpx.Client) -> None:
+    headers = client.get("/api/v1/health").headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_secrets_of_settings_are_not_shown(client: httpx.Client) -> None:
+    settings = {"conf": {"spark.hadoop.fs.s3a.secret.key": "hush"}}
+    job = client.post("/api/v1/jobs", json={"document": DOCUMENT, "settings": settings}).json()["id"]
+    assert "hush" not in client.get(f"/api/v1/jobs/{job}").text
+
+
+def test_a_job_does_not_read_the_secrets_of_the_service(
+    client: httpx.Client, service: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_TOKEN", "hush")
+    job = client.post("/api/v1/jobs", json={"document": DOCUMENT}).json()["id"]
+    from tests.support.waiting import wait_until
+
+    wait_until(lambda: service.get(job).state == "running")
+    environment = Path(f"/proc/{service.get(job).pid}/environ").read_text()
+    assert f"HEADRACE_JOB={job}" in environment
+    assert "hush" not in environment

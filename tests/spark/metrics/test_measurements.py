@@ -1,0 +1,94 @@
+"""Measurements of real runs: row accounting of sinks, delays of rows, ticks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace import Connector, Pipeline, connect, windows
+from headrace.connectors.base import Role, Staged, StagedRows, WriteContext
+from headrace.metrics.tick import TickBuilder
+from headrace.runtime.progress.mismatches import Mismatch
+
+ROWS = [
+    {"k": "a", "v": number, "ts": datetime.fromtimestamp(1_700_000_000 + second, UTC)}
+    for number, second in enumerate([0, 1, 12, 2, 13, 40])
+]
+SCHEMA = "k string, v int, ts timestamp"
+
+
+class LossyWriter:
+    """Drops one row of each epoch."""
+
+    def open(self, context: WriteContext) -> int:
+        return -1
+
+    def stage(self, epoch: int, frame: DataFrame) -> Staged:
+        return StagedRows(max(0, len(frame.collect()) - 1))
+
+    def commit(self, epoch: int, staged: Staged) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Lossy(Connector):
+    kind: ClassVar[str] = "lossy"
+    roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
+
+    def writer(self) -> Any:
+        return LossyWriter()
+
+
+def run(pipeline: Pipeline, directory: Path) -> Any:
+    with pipeline.start(checkpoint=directory / "checkpoint", until="drained") as handle:
+        handle.wait(timeout=300)
+        return handle.status()
+
+
+def test_a_sink_that_drops_a_row_is_a_mismatch_of_its_epoch(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline("lossy")
+    rows = pipeline.read("rows", connect.memory(rows=ROWS), schema=SCHEMA)
+    rows.write("kept", connect.memory())
+    rows.write("leak", Lossy())
+    status = run(pipeline, tmp_path)
+    assert status.mismatch_count == 1
+    assert status.mismatches == (Mismatch("leak", 0, 6, 5),)
+
+
+@pytest.fixture
+def windowed(tmp_path: Path) -> tuple[Pipeline, Any]:
+    pipeline = Pipeline("windowed")
+    rows = pipeline.read("rows", connect.memory(rows=ROWS), schema=SCHEMA)
+    timed = rows.where("v >= 0", name="all").event_time("ts", out_of_order="1 minute")
+    totals = timed.key_by("k").window(windows.tumbling("10 seconds"))
+    totals.aggregate("totals", n="count(*)").write("out", connect.memory())
+    return pipeline, run(pipeline, tmp_path)
+
+
+def test_a_drained_pipeline_balances(spark: SparkSession, windowed: tuple[Pipeline, Any]) -> None:
+    _, status = windowed
+    assert status.mismatches == ()
+    assert status.steps["totals"].balanced
+
+
+def test_the_disorder_of_rows_is_measured(spark: SparkSession, windowed: tuple[Pipeline, Any]) -> None:
+    delays = windowed[1].delays
+    assert sum(delays.out_of_order.values()) == len(ROWS)
+    assert 10_000 <= (delays.recommend_out_of_order() or 0) < 12_500
+    assert min(delays.behind_clock) > 3600_000
+
+
+def test_a_tick_has_rows_of_every_step(spark: SparkSession, windowed: tuple[Pipeline, Any]) -> None:
+    pipeline, status = windowed
+    tick = TickBuilder(pipeline.check(), {"rows_in": 100}).build(status)
+    steps = tick["steps"]
+    assert tick["metrics"]["rows_in"] == 100 + len(ROWS)
+    assert tick["metrics"]["latency_ms"]["p99"] > 0
+    assert (steps["rows"]["rows_out"], steps["all"]["rows_in"], steps["all"]["rows_out"]) == (6, 6, 6)
+    assert (steps["totals"]["rows_in"], steps["out"]["rows_out"]) == (6, 3)
+    assert tick["metrics"]["state_bytes"] >= 0
+    assert "addBatch" in next(iter(tick["queries"].values()))["phases_ms"]
