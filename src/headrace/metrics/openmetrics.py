@@ -67,10 +67,10 @@ def _job_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
     yield _gauge("watermark_seconds", "The watermark.", jobs, _watermark)
     yield _gauge("watermark_delay_seconds", "Clock minus watermark.", jobs, _watermark_delay)
     yield _state_family(jobs)
-    yield from _labelled_families(jobs)
+    yield from _detail_families(jobs)
 
 
-def _labelled_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
+def _detail_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
     latency = _latency_family("headrace_job_latency_seconds", "From ingestion to sink.", jobs, "latency_ms")
     event = _latency_family(
         "headrace_job_event_latency_seconds", "From event time to sink.", jobs, "event_latency_ms"

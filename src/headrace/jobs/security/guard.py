@@ -163,7 +163,7 @@ def _limit(receive: Receive, most: int) -> Receive:
     """Return a `receive` that ends a body without a declared length once it is too large."""
     total = 0
 
-    async def limited() -> Message:
+    async def receive_limited() -> Message:
         nonlocal total
         message = await receive()
         total += len(message.get("body", b""))
@@ -171,7 +171,7 @@ def _limit(receive: Receive, most: int) -> Receive:
             return {"type": "http.disconnect"}
         return message
 
-    return limited
+    return receive_limited
 
 
 def _check_length(scope: Scope, headers: Headers) -> tuple[int, str] | None:

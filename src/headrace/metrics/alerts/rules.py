@@ -60,7 +60,7 @@ class AlertRule(_Model):
 
     @property
     def seconds(self) -> float:
-        """How long the condition must hold."""
+        """The time for which the condition must hold."""
         return microseconds(self.for_, where="for") / 1_000_000
 
     @property
@@ -113,7 +113,7 @@ class AlertSettings(_Model):
 
     @property
     def wait_seconds(self) -> float:
-        """How long the first alert of a job waits for others."""
+        """The time for which the first alert of a job waits for others."""
         return microseconds(self.group_wait, where="group_wait") / 1_000_000
 
 
