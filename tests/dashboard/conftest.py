@@ -72,7 +72,7 @@ class _AsViewer:
         self._app, self._viewer = app, viewer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {})["viewer"] = self._viewer
+        scope.setdefault("state", {})["principal"] = self._viewer
         await self._app(scope, receive, send)
 
 

@@ -28,7 +28,11 @@ FAILURE = (
     "  hint: check the receiver, then restart"
 )
 LETTERS = (
-    ('{"id": "b-1", "card": "card-03", "ts": "2026-03-02T09:0', "not JSON: the record ends too early", None),
+    (
+        '{"id": "b-1", "card": "card-03", "country": "FI", "amount": 12.5, "shop": "kiosk", "ts": "2026-03-02T09:0',
+        "not JSON: the record ends too early",
+        None,
+    ),
     ('{"id": "b-2", "amount": "12,50"}', 'field `amount`: expected double, got string "12,50"', "amount"),
     ('{"id": "b-3", "ts": "yesterday"}', 'field `ts`: expected timestamp, got string "yesterday"', "ts"),
 )
@@ -180,6 +184,8 @@ class SimulatedFeed:
             48_200,
             12_400_000,
             steps,
+            [(0, 41_000), (250, 900), (1_000, 400), (5_000, 120), (20_000, 30), (60_000, 4)],
+            20_000,
         )
 
     def _write_files(self, job: str) -> None:

@@ -24,6 +24,7 @@ PAGES = (
     "/new",
     "/alerts",
     "/about",
+    "/login",
 )
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 expect.set_options(timeout=PATIENCE_MS)
@@ -93,6 +94,11 @@ def test_charts_follow_the_time_range(simulated_url: str, open_page: OpenPage) -
     with page.expect_response(lambda answer: "seconds=3600" in answer.url) as answer:
         page.get_by_role("button", name="1 h").click()
     assert len(answer.value.json()["columns"]["t"]) > 100
+
+
+def test_metrics_recommend_an_out_of_order(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/metrics")
+    expect(page.get_by_text("Recommended:")).to_contain_text("out_of_order: 20000 milliseconds")
 
 
 def test_viewer_is_refused(tmp_path: Path, open_page: OpenPage) -> None:

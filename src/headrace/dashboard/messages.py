@@ -87,6 +87,8 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
     return {
         "in": _rate(step.rate_in),
         "out": _rate(step.rate_out),
+        "in_rate": "" if step.rate_in is None else _rate(step.rate_in),
+        "out_rate": "" if step.rate_out is None else _rate(step.rate_out),
         "rows_in": text.count(step.rows_in),
         "rows_out": text.count(step.rows_out),
         "busy": None if step.busy is None else round(step.busy, 2),

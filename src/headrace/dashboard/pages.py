@@ -128,6 +128,12 @@ def alerts_page(request: Request, feed: FeedOf) -> HTMLResponse:
     return render(request, "alerts.html", firing=_firing(feed), resolved=resolved)
 
 
+@router.get("/login")
+def login_page(request: Request) -> HTMLResponse:
+    """Log in."""
+    return render(request, "login.html")
+
+
 @router.get("/about")
 def about_page(request: Request, feed: FeedOf) -> HTMLResponse:
     """Show versions and facts about the service."""

@@ -38,6 +38,7 @@ _environment.filters |= {
     "number": formatting.number,
     "count": formatting.count,
     "duration": formatting.duration,
+    "milliseconds": formatting.milliseconds,
     "age": formatting.age,
     "instant": formatting.instant,
     "sparkline": formatting.sparkline,
@@ -47,6 +48,12 @@ _environment.globals |= {"health_of": health_of, "actions_of": actions_of, "vers
 
 def render(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Return a page or a fragment of one."""
-    viewer: Viewer = getattr(request.state, "viewer", Viewer())
-    content = _environment.get_template(template).render(viewer=viewer, path=request.url.path, **context)
+    context |= {"viewer": viewer_of(request), "path": request.url.path}
+    content = _environment.get_template(template).render(context)
     return HTMLResponse(content, status_code=status, headers=HEADERS)
+
+
+def viewer_of(request: Request) -> Viewer:
+    """Return the user of a request, whom the service's guard has identified."""
+    principal = getattr(request.state, "principal", None)
+    return Viewer() if principal is None else Viewer(principal.name, str(principal.role))

@@ -52,6 +52,10 @@ class JobFigures:
     state_rows: int | None = None
     state_bytes: int | None = None
     steps: Mapping[str, StepFigures] = field(default_factory=dict)
+    out_of_order: Sequence[tuple[int, int]] = ()
+    """Rows by how far they are out of order: upper bounds of buckets in milliseconds, and counts."""
+    recommended_ms: int | None = None
+    """The `out_of_order` within which 99.9 % of the rows arrive."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +119,23 @@ class History:
 
 @dataclass(frozen=True)
 class Viewer:
-    """The user who looks at a page; `may_act` is False for the role viewer."""
+    """The user who looks at a page. The pages hide what the service would refuse; the service decides."""
 
     name: str = ""
     role: str = "admin"
-    csrf: str = ""
 
     @property
-    def may_act(self) -> bool:
-        """True if the user may submit and stop jobs."""
+    def may_submit(self) -> bool:
+        """True if the user may submit jobs."""
         return self.role != "viewer"
+
+    def may_change(self, owner: str) -> bool:
+        """True if the user may stop or delete a job of this owner.
+
+        >>> Viewer("ana", "operator").may_change("ana"), Viewer("ana", "operator").may_change("ben")
+        (True, False)
+        """
+        return self.role == "admin" or (self.role == "operator" and owner == self.name)
 
 
 class Feed(Protocol):

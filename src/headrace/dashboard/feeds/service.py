@@ -99,7 +99,7 @@ def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
     """Return the figures of a snapshot: the job with the metrics of its last tick."""
     metrics = snapshot["metrics"]
     latency, delay = metrics.get("latency_ms") or {}, metrics.get("watermark_delay_ms")
-    queries = snapshot.get("queries") or {}
+    queries, disorder = snapshot.get("queries") or {}, snapshot.get("out_of_order") or {}
     return JobFigures(
         metrics["rows_in"],
         metrics["rows_out"],
@@ -116,6 +116,8 @@ def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
         metrics.get("state_rows"),
         metrics.get("state_bytes"),
         {name: _step(name, step, queries, metrics) for name, step in (snapshot.get("steps") or {}).items()},
+        [(int(bound), int(rows)) for bound, rows in disorder.get("histogram_ms", ())],
+        disorder.get("recommended_ms"),
     )
 
 

@@ -26,9 +26,14 @@ export class Charts {
     for (const chart of this.charts) {
       chart.plot?.destroy();
       chart.element.textContent = "";
-      if (this.columns.t.length > 1) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
-      else chart.element.innerHTML = '<div class="waiting">Waiting for the first measurements</div>';
+      chart.plot = null;
+      if (this.measured(chart)) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
+      else chart.element.innerHTML = '<div class="waiting">No measurements in this time range</div>';
     }
+  }
+
+  measured(chart) {
+    return this.columns.t.length > 1 && chart.series.some(([column]) => this.columns[column]?.some(value => value !== null));
   }
 
   data(chart) {

@@ -29,7 +29,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
       data.kind !== "source" && h(Handle, {type: "target", position: "left"}),
       h("b", {title: id}, id),
       h("span", {className: "what"}, `${data.verb} · ${data.tier}`),
-      live && h("span", {className: "flowing"}, ends.length ? ends.join(" → ") : " "),
+      live && (ends.length ? h("span", {className: "flowing"}, ends.join(" → ")) : h("span", {className: "about", title: data.facts[0]}, data.facts[0])),
       live && h("span", {className: "notes"}, ...notes(live)),
       live?.busy != null && h("i", {className: "busy", style: {"--busy": live.busy}}),
       data.kind !== "sink" && h(Handle, {type: "source", position: "right"}));

@@ -18,8 +18,7 @@ export function toast(text, bad = false) {
 
 // REST calls, with the API's own checks; an error becomes a message
 export async function request(method, url, body) {
-  const headers = {"x-csrf-token": document.querySelector("meta[name=csrf]").content};
-  if (body !== undefined) headers["content-type"] = "application/json";
+  const headers = body === undefined ? {} : {"content-type": "application/json"};
   let response;
   try {
     response = await fetch(url, {method, headers, body: body === undefined ? undefined : JSON.stringify(body)});
@@ -55,6 +54,9 @@ if (topic) {
     },
   });
 }
+
+// session
+$("logout")?.addEventListener("click", async () => { await request("POST", "/api/v1/logout").catch(() => {}); location.assign("/login"); });
 
 // theme
 $("theme").onclick = () => {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.errors import without_passwords
+
 _WINDOW = 512 * 1024
 
 
@@ -29,7 +31,7 @@ def read_log(file: Path, *, offset: int = -1, search: str = "") -> LogPart:
         log.seek(start)
         content = log.read(_WINDOW)
     complete = content[: content.rfind(b"\n") + 1]
-    lines = complete.decode(errors="replace").splitlines()
+    lines = without_passwords(complete.decode(errors="replace")).splitlines()
     if offset < 0 and start > 0:
         lines = lines[1:]  # its beginning is not in the window
     return LogPart(tuple(line for line in lines if search.lower() in line.lower()), start + len(complete))

@@ -1,0 +1,143 @@
+"""Run the card-fraud example as a job with its live page: `python -m examples.demo`, in the root.
+
+Alerts are printed on the terminal as well. On a terminal the page stays open until Ctrl-C; with `--once`, in
+CI and without a terminal, the demo ends after the input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from headrace.dashboard.stored.logs import read_log
+from headrace.jobs.app import create_app
+from headrace.jobs.model import Job, JobSettings
+from headrace.jobs.service import JobService
+from headrace.jobs.submission import Submission
+
+EXAMPLE = Path(__file__).parent / "card_fraud"
+SPEED = "speed: 120}"
+NEXT = """\
+What to try next:
+  sqlite3 {directory}/fraud.db 'select * from tested'   the cards that were being tested
+  headrace explain {directory}/pipeline.yaml            what Spark runs for it
+  headrace serve                                        run jobs of your own; the page is at port 8642
+  less examples/card_fraud/README.md                    what to notice, and what to change
+  less docs/tutorial/index.md                           your own pipeline, in six steps"""
+
+
+def main() -> None:
+    """Start the service, submit the job, and follow it."""
+    options = parse_options()
+    directory = options.directory.absolute()
+    copy_example(directory, options.speed or (120 if options.once else 40))
+    service = JobService(directory / ".headrace" / "service")
+    try:
+        with serve(service, options.port) as address:
+            job = submit(service, directory, once=options.once, master=options.master)
+            page = f"{address}/jobs/{job.id}"
+            print(f"The live page: {page}", flush=True)
+            if not options.once and has_display():
+                webbrowser.open(page)
+            follow(service, job, stay=not options.once)
+        print(f"\nThe tables abroad, tested and totals are in {options.directory}/fraud.db.")
+        print(NEXT.format(directory=options.directory))
+        sys.exit(0 if service.get(job.id).error is None else 1)
+    finally:
+        service.close()
+
+
+def parse_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description="Card fraud as a live job.")
+    parser.add_argument("--directory", type=Path, default=Path("build/demo"))
+    parser.add_argument("--once", action="store_true", default=not sys.stdout.isatty() or "CI" in os.environ)
+    parser.add_argument("--speed", type=int, help="how many times as fast as recorded")
+    parser.add_argument("--port", type=int, default=8642)
+    parser.add_argument("--master")
+    return parser.parse_args()
+
+
+def copy_example(directory: Path, speed: int) -> None:
+    """Make a fresh copy of the example."""
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(EXAMPLE, directory)
+    document = directory / "pipeline.yaml"
+    document.write_text(document.read_text().replace(SPEED, f"speed: {speed}}}"))
+
+
+def submit(service: JobService, directory: Path, *, once: bool, master: str | None) -> Job:
+    """Submit the pipeline; relative paths refer to the copy of the example."""
+    document = (directory / "pipeline.yaml").read_bytes()
+    settings = JobSettings(until="drained" if once else None, master=master, restart_limit=0)
+    return service.submit(
+        Submission("pipeline.yaml", {"pipeline.yaml": document}, directory=str(directory), settings=settings)
+    )
+
+
+@contextmanager
+def serve(service: JobService, port: int) -> Iterator[str]:
+    """Serve REST and pages on loopback, on another port if this one is taken."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            listener.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(
+            create_app(service), log_level="warning", ws="none", timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def follow(service: JobService, job: Job, *, stay: bool) -> None:
+    """Print the output of the job until it has ended; on Ctrl-C, stop it."""
+    log, offset = service.directory(job.id).attempt(1).log, 0
+    stopping = False
+    while True:
+        current = service.get(job.id)
+        part = read_log(log, offset=offset)
+        offset = part.offset
+        for line in part.lines:
+            print(line, flush=True)
+        if not current.state.active and not (stay and not stopping):
+            break
+        try:
+            time.sleep(0.2)
+        except KeyboardInterrupt:
+            stopping = True
+            if current.state.active:
+                service.stop_job(job.id)
+    metrics = service.snapshot(current)["metrics"]
+    print(
+        f"{current.name} {current.state}: read {metrics['rows_in']} rows, wrote {metrics['rows_out']}, ",
+        end="",
+    )
+    print(f"dead letters {metrics['dead_letters']}{f', {current.error}' if current.error else ''}")
+
+
+def has_display() -> bool:
+    """True if a browser can be opened."""
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+if __name__ == "__main__":
+    main()
