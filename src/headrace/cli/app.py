@@ -24,7 +24,7 @@ from headrace.cli.commands import (
     test,
     why,
 )
-from headrace.cli.commands.operations import plan, savepoint
+from headrace.cli.commands.operations import cluster, plan, savepoint
 from headrace.cli.commands.service import drive, jobs, serve, users
 from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
@@ -56,6 +56,7 @@ app.command()(why.why)
 app.command()(schema.schema)
 app.command()(doctor.doctor)
 app.add_typer(savepoint.savepoint, name="savepoint")
+app.add_typer(cluster.cluster, name="cluster")
 app.command()(serve.serve)
 app.command(hidden=True)(drive.drive)
 app.add_typer(jobs.jobs, name="jobs")

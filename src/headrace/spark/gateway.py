@@ -47,6 +47,12 @@ def is_connected(spark: SparkSession) -> bool:
     return spark.sparkContext._jsc is not None  # type: ignore[attr-defined, unused-ignore]
 
 
+def executor_count(spark: SparkSession) -> int:
+    """Return the number of executors that have registered, without the driver."""
+    context = spark.sparkContext._jsc.sc()  # type: ignore[attr-defined, unused-ignore]
+    return len(context.statusTracker().getExecutorInfos()) - 1
+
+
 def is_launched() -> bool:
     """Return True if this process has a JVM."""
     from pyspark import SparkContext

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import SetupError
 from headrace.spark.cache import cache_directory
+from headrace.spark.cluster import is_on_this_machine
 from headrace.spark.gateway import JavaError, is_launched, java_message, launch_jvm, system_property
 from headrace.spark.java import find_java
 from headrace.spark.kernel_jar import find_spark_home, spark_version
@@ -142,7 +143,7 @@ def _quieten() -> None:
 def _environment(master: str) -> Iterator[None]:
     """Set what Spark's launcher and pyspark read from the environment, while they start."""
     wanted = {"JAVA_HOME": str(find_java().launcher_home()), "SPARK_HOME": str(_spark_home())}
-    if cores(master) is not None:  # a cluster's workers have their own Python
+    if cores(master) is not None or is_on_this_machine(master):  # other clusters have their own Python
         wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     before = {key: os.environ.get(key) for key in wanted}
     os.environ.update(wanted)

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError, SetupError
 from headrace.spark.cache import cache_directory
+from headrace.spark.cluster import LOCAL_ADDRESS, fit_partitions, is_on_this_machine
 from headrace.spark.gateway import JavaError, has_class, kernel
 from headrace.spark.kernel_jar import ensure_kernel_jar, read_properties
 from headrace.spark.launch import active_session, cores, start, submitted_settings
+from headrace.spark.package_archive import build_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,6 +82,7 @@ def open_session(
     if session is None:
         settings = _settings(name, submitted_settings() | asked, (kernel, *jars))
         session = start(settings, log_directory)
+        _fit_cluster(session, settings)
     else:
         _fit(session, asked, jars)
     _verify_kernel(session, kernel)
@@ -112,10 +115,9 @@ def _settings(name: str, asked: Mapping[str, str], jars: Sequence[Path]) -> dict
         settings |= {
             "spark.sql.shuffle.partitions": str(width),
             "spark.default.parallelism": str(width),
-            # A laptop's own name may lead to a network it has just left.
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
         }
+    if width is not None or is_on_this_machine(master):
+        settings |= LOCAL_ADDRESS
     settings["spark.sql.warehouse.dir"] = str(cache_directory() / "warehouse")
     settings |= asked
     paths = [str(jar) for jar in jars]
@@ -123,6 +125,16 @@ def _settings(name: str, asked: Mapping[str, str], jars: Sequence[Path]) -> dict
     class_path = "spark.driver.extraClassPath"
     settings[class_path] = os.pathsep.join([*paths, *filter(None, [asked.get(class_path)])])
     return settings
+
+
+def _fit_cluster(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Send the Python package to a cluster, and fit the number of partitions to its cores."""
+    master = settings["spark.master"]
+    if cores(master) is not None:
+        return
+    if not is_on_this_machine(master):
+        session.sparkContext.addPyFile(str(build_archive()))
+    fit_partitions(session, settings)
 
 
 def _fit(session: SparkSession, asked: Mapping[str, str], jars: Sequence[Path]) -> None:
