@@ -20,6 +20,7 @@ from waiting import wait_until
 from headrace.dashboard.feeds.base import Feed, Viewer
 from headrace.dashboard.pages import add_pages
 from headrace.jobs.app import create_app
+from headrace.jobs.security.policy import Policy
 from headrace.jobs.service import JobService
 from tests.dashboard.simulated import SimulatedFeed
 
@@ -76,18 +77,25 @@ class _AsViewer:
         await self._app(scope, receive, send)
 
 
-@pytest.fixture(scope="module")
-def service_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The real service; its jobs run without Spark."""
-    service = JobService(tmp_path_factory.mktemp("service"), command=DRIVER)
+@contextmanager
+def serve_jobs(data: Path, policy: Policy | None = None) -> Iterator[tuple[JobService, str]]:
+    """Serve the real job service, whose jobs run without Spark; at the end, kill them."""
+    service = JobService(data, command=DRIVER, policy=policy)
     try:
         with serve(create_app(service)) as url:
-            yield url
+            yield service, url
         for job in service.jobs():
             if job.state.active:
                 service.kill(job.id)
     finally:
         service.close()
+
+
+@pytest.fixture(scope="module")
+def service_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real service."""
+    with serve_jobs(tmp_path_factory.mktemp("service")) as (_, url):
+        yield url
 
 
 @pytest.fixture(scope="module")

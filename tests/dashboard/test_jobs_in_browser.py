@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 from waiting import wait_until
 
-from tests.dashboard.conftest import PATIENCE_MS, OpenPage
+from headrace.dashboard.editor.starters import STARTER
+from headrace.jobs.security.policy import Policy
+from headrace.jobs.security.principals import PrincipalStore, Role
+from headrace.jobs.submission import Submission
+from tests.dashboard.conftest import PATIENCE_MS, OpenPage, serve_jobs
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -18,9 +23,7 @@ def running(service_url: str, browser: object) -> str:
     """The page of a job that runs."""
     import httpx
 
-    document = httpx.get(f"{service_url}/new").text.partition('<textarea id="document" hidden>')[2]
-    text = document.partition("</textarea>")[0].replace("&#34;", '"').strip()
-    answer = httpx.post(f"{service_url}/api/v1/jobs", json={"name": "sensors", "document": text})
+    answer = httpx.post(f"{service_url}/api/v1/jobs", json={"name": "sensors", "document": STARTER})
     assert answer.status_code == 201, answer.text
     return f"{service_url}/jobs/{answer.json()['id']}"
 
@@ -125,3 +128,26 @@ def test_new_jobs_appear_and_deleted_jobs_vanish_without_a_reload(
     other.get_by_role("button", name="Delete").click()
     other.locator("#confirm-yes").click()
     expect(rows).to_have_count(before)
+
+
+def test_viewer_logs_in_and_is_refused(tmp_path: Path, open_page: OpenPage) -> None:
+    with serve_jobs(tmp_path / "service", Policy(login=True)) as (service, url):
+        PrincipalStore(service.database).add_user("eve", "correct horse", Role.VIEWER)
+        job = service.submit(Submission("pipeline.yaml", {"pipeline.yaml": STARTER.encode()}, owner="ana"))
+        page = open_page(f"{url}/jobs/{job.id}")
+        page.get_by_label("User").fill("eve")
+        page.get_by_label("Password").fill("wrong horse")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.locator("#login-error")).to_contain_text("wrong password")
+        page.get_by_label("Password").fill("correct horse")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.locator(".user")).to_have_text("eve")
+        page.goto(f"{url}/jobs/{job.id}")
+        wait_for_state(page, "Running")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".toast").last).to_contain_text("may not change a job of ana")
+        page.evaluate("delete document.querySelector('[data-readonly]').dataset.readonly")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".toast").last).to_contain_text("the role viewer does not allow it")
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_label("Password")).to_be_visible()

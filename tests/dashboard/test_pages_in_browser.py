@@ -98,7 +98,7 @@ def test_charts_follow_the_time_range(simulated_url: str, open_page: OpenPage) -
 
 def test_metrics_recommend_an_out_of_order(simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}{JOB}/metrics")
-    expect(page.get_by_text("Recommended:")).to_contain_text("out_of_order: 20000 milliseconds")
+    expect(page.get_by_text("Recommended:")).to_contain_text("out_of_order: 20 seconds")
 
 
 def test_viewer_is_refused(tmp_path: Path, open_page: OpenPage) -> None:

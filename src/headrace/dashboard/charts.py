@@ -35,6 +35,6 @@ ALL = (
     *OVERVIEW,
     Chart("batch", "Batch duration", "ms", (("batch_ms", "batch"),)),
     Chart("state", "State", "rows", (("state_rows", "rows"),)),
-    Chart("late", "Late data", "rows", (("late", "late"),)),
-    Chart("dead_letters", "Dead letters", "records", (("dead_letters", "dead letters"),)),
+    Chart("late", "Late data", "rows", (("late", "total"),)),
+    Chart("dead_letters", "Dead letters", "records", (("dead_letters", "total"),)),
 )

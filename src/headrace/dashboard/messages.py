@@ -11,8 +11,10 @@ from headrace.dashboard.charts import ALL
 from headrace.dashboard.feeds.base import Feed, JobView, StepFigures
 from headrace.dashboard.health import actions_of, health_of, summary_of
 
-BACKPRESSURE = 0.9
-"""A query that is busy for this share of the time, with unread records, slows its source."""
+BUSY = 0.9
+"""A step that is busy for this share of the time, with unread records, slows its source."""
+BACKLOG_SECONDS = 10.0
+"""Unread records of so many seconds count as backpressure if the busy share is not measured."""
 
 POINTS = tuple(dict.fromkeys(column for chart in ALL for column, _ in chart.series))
 
@@ -83,7 +85,6 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a node of the graph: those of its steps together."""
     parts = [figures for name in node["parts"] if (figures := job.figures.steps.get(name))]
     step = parts[0] if len(parts) == 1 else _merge(parts)
-    pressure = step.busy is not None and step.busy >= BACKPRESSURE and bool(step.lag)
     return {
         "in": _rate(step.rate_in),
         "out": _rate(step.rate_out),
@@ -97,7 +98,7 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "dead_letters": step.dead_letters,
         "lag": text.count(step.lag),
         "watermark": step.watermark or text.NOTHING,
-        "pressure": pressure,
+        "pressure": node["stateful"] and _is_pressed(step),
         "balanced": step.balanced,
         "accounting": dict(step.accounting),
     }
@@ -124,6 +125,14 @@ def _merge(parts: list[StepFigures]) -> StepFigures:
         held.accounting,
         held.balanced,
     )
+
+
+def _is_pressed(step: StepFigures) -> bool:
+    if not step.lag:
+        return False
+    if step.busy is not None:
+        return step.busy >= BUSY
+    return step.rate_in is not None and step.lag > BACKLOG_SECONDS * step.rate_in
 
 
 def _edge(edge: dict[str, Any], nodes: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 from headrace.dashboard import charts, live
+from headrace.dashboard.disorder import bars_of, recommendation
 from headrace.dashboard.editor.starters import STARTER
 from headrace.dashboard.feeds.base import AlertView, Feed, JobView
 from headrace.dashboard.health import by_urgency, summary_of
@@ -74,7 +75,9 @@ def graph_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
 def metrics_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
     """Show all charts of a job over one time range."""
     state = {"charts": [chart.plain() for chart in charts.ALL], "range": charts.RANGES["15 min"]}
-    return _job_page(request, feed, job, "metrics", charts=charts.ALL, ranges=charts.RANGES, state=state)
+    disorder, recommended = bars_of(job.figures), recommendation(job.figures)
+    shown = {"charts": charts.ALL, "ranges": charts.RANGES, "disorder": disorder, "recommended": recommended}
+    return _job_page(request, feed, job, "metrics", state=state, **shown)
 
 
 @router.get("/jobs/{job}/data")

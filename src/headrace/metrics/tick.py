@@ -120,6 +120,7 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
         "rows_in": rows_in,
         "rows_out": status.sinks.get(node.name, rows_out),
         "late": accounting.late if accounting else 0,
+        "dead_letters": status.unrouted.get(f"{node.name}.dead_letters", 0),
     }
     if accounting is not None:
         facts["accounting"] = {name: value for name, value in asdict(accounting).items() if value}

@@ -8,14 +8,17 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
-from headrace.dashboard.feeds.recent import RecentHistory
+from headrace.dashboard.feeds.series import sparkline_of
 from headrace.dashboard.feeds.service import figures_of
 from headrace.dashboard.health import health_of
 from headrace.dashboard.hub import Hub
 from headrace.dashboard.messages import job_message
 
 GRAPH = {
-    "nodes": [{"id": "tx", "parts": ["tx", "tx:event_time"]}, {"id": "totals", "parts": ["totals"]}],
+    "nodes": [
+        {"id": "tx", "parts": ["tx", "tx:event_time"], "stateful": False},
+        {"id": "totals", "parts": ["totals"], "stateful": True},
+    ],
     "edges": [{"id": "tx>totals", "source": "tx", "target": "totals", "output": ""}],
 }
 
@@ -70,15 +73,9 @@ def test_lost_rows_make_a_running_job_broken() -> None:
     assert (health.severity, health.word) == ("bad", "Rows lost")
 
 
-def test_history_has_gaps_where_there_is_no_data() -> None:
-    import time
-
-    now, recent = time.time(), RecentHistory()
-    for at in (now - 60, now - 59, now - 1):
-        recent.add("1", {"at": at, "metrics": {"rate_in": 5.0, "latency_ms": {"p99": 7.0}}})
-    columns = recent.columns("1", 900)
-    assert columns["rate_in"] == [5.0, 5.0, None, 5.0]
-    assert columns["p99"][-1] == 7.0
+def test_sparkline_has_the_rates_of_fifteen_minutes() -> None:
+    rates = sparkline_of([{"at": 100.0, "rate_in": 5.0}, {"at": 999.0, "rate_in": 7.0}], now=1_000.0)
+    assert (len(rates), rates[0], rates[-1], rates[30]) == (60, 5.0, 7.0, None)
 
 
 def test_figures_come_from_the_last_tick() -> None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headrace.dashboard.feeds.base import AlertView, AttemptView, History, JobFigures, JobView, StepFigures
-from headrace.dashboard.feeds.recent import RecentHistory
+from headrace.dashboard.feeds.base import (
+    AlertView,
+    AttemptView,
+    History,
+    JobFigures,
+    JobView,
+    Severity,
+    StepFigures,
+)
+from headrace.dashboard.feeds.series import SPARK_SECONDS, columns_of, sparkline_of
 from headrace.jobs.model import Job
 from headrace.jobs.service import JobService
 from headrace.jobs.states import UnknownJobError
+
+SPARKLINE_REFRESH = 10.0
+_BROKEN = ("failed", "row_accounting")
 
 
 class ServiceFeed:
@@ -18,7 +30,7 @@ class ServiceFeed:
 
     def __init__(self, service: JobService) -> None:
         self._service = service
-        self._recent = RecentHistory()
+        self._sparklines: dict[str, tuple[float, list[float | None]]] = {}
 
     def jobs(self) -> Sequence[JobView]:
         """Return all jobs."""
@@ -45,8 +57,10 @@ class ServiceFeed:
 
     def history(self, job: str, seconds: float) -> History:
         """Return the metrics of the last seconds."""
+        now = time.time()
         starts = [attempt.started for attempt in self.attempts(job)][:-1]
-        return History(self._recent.columns(job, seconds), [(start, "restart") for start in starts])
+        samples = self._service.history.read(job, now - seconds, now)
+        return History(columns_of(samples), [(start, "restart") for start in starts])
 
     def attempts(self, job: str) -> Sequence[AttemptView]:
         """Return the attempts, newest first."""
@@ -65,7 +79,21 @@ class ServiceFeed:
 
     def alerts(self) -> Sequence[AlertView]:
         """Return firing and resolved alerts, newest first."""
-        return []
+        now, names = time.time(), {job.id: job.name for job in self._service.jobs()}
+        return [
+            AlertView(
+                alert.rule.replace("_", " "),
+                alert.job,
+                names[alert.job],
+                severity_of(alert.rule),
+                alert.message,
+                alert.since,
+                alert.resolved,
+                self._service.alerts.is_silenced(alert, now),
+            )
+            for alert in self._service.alerts.recent()
+            if alert.job in names
+        ]
 
     def about(self) -> Mapping[str, str]:
         """Return facts about the service."""
@@ -74,8 +102,6 @@ class ServiceFeed:
     def _view(self, job: Job) -> JobView:
         snapshot = self._service.snapshot(job)
         figures = figures_of(snapshot)
-        if job.state.active:
-            self._recent.add(job.id, snapshot)
         return JobView(
             job.id,
             job.name,
@@ -91,8 +117,18 @@ class ServiceFeed:
             job.error,
             job.exit_reason,
             figures if job.state.active else without_rates(figures),
-            recent=self._recent.rates(job.id),
+            next((alert["message"] for alert in snapshot["alerts"]), ""),
+            self._sparkline(job.id),
         )
+
+    def _sparkline(self, job: str) -> list[float | None]:
+        """Return the rates of the last 15 minutes; they are read from the store every few seconds."""
+        now = time.time()
+        due, rates = self._sparklines.get(job, (0.0, []))
+        if now >= due:
+            rates = sparkline_of(self._service.history.read(job, now - SPARK_SECONDS, now), now)
+            self._sparklines[job] = (now + SPARKLINE_REFRESH, rates)
+        return rates
 
 
 def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
@@ -119,6 +155,11 @@ def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
         [(int(bound), int(rows)) for bound, rows in disorder.get("histogram_ms", ())],
         disorder.get("recommended_ms"),
     )
+
+
+def severity_of(rule: str) -> Severity:
+    """Return the severity of an alert: rows are lost and jobs end, or they are slow."""
+    return "bad" if rule in _BROKEN else "warn"
 
 
 def without_rates(figures: JobFigures) -> JobFigures:
