@@ -19,6 +19,7 @@ _BUILT_IN = {
     "mysql": "headrace.connectors.mysql:MySQL",
     "postgres": "headrace.connectors.postgres:Postgres",
     "postgres_cdc": "headrace.connectors.postgres_cdc:PostgresCdc",
+    "redis": "headrace.connectors.redis:Redis",
     "socket": "headrace.connectors.socket:Socket",
     "sqlite": "headrace.connectors.sqlite:SQLite",
 }

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.connectors.key_cache import KeyCache
 from headrace.errors import PlanError
 from headrace.explain.explanation import explain
+from headrace.lowering.lookups.cache import KeyCache
 from headrace.plan.queries import queries_of
 from headrace.streams.rows import Rows
 from headrace.yaml import dump, from_text

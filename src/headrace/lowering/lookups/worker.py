@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow
 
 from headrace.connectors.base import Key, KeyReader, KeyTable
-from headrace.connectors.key_cache import Answer, KeyCache
 from headrace.connectors.retry import portable_errors, retry
+from headrace.lowering.lookups.cache import Answer, KeyCache
 
 NO_COLUMNS = "__none"
 """The field of a table without columns besides its key."""

@@ -49,6 +49,8 @@ class Sink(Node):
             value = getattr(self.connector, option, None) or ()
             names = (value,) if isinstance(value, str) else tuple(value)
             yield from unknown_columns(names, columns, option, (option,))
+        used = (name.split(".")[0] for name in getattr(self.connector, "template_columns", ()))
+        yield from unknown_columns(used, columns, "template")
 
     def _check_mode(self, plan: Plan) -> Iterator[Finding]:
         change = plan.facts(self.input).change

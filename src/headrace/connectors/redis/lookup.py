@@ -1,0 +1,98 @@
+"""Reads hashes or JSON values by key: all keys of an Arrow batch in one round trip."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.base import Key, LookupContext, Values
+from headrace.connectors.redis.server import RedisServer
+from headrace.connectors.templates import fill_template, template_columns
+from headrace.connectors.text_values import cast_expressions, text_of
+from headrace.errors import SourceError, did_you_mean
+
+if TYPE_CHECKING:
+    from headrace.connectors.redis import Redis
+
+
+@dataclass(frozen=True)
+class RedisTable:
+    """Values whose keys are computed from the key columns."""
+
+    server: RedisServer
+    template: str
+    on: tuple[str, ...]
+    columns: Mapping[str, str]
+    retry_timeout: float
+    as_json: bool
+
+    @property
+    def place(self) -> str:
+        return f"`{self.template}` of {self.server.place}"
+
+    def connect(self) -> RedisKeyReader:
+        return RedisKeyReader(self, self.server.connect())
+
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        return self.server.translate_error(error)
+
+    def is_unavailable(self, error: Exception) -> bool:
+        return self.server.is_unavailable(error)
+
+
+class RedisKeyReader:
+    """A connection that reads values by key."""
+
+    def __init__(self, table: RedisTable, client: Any) -> None:
+        self._table, self._client = table, client
+
+    def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
+        table = self._table
+        names = [fill_template(table.template, dict(zip(table.on, key, strict=True))) for key in keys]
+        found = self._json(names) if table.as_json else self._hashes(names)
+        rows = zip(keys, found, strict=True)
+        return {key: [tuple(map(value.get, table.columns))] for key, value in rows if value}
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _hashes(self, names: Sequence[str]) -> list[dict[str, str | None]]:
+        with self._client.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.hgetall(name)
+            replies = pipeline.execute()
+        return [
+            {
+                field.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+                for field, value in reply.items()
+            }
+            for reply in replies
+        ]
+
+    def _json(self, names: Sequence[str]) -> list[dict[str, str | None]]:
+        values = [json.loads(reply) if reply else {} for reply in self._client.mget(names)]
+        return [
+            {name: text_of(item) for name, item in value.items()} if isinstance(value, dict) else {}
+            for value in values
+        ]
+
+
+def redis_table(options: Redis, context: LookupContext) -> RedisTable:
+    """Return the table of a lookup.
+
+    Raises:
+        SourceError: no key template is set, or it names other columns than `on`.
+    """
+    template = options.hash or options.json_
+    if template is None:
+        hint = 'add hash="card:{card}" or json="card:{card}"'
+        raise SourceError("a lookup reads a hash or a JSON value", where=context.step, hint=hint)
+    for column in template_columns(template):
+        if column not in context.on:
+            hint = did_you_mean(column, context.on)
+            raise SourceError(f"unknown key column `{column}` in `{template}`", where=context.step, hint=hint)
+    columns = cast_expressions(context)
+    as_json = options.json_ is not None
+    return RedisTable(options.server, template, context.on, columns, options.retry_seconds, as_json)

@@ -1,0 +1,115 @@
+"""Writes epochs to Redis, exactly once, with one script per epoch.
+
+    open      raises the fencing token in the ledger key
+    stage     encodes the rows and collects them on the driver           invisible to readers
+    commit    a script runs the commands of all rows and stores the ledger entry    <- visible together
+
+A commit whose answer is lost is tried again: if the ledger has the epoch, it does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headrace.connectors.base import Staged, WriteContext
+from headrace.connectors.failpoints import reach
+from headrace.connectors.ledger import Ledger
+from headrace.connectors.redis.commands import commands_of, row_expressions
+from headrace.connectors.redis.ledger import Command, LedgerKey
+from headrace.connectors.retry import retry
+from headrace.connectors.row_encoding import fields_of
+from headrace.errors import DeliveryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.connectors.redis import Redis
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class _Commands:
+    rows: int
+    commands: tuple[Command, ...]
+
+
+class RedisWriter:
+    """Delivers the epochs of one sink."""
+
+    def __init__(self, options: Redis) -> None:
+        self._options, self._server = options, options.server
+        self._context: WriteContext | None = None
+        self._client: Any = None
+        self._key: LedgerKey | None = None
+        self._ledger: Ledger | None = None
+
+    def open(self, context: WriteContext) -> int:
+        self._context = context
+        if problem := self._options.mode_problem(context.mode):
+            raise DeliveryError(problem, where=context.sink)
+        self._key = LedgerKey(f"headrace:ledger:{context.pipeline}:{context.sink}", self._connect)
+        place = f"{self._options.target_name} of {self._server.place}"
+        ledger = self._ledger = Ledger(self._key, context, place)
+        with self._errors("can't be opened"):
+            committed = ledger.take_over()
+        reach("redis.fenced")
+        return committed
+
+    def stage(self, epoch: int, frame: DataFrame) -> _Commands:
+        fields = fields_of(frame.schema.jsonValue())
+        columns = row_expressions(self._options, fields, self._sink)
+        table = frame.selectExpr(*columns).toArrow()
+        rows: Iterable[tuple[Any, ...]] = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        staged = _Commands(table.num_rows, tuple(commands_of(self._options, rows)))
+        reach("redis.staged")
+        return staged
+
+    def commit(self, epoch: int, staged: Staged) -> None:
+        if not isinstance(staged, _Commands) or self._key is None:
+            raise TypeError("commit takes the result of stage, of the same open writer")
+        self._key.commands = staged.commands
+        self._retry(f"can't commit epoch {epoch}", lambda: self._commit(epoch))
+        reach("redis.committed")
+
+    def close(self) -> None:
+        self._disconnect()
+        self._context = self._ledger = None
+
+    def _commit(self, epoch: int) -> None:
+        if self._ledger is not None and not self._ledger.has(epoch):
+            self._ledger.commit(epoch)
+
+    def _retry(self, action: str, run: Callable[[], _Result]) -> _Result:
+        with self._errors(action):
+            return retry(self._server, self._options.retry_seconds, run, self._disconnect)
+
+    @contextmanager
+    def _errors(self, action: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            translation = self._server.translate_error(error)
+            if translation is None:
+                raise
+            what, hint = translation
+            text = f"{self._options.target_name} of {self._server.place} {action}: {what}"
+            raise DeliveryError(text, where=self._sink, hint=hint) from error
+
+    def _connect(self) -> Any:
+        if self._client is None:
+            self._client = self._server.connect()
+        return self._client
+
+    def _disconnect(self) -> None:
+        if self._client is not None:
+            with suppress(Exception):  # the connection may be lost already
+                self._client.close()
+        self._client = None
+
+    @property
+    def _sink(self) -> str:
+        return self._context.sink if self._context is not None else "redis"

@@ -1,0 +1,172 @@
+"""Reads a stream through a consumer group; the driver plans epochs, and a task reads the pending entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+
+from headrace.connectors.base import ReadContext
+from headrace.connectors.driver_source import Position
+from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.flatten import literal, quote_name
+from headrace.connectors.redis.entries import FIRST, ConsumedStream, id_order, record_of
+from headrace.connectors.retry import ReconnectingSession, connect, portable_errors
+from headrace.errors import SourceError
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.connectors.redis import Redis
+
+_BATCH_ROWS = 10_000
+_SEQUENCE_BITS = 20
+"""Bits of an offset that hold the number in an id; the others hold its milliseconds."""
+
+
+class RedisReader:
+    """Reads one stream."""
+
+    def __init__(self, options: Redis) -> None:
+        self._options = options
+        self._sources = DriverSources()
+
+    def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        options = self._options
+        name = f"headrace-{context.pipeline}-{context.source}"
+        entries = ConsumedStream(
+            options.server, options.stream or "", options.group or name, name, options.retry_seconds
+        )
+        self._create_group(entries, context)
+        enumerator = StreamEnumerator(entries, options.max_per_batch, context.source)
+        splits = self._sources.splits(spark, context.source, enumerator)
+        if options.encoding is None:
+            return self._rows(splits, entries, context)
+        read = _split_reader(entries, context.source, [], options.field)
+        frame = splits.mapInArrow(read, "value binary, id string, number bigint")
+        columns = ["value", f"{literal(entries.stream)} as partition", "number as offset"]
+        return frame.selectExpr(*columns, *self._metadata(struct=True))
+
+    def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
+        raise SourceError(
+            "a Redis stream is read through its group, not as a batch",
+            where=context.source,
+            hint='run it as a stream, with until="caught_up"',
+        )
+
+    def available(self) -> None:
+        self._sources.available()
+
+    def close(self) -> None:
+        self._sources.close()
+
+    def _rows(self, splits: DataFrame, entries: ConsumedStream, context: ReadContext) -> DataFrame:
+        """Return the fields of entries as columns."""
+        fields = context.schema.fields if context.schema is not None else ()
+        names = [column.name for column in fields]
+        texts = ", ".join(f"{quote_name(name)} string" for name in names)
+        read = _split_reader(entries, context.source, names, None)
+        frame = splits.mapInArrow(read, f"{texts}, __id string, __number bigint")
+        values = (f"cast({quote_name(c.name)} as {c.type}) as {quote_name(c.name)}" for c in fields)
+        parts = f"{literal(context.source)} as source, {literal(entries.stream)} as partition"
+        position = f"struct({parts}, __number as offset) as __position"
+        return frame.selectExpr(*values, *self._metadata(struct=False), position)
+
+    def _create_group(self, entries: ConsumedStream, context: ReadContext) -> None:
+        try:
+            with closing(entries.server.connect()) as client:
+                entries.create_group(client, self._options.start)
+        except Exception as error:
+            translation = entries.server.translate_error(error)
+            if translation is None:
+                raise
+            what = f"the stream `{entries.stream}` of {entries.server.place} can't be read: {translation[0]}"
+            raise SourceError(what, where=context.source, hint=translation[1]) from error
+
+    def _metadata(self, *, struct: bool) -> list[str]:
+        columns = [
+            f"{'id' if struct else '__id'} as {quote_name(name)}" for name in self._options.metadata_columns
+        ]
+        return [f"struct({', '.join(columns)}) as __metadata"] if struct and columns else columns
+
+
+class StreamEnumerator:
+    """Plans the epochs of a stream: the pending entries of this consumer between two ids."""
+
+    def __init__(self, entries: ConsumedStream, max_per_batch: int, source: str) -> None:
+        self._entries, self._max = entries, max_per_batch
+        self._session = ReconnectingSession(
+            entries.server, entries.retry_timeout, reads=f"the stream `{entries.stream}`", source=source
+        )
+        self._limit: str | None = None
+
+    def initial(self) -> Position:
+        return {"id": FIRST}
+
+    def available(self) -> None:
+        self._limit = self._session.retry(self._entries.last_id)
+
+    def latest(self, start: Position) -> Position:
+        last = self._session.retry(lambda client: self._last(client, start["id"]))
+        return {"id": last} if last is not None else start
+
+    def splits(self, start: Position, end: Position) -> Sequence[bytes]:
+        return [json.dumps([start["id"], end["id"]]).encode()]
+
+    def commit(self, end: Position) -> None:
+        self._session.retry(lambda client: self._entries.acknowledge(client, end["id"]))
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _last(self, client: Any, after: str) -> str | None:
+        """Return the end of the next epoch, after claiming new entries; None if there are none."""
+        if self._limit is not None and id_order(after) >= id_order(self._limit):
+            return None
+        last = self._entries.last_pending(client, after, self._max)
+        if last is None:
+            self._entries.claim(client, self._max)
+            last = self._entries.last_pending(client, after, self._max)
+        if last is None or self._limit is None:
+            return last
+        return min(last, self._limit, key=id_order)
+
+
+def _split_reader(
+    entries: ConsumedStream, source: str, names: Sequence[str], field: str | None
+) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+    """Return the function that reads the splits of a task; it runs on an executor."""
+
+    def read(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+        for batch in batches:
+            for content in batch.column(0).to_pylist():
+                yield from _read_split(entries, source, json.loads(content), names, field)
+
+    return read
+
+
+def _read_split(
+    entries: ConsumedStream, source: str, split: Sequence[str], names: Sequence[str], field: str | None
+) -> Iterator[RecordBatch]:
+    with portable_errors(entries.server, source), connect(entries.server, entries.retry_timeout) as client:
+        found = list(entries.pending(client, *split))
+    for first in range(0, len(found), _BATCH_ROWS):
+        part = found[first : first + _BATCH_ROWS]
+        ids = [name for name, _ in part]
+        numbers = [milliseconds << _SEQUENCE_BITS | number for milliseconds, number in map(id_order, ids)]
+        columns: list[Any]
+        if names:
+            columns = [[_text(fields.get(name.encode())) for _, fields in part] for name in names]
+            labels = [*names, "__id", "__number"]
+        else:
+            columns = [[record_of(fields, field) for _, fields in part]]
+            labels = ["value", "id", "number"]
+        yield pyarrow.RecordBatch.from_arrays([pyarrow.array(c) for c in (*columns, ids, numbers)], labels)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
