@@ -82,7 +82,7 @@ def test_records_in_a_format_and_dead_letters(
 
 
 def test_killed_runs_and_servers_lose_and_double_nothing_at_the_source(
-    server: RedisProcess, name: str
+    spark: SparkSession, server: RedisProcess, name: str
 ) -> None:
     trials = itertools.count()
 
