@@ -58,7 +58,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
   }
 
   override def due(memory: AsOfMemory): Long =
-    if (memory.waiting.nonEmpty) decidedAt(memory, memory.waiting.head)
+    if (memory.waiting.nonEmpty) math.min(decidedAt(memory, memory.waiting.head), Time.End)
     else if (memory.latest != null && spec.tolerance != Long.MaxValue) expiresAt(memory.latest)
     else Long.MaxValue
 
