@@ -19,7 +19,16 @@ from headrace.lowering.frames import frame_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NAMES = ("base_stations", "card_patterns", "driver_hours", "ip_traffic", "page_views", "stocks")
+NAMES = (
+    "ad_attribution",
+    "base_stations",
+    "card_patterns",
+    "currency_conversion",
+    "driver_hours",
+    "ip_traffic",
+    "page_views",
+    "stocks",
+)
 
 
 def results() -> list[dict[str, Any]]:

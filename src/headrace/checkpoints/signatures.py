@@ -41,6 +41,9 @@ _DURATIONS = {
     "lateness",
     "ttl",
     "within",
+    "lower",
+    "upper",
+    "tolerance",
 }
 
 

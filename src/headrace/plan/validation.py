@@ -66,7 +66,7 @@ def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
         yield Finding(
             f"{node.verb} needs rows with time",
             "add event_time(column), ingestion_time() or processing_time() before",
-            ("window", "distinct", "match", "match_rules", "sql"),
+            ("window", "distinct", "match", "match_rules", "join", "join_as_of", "sql"),
         )
 
 
@@ -88,12 +88,12 @@ def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
 
 
 def _check_wait(graph: Graph, node: Node) -> Iterator[Finding]:
-    """A stateful step over matches of rules waits as long as a rule may take, so that must have a bound."""
+    """A stateful step waits as long as its input may delay a row, so that must have a bound."""
     for ref in _stateful_inputs(graph, node) if node.stateful else ():
         if graph.facts(ref).hold is None:
             yield Finding(
-                f"it waits for matches of `{ref.step}`, whose delay has no bound",
-                "bound the time of a rule: match_rules(..., longest='1 hour')",
+                f"it waits for rows of `{ref.step}`, whose delay has no bound",
+                graph[ref.step].delay_hint,
                 ("from",),
             )
 

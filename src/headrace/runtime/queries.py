@@ -40,6 +40,7 @@ from headrace.runtime.progress.log import EXCHANGE
 from headrace.runtime.progress.row_accounting import AccountingLog
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.joins.sides import TwoInputs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -251,8 +252,13 @@ def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Signature:
     """Return the state signature of a query's step."""
     if not step.stateful:
         return dict(STATELESS)
-    fields = [column for ref in step.inputs for column in lowering.frame(ref).schema]
-    types = {column.name: column.dataType.simpleString() for column in fields}
+    inputs = [lowering.frame(ref).schema for ref in step.inputs]
+    sides = ("left.", "right.") if isinstance(step, TwoInputs) else ("",) * len(inputs)
+    types = {
+        f"{side}{column.name}": column.dataType.simpleString()
+        for side, schema in zip(sides, inputs, strict=True)
+        for column in schema
+    }
     return signature_of(step, types, by_clock=any(graph.facts(ref).by_clock for ref in step.inputs))
 
 

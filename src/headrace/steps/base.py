@@ -65,6 +65,8 @@ class Node:
     """True for the kinds that search rows for patterns."""
     duplicate_hint: ClassVar[str] = "rename one of them"
     """The hint of the plan error for two output columns of the same name."""
+    delay_hint: ClassVar[str] = ""
+    """The hint of the plan error for a stateful step that reads rows whose delay has no bound."""
 
     @property
     def stateful(self) -> bool:

@@ -45,6 +45,7 @@ class AsOfJoin(TwoInputs):
     how: AsOfHow = "left"
     select: Named | None = None
     verb: ClassVar[str] = "join_as_of"
+    delay_hint: ClassVar[str] = "set tolerance= of the as-of join"
 
     @property
     def key_pairs(self) -> On:

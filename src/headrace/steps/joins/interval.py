@@ -88,7 +88,8 @@ class IntervalJoin(TwoInputs):
     def state_fields(self) -> Mapping[str, Any]:
         return {
             "on": [list(pair) for pair in self.on],
-            "bounds": list(self.within),
+            "lower": self.within[0],
+            "upper": self.within[1],
             "how": self.how,
             "where": None if self.where is None else stable_text(self.where),
         }

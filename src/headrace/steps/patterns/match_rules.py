@@ -68,6 +68,7 @@ class MatchRules(Node):
     late_rows: LateRows = "divert"
     timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match_rules"
+    delay_hint: ClassVar[str] = "bound the time of a rule: match_rules(..., longest='1 hour')"
     stateful = True
     needs_time = True
     finds_patterns: ClassVar[bool] = True

@@ -1,0 +1,1 @@
+"""The click that followed each impression of an advertisement."""

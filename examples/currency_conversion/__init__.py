@@ -1,0 +1,1 @@
+"""Orders converted to euros with the rate that was valid."""
