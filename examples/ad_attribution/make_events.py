@@ -39,7 +39,7 @@ def attributed(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         same = [click for click in clicks if (click["user"], click["ad"]) == (view["user"], view["ad"])]
         followed = [click["second"] for click in same if 0 <= click["second"] - view["second"] <= WITHIN]
         own = {name: view[name] for name in ("user", "ad", "campaign")} | {"seen": instant(view["second"])}
-        rows += [own | {"clicked": instant(second)} for second in followed] or [own]
+        rows += [own | {"clicked": instant(second)} for second in followed] or [own | {"clicked": None}]
     return rows
 
 

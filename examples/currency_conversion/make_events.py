@@ -50,7 +50,8 @@ def converted(found: list[Order], known: list[Rate]) -> list[dict[str, Any]]:
             rate for since, name, rate in known if name == currency and since <= second <= since + TOLERANCE
         ]
         row: dict[str, Any] = {"id": number, "currency": currency, "amount": amount, "ts": instant(second)}
-        rows.append(row | {"rate": valid[-1], "euros": round(amount / valid[-1], 2)} if valid else row)
+        rate = valid[-1] if valid else None
+        rows.append(row | {"rate": rate, "euros": None if rate is None else round(amount / rate, 2)})
     return rows
 
 

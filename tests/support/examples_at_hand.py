@@ -55,8 +55,9 @@ def json_rows(*files: Path) -> list[dict[str, Any]]:
 
 
 def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows that can be compared whatever order they came in, and whatever order their sums were taken in."""
-    rounded = (json.loads(json.dumps(row), parse_float=lambda text: round(float(text), 6)) for row in rows)
+    """Return rows as text that is equal in any order of rows and of sums; a null is no value."""
+    given = ({name: value for name, value in row.items() if value is not None} for row in rows)
+    rounded = (json.loads(json.dumps(row), parse_float=lambda text: round(float(text), 6)) for row in given)
     return sorted(json.dumps(row, sort_keys=True) for row in rounded)
 
 
