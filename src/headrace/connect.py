@@ -11,6 +11,7 @@ or invalid option raises `OptionError` immediately, without Spark.
 from headrace.connectors.console import Console as console  # noqa: N813
 from headrace.connectors.files import Files as files  # noqa: N813
 from headrace.connectors.generator import Generator as generator  # noqa: N813
+from headrace.connectors.http import Http as http  # noqa: N813
 from headrace.connectors.kafka import Kafka as kafka  # noqa: N813
 from headrace.connectors.memory import Memory as memory  # noqa: N813
 from headrace.connectors.mqtt import Mqtt as mqtt  # noqa: N813
@@ -26,6 +27,7 @@ __all__ = [
     "console",
     "files",
     "generator",
+    "http",
     "kafka",
     "memory",
     "mqtt",

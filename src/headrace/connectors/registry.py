@@ -13,6 +13,7 @@ _BUILT_IN = {
     "console": "headrace.connectors.console:Console",
     "files": "headrace.connectors.files:Files",
     "generator": "headrace.connectors.generator:Generator",
+    "http": "headrace.connectors.http:Http",
     "kafka": "headrace.connectors.kafka:Kafka",
     "memory": "headrace.connectors.memory:Memory",
     "mqtt": "headrace.connectors.mqtt:Mqtt",

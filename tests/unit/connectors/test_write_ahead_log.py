@@ -201,7 +201,7 @@ def test_disk_is_bounded_under_every_policy(opened: Open, tmp_path: Path, overfl
     log.close()
     assert sum(file.stat().st_size for file in tmp_path.glob("*.log")) <= 64_000
     counters = log.counters
-    assert counters.received == 300 == counters.stored + counters.dropped_newest
+    assert counters.received == 300 == counters.stored + counters.dropped_newest + counters.refused
     assert len(values(log)) == counters.stored - counters.dropped_oldest
 
 

@@ -14,7 +14,8 @@ from headrace.spark.gateway import kernel, start_callbacks
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = "org.apache.spark.sql.headrace.sources.DriverSourceProvider"
+SPLITS = "org.apache.spark.sql.headrace.sources.DriverSourceProvider"
+LOG_RECORDS = "org.apache.spark.sql.headrace.sources.LogSourceProvider"
 _numbers = itertools.count()
 
 
@@ -26,11 +27,11 @@ class DriverSources:
 
     def splits(self, spark: SparkSession, source: str, enumerator: SplitEnumerator) -> DataFrame:
         """Return a stream of splits, one column of bytes, each split in a task of its own."""
-        start_callbacks(spark)
-        name = f"{source} ({next(_numbers)})"
-        kernel(spark).sources.DriverSource.register(name, _JavaEnumerator(enumerator))
-        self._registered.append((spark, name, enumerator))
-        return spark.readStream.format(FORMAT).option("name", name).load()
+        return self._load(spark, source, enumerator, SPLITS)
+
+    def log_records(self, spark: SparkSession, source: str, enumerator: SplitEnumerator) -> DataFrame:
+        """Return a stream of the records of a write-ahead log: value, offset, received_at and metadata."""
+        return self._load(spark, source, enumerator, LOG_RECORDS)
 
     def available(self) -> None:
         """Fix the end of all sources: the run processes the available records and stops."""
@@ -44,6 +45,15 @@ class DriverSources:
                 kernel(spark).sources.DriverSource.unregister(name)
                 enumerator.close()
         self._registered.clear()
+
+    def _load(
+        self, spark: SparkSession, source: str, enumerator: SplitEnumerator, provider: str
+    ) -> DataFrame:
+        start_callbacks(spark)
+        name = f"{source} ({next(_numbers)})"
+        kernel(spark).sources.DriverSource.register(name, _JavaEnumerator(enumerator))
+        self._registered.append((spark, name, enumerator))
+        return spark.readStream.format(provider).option("name", name).load()
 
 
 class _JavaEnumerator:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from headrace.connectors.base import Guarantee, ReadContext, Role, WriteMode, Writer
+from headrace.connectors.extras import require_package
 from headrace.connectors.metadata import MetadataOption, check_metadata
 from headrace.connectors.mqtt.address import BrokerAddress
 from headrace.connectors.mqtt.topics import check_filter
@@ -172,11 +173,13 @@ class Mqtt(LoggedSource):
         return template_columns(self.topic or "")
 
     def receiver(self, context: ReadContext) -> Receiver:
+        require_package("paho", extra="mqtt")
         from headrace.connectors.mqtt.receiver import MqttReceiver
 
         return MqttReceiver(self, context)
 
     def writer(self) -> Writer:
+        require_package("paho", extra="mqtt")
         from headrace.connectors.mqtt.sink import mqtt_writer
 
         return mqtt_writer(self)

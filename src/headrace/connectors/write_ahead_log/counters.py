@@ -14,7 +14,10 @@ _FILE = "counters.json"
 
 @dataclass
 class Counters:
-    """Messages since the checkpoint began: received = stored + duplicates + dropped_newest + too_large."""
+    """Messages since the checkpoint began.
+
+    received = stored + duplicates + dropped_newest + refused + too_large
+    """
 
     received: int = 0
     stored: int = 0
@@ -22,6 +25,8 @@ class Counters:
     dropped_newest: int = 0
     dropped_oldest: int = 0
     """Messages that were stored, then removed before an epoch contained them."""
+    refused: int = 0
+    """Messages returned to their sender under backpressure; it sends them again."""
     too_large: int = 0
     planned: int = 0
     """The end of the last planned epoch: records before it are never dropped."""

@@ -11,7 +11,7 @@ from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.log import WriteAheadLog
 from headrace.errors import HeadraceError, Problem, SourceError
 
-POSITION = struct.Struct(">Q")
+_POSITION = struct.Struct(">Q")
 """A split begins with the position of its first record."""
 
 Offset = dict[str, int]
@@ -45,7 +45,7 @@ class LogEnumerator:
 
     def splits(self, start: Offset, end: Offset) -> list[bytes]:
         slices = self._translate(lambda: list(self._log.read(start["position"], end["position"])))
-        return [POSITION.pack(position) + records for position, records in slices]
+        return [_POSITION.pack(position) + records for position, records in slices]
 
     def commit(self, end: Offset) -> None:
         self._log.release(end["position"])

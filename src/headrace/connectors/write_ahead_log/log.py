@@ -105,6 +105,11 @@ class WriteAheadLog:
         return self._end
 
     @property
+    def failed(self) -> bool:
+        """True if an error has ended the receiver or the log."""
+        return self._failure is not None
+
+    @property
     def counters(self) -> Counters:
         """A copy of the counters."""
         return replace(self._counters)
@@ -152,7 +157,7 @@ class WriteAheadLog:
                 self._counters.too_large += len(records)
                 raise MessageTooLargeError
             if not self._make_room(size, timeout):
-                self._counters.dropped_newest += len(records)
+                self._count_rejected(len(records))
                 return False
             for message in messages:
                 if message.id is not None:
@@ -238,6 +243,12 @@ class WriteAheadLog:
             self._blocked -= 1
             self._check_open()
         return True
+
+    def _count_rejected(self, messages: int) -> None:
+        if self._settings.overflow == "backpressure":
+            self._counters.refused += messages
+        else:
+            self._counters.dropped_newest += messages
 
     def _drop_oldest(self) -> bool:
         """Remove the oldest segment that no epoch contains; False if there is none."""

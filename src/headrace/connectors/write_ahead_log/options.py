@@ -65,10 +65,6 @@ class LoggedSource(Connector):
         return "at_least_once"
 
     @property
-    def driver_side(self) -> bool:
-        return True
-
-    @property
     def concurrent_readers(self) -> bool:
         return False
 

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow
-
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.flatten import literal, quote_name
-from headrace.connectors.write_ahead_log.enumerator import POSITION, LogEnumerator, translate_start
+from headrace.connectors.write_ahead_log.enumerator import LogEnumerator, translate_start
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
-from headrace.connectors.write_ahead_log.records import decode
 from headrace.errors import HeadraceError, SourceError
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.write_ahead_log.options import LoggedSource
-
-_SCHEMA = "value binary, offset bigint, received_at timestamp, metadata string"
-_ARROW = pyarrow.schema(
-    [
-        ("value", pyarrow.binary()),
-        ("offset", pyarrow.int64()),
-        ("received_at", pyarrow.timestamp("us", "UTC")),
-        ("metadata", pyarrow.string()),
-    ]
-)
 
 
 class LogReader:
@@ -43,8 +28,7 @@ class LogReader:
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         enumerator = self._open(context)
-        splits = self._sources.splits(spark, context.source, enumerator)
-        records = splits.mapInArrow(_read_splits, _SCHEMA)
+        records = self._sources.log_records(spark, context.source, enumerator)
         return records.selectExpr("value", "'log' as partition", "offset", *self._metadata())
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -88,19 +72,3 @@ class LogReader:
         paths = {name: f"{parsed}.{quote_name(name)}" for name in columns} | {"received_at": "received_at"}
         fields = [f"{paths[name]} as {quote_name(column)}" for name, column in columns.items()]
         return [f"struct({', '.join(fields)}) as __metadata"]
-
-
-def _read_splits(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-    """Decode the records of a task's splits."""
-    for batch in batches:
-        for split in batch.column(0).to_pylist():
-            (first,) = POSITION.unpack_from(split)
-            records = list(decode(split[POSITION.size :]))
-            columns = [
-                [record.value for record in records],
-                range(first, first + len(records)),
-                [record.received_at for record in records],
-                [record.metadata.decode() for record in records],
-            ]
-            arrays = [pyarrow.array(list(c), f.type) for c, f in zip(columns, _ARROW, strict=True)]
-            yield pyarrow.RecordBatch.from_arrays(arrays, schema=_ARROW)

@@ -68,7 +68,7 @@ class Source(Node):
 
     def tier(self, plan: Plan) -> Tier:
         if self.connector.driver_side:
-            return Tier("arrow", "its rows are read in Python, on the driver or by a database client")
+            return Tier("arrow", "its rows are read by the database's Python client")
         if self.connector.carries == "rows" or self.format is None or self.format.of_rows:
             return Tier("native", "its rows need no decoding")
         return Tier("kernel", f"decodes {self.format.name} from bytes straight into rows")

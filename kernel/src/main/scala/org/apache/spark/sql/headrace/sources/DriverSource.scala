@@ -51,11 +51,11 @@ object DriverSource {
 class DriverSourceProvider extends SimpleTableProvider {
   override def getTable(options: CaseInsensitiveStringMap): Table =
     new StreamTable(s"driver source ${options.get("name")}", DriverSourceStream.Schema)(
-      new DriverSourceStream(options.get("name")))
+      new DriverSourceStream(options.get("name"), SourceSplit(_)))
 }
 
-/** The stream of one enumerator in one query. */
-private class DriverSourceStream(name: String) extends RowStream {
+/** The stream of one enumerator in one query; `read` turns the bytes of a split into rows. */
+private class DriverSourceStream(name: String, read: Array[Byte] => RowSplit) extends RowStream {
   private lazy val enumerator = DriverSource.of(name)
   override def initialOffset(): Offset = DriverSourceOffset(enumerator.initial())
   override def deserializeOffset(json: String): Offset = DriverSourceOffset(json)
@@ -65,7 +65,7 @@ private class DriverSourceStream(name: String) extends RowStream {
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
     val lines = if (start == end) "" else enumerator.splits(start.json(), end.json())
-    lines.split('\n').filter(_.nonEmpty).map(line => SourceSplit(Base64.getDecoder.decode(line)))
+    lines.split('\n').filter(_.nonEmpty).map(line => read(Base64.getDecoder.decode(line)))
   }
 
   override def commit(end: Offset): Unit = enumerator.commit(end.json())

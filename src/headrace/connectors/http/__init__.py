@@ -1,0 +1,167 @@
+"""Rows over HTTP: an endpoint that clients push to, or an address that is polled.
+
+*Push* (`listen`): at least once. The endpoint answers 202 once the rows are durable in the write-ahead log
+beside the checkpoint; a client repeats a request that was not answered. With the header `Idempotency-Key` a
+repeated request is stored once. Requests are refused while no run listens.
+
+*Pull* (`poll`): at least once. The address is requested at an interval, with the `ETag` of the last answer
+and, if `cursor` is set, with the largest value of that field; rows that were stored before are skipped.
+
+To send rows to an address, use `webhook`. Amazon Kinesis and Apache Pulsar have no connector; a bridge that
+posts their records to this endpoint is untested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from headrace.connectors.base import ReadContext, Role
+from headrace.connectors.extras import require_package
+from headrace.connectors.metadata import MetadataOption, check_metadata
+from headrace.connectors.options import DurationOption, FormatOption, SizeOption
+from headrace.connectors.write_ahead_log import Receiver
+from headrace.connectors.write_ahead_log.options import LoggedSource
+
+_PUSH = ("path", "max_body", "rate_limit", "body_timeout")
+_PULL = ("every", "cursor", "cursor_parameter", "items", "headers", "timeout", "retry_timeout")
+
+
+def parse_listen(listen: str) -> tuple[str, int]:
+    """Return host and port of an address to listen on.
+
+    >>> parse_listen("127.0.0.1:8080")
+    ('127.0.0.1', 8080)
+
+    Raises:
+        ValueError: it is no such address.
+    """
+    host, colon, port = listen.rpartition(":")
+    if not (colon and host and port.isdigit() and int(port) < 65536):
+        raise ValueError("expected host:port, such as 127.0.0.1:8080; 0.0.0.0 listens on all interfaces")
+    return host.strip("[]"), int(port)
+
+
+class Http(LoggedSource):
+    """Receives rows by HTTP; set `listen` to receive requests, or `poll` to send them.
+
+    **Push.** A request is `POST` with one record or several: with the format json an object, an array of
+    objects, or one object per line (`Content-Type: application/x-ndjson`); with csv and text one record per
+    line; with raw the whole body. Answers: 202 `{"rows": n}` once the rows are durable; 400 with the reason
+    if the body is no JSON; 401 without the token; 408 if the body does not arrive in time; 413 above
+    `max_body`; 429 with `Retry-After` above `rate_limit`, or while the log is full (`overflow`). JSON that
+    does not fit the schema becomes a dead letter.
+
+    **Pull.** The answer is an array of objects, an object that holds one (`items`), or one object per line.
+
+    >>> Http(listen="127.0.0.1:8080", path="/events").overflow
+    'backpressure'
+    >>> Http(poll="http://host/items", every="10 seconds", cursor="updated_at").cursor
+    'updated_at'
+    """
+
+    kind: ClassVar[str] = "http"
+    roles: ClassVar[frozenset[Role]] = frozenset({"source"})
+    metadata_types: ClassVar[dict[str, str]] = {
+        "client": "string",
+        "headers": "map<string,string>",
+        "received_at": "timestamp",
+    }
+
+    listen: str | None = Field(default=None, description="Push: host and port to listen on, `127.0.0.1:8080`")
+    path: str = Field(default="/", pattern="^/", description="Push: the path of the endpoint")
+    token: SecretStr | None = Field(
+        default=None,
+        description="The token of the header `Authorization: Bearer ...`, such as `${TOKEN}`: required from "
+        "clients (push), or sent (pull)",
+    )
+    max_body: SizeOption = Field(default="16 MB", description="Push: the maximum size of a request")
+    rate_limit: int | None = Field(
+        default=None, ge=1, description="Push: the maximum number of requests per second; default: no limit"
+    )
+    body_timeout: DurationOption = Field(
+        default="30 seconds", description="Push: how long a client may take to send a request"
+    )
+    poll: str | None = Field(default=None, description="Pull: the address to request")
+    every: DurationOption = Field(default="10 seconds", description="Pull: the interval between requests")
+    cursor: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Pull: the field that increases with every row; each request has its largest value",
+    )
+    cursor_parameter: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Pull: the query parameter with the largest value; default: the name of the field",
+    )
+    items: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Pull: the field of the answer that holds the rows, such as `data.items`",
+    )
+    headers: Mapping[str, str] = Field(
+        default={}, description="Pull: headers that are sent with each request"
+    )
+    timeout: DurationOption = Field(default="30 seconds", description="Pull: how long to wait for an answer")
+    retry_timeout: DurationOption = Field(
+        default="5 minutes",
+        description="Pull: how long an unavailable server is retried, with backoff, before the run fails",
+    )
+    metadata: MetadataOption = Field(
+        default={},
+        description=f"Metadata that become columns, some of {', '.join(metadata_types)}; with other column "
+        "names as a mapping, such as `{client: sent_by}`",
+    )
+    format: FormatOption = Field(default=None, description="The format of records: json, csv, text or raw")
+
+    @field_validator("listen")
+    @classmethod
+    def _check_listen(cls, listen: str | None) -> str | None:
+        if listen is not None:
+            parse_listen(listen)
+        return listen
+
+    @field_validator("poll")
+    @classmethod
+    def _check_poll(cls, poll: str | None) -> str | None:
+        if poll is not None and (
+            urlsplit(poll).scheme not in ("http", "https") or not urlsplit(poll).hostname
+        ):
+            raise ValueError("expected an address such as http://host/items")
+        return poll
+
+    @model_validator(mode="after")
+    def _check_options(self) -> Self:
+        if (self.listen is None) == (self.poll is None):
+            raise ValueError("expected `listen`, to receive requests, or `poll`, to send them")
+        others, side = (_PULL, "poll") if self.listen is not None else (_PUSH, "listen")
+        for name in others:
+            if name in self.model_fields_set:
+                raise ValueError(f"`{name}` applies only with `{side}`")
+        check_metadata(self.columns_of_metadata, self.metadata_types)
+        return self
+
+    @property
+    def offset_identity(self) -> tuple[str, ...]:
+        return (self.kind, f"address {self.poll}") if self.poll else (self.kind,)
+
+    @property
+    def replay_assumption(self) -> str:
+        return "clients repeat requests that were not answered with 202" if self.listen else ""
+
+    def receiver(self, context: ReadContext) -> Receiver:
+        receiver: Any
+        if self.listen is not None:
+            require_package("uvicorn", extra="http")
+            from headrace.connectors.http.push import PushReceiver
+
+            receiver = PushReceiver(self, context)
+        else:
+            require_package("httpx", extra="http")
+            from headrace.connectors.http.pull import PullReceiver
+
+            receiver = PullReceiver(self, context)
+        return receiver  # type: ignore[no-any-return]

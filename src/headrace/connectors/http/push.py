@@ -1,0 +1,202 @@
+"""An endpoint that stores the rows of requests in the write-ahead log and answers once they are durable."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from hmac import compare_digest
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from headrace.connectors.base import ReadContext
+from headrace.connectors.http import parse_listen
+from headrace.connectors.http.bodies import BodyError, split_body
+from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
+from headrace.durations import microseconds
+from headrace.errors import SourceError
+
+if TYPE_CHECKING:
+    from headrace.connectors.http import Http
+    from headrace.connectors.write_ahead_log.log import WriteAheadLog
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 5
+_MAX_CONNECTIONS = 1000
+
+
+class PushReceiver:
+    """Serves the endpoint of a source in a thread."""
+
+    def __init__(self, options: Http, context: ReadContext) -> None:
+        self._options, self._source = options, context.source
+        self._host, self._port = parse_listen(options.listen or "")
+        self._encoding = context.format.name if context.format is not None else "json"
+        self._log: WriteAheadLog | None = None
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+        self._bucket = RateLimit(options.rate_limit)
+
+    def start(self, log: WriteAheadLog) -> None:
+        self._log = log
+        listening = self._bind()
+        app = Starlette(routes=[Route(self._options.path, self._accept, methods=["POST"])])
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_graceful_shutdown=_STOP_SECONDS,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._serve, args=(self._server, listening), name="headrace-http", daemon=True
+        )
+        self._thread.start()
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise SourceError(f"the endpoint at {self._options.listen} did not start")
+            time.sleep(0.01)
+
+    def settle(self) -> None:
+        """Return at once: clients send when they choose to."""
+
+    def stop(self) -> None:
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join()
+
+    def _bind(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        try:
+            listening = socket.create_server(
+                (self._host, self._port), family=family, backlog=_MAX_CONNECTIONS
+            )
+        except OSError as error:
+            what = f"can't listen on {self._options.listen}: {error.strerror or error}"
+            hint = "choose another port, or end the process that uses it"
+            raise SourceError(what, where=self._source, hint=hint) from error
+        # asyncio does not set it on connections of such a socket; an answer would wait 40 ms for the client's ACK.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
+
+    @staticmethod
+    def _serve(server: uvicorn.Server, listening: socket.socket) -> None:
+        with listening:
+            server.run(sockets=[listening])
+
+    async def _accept(self, request: Request) -> JSONResponse:
+        """Answer a request once its rows are durable."""
+        if not self._is_authorized(request):
+            return _answer(401, "the token is missing or wrong", **{"WWW-Authenticate": "Bearer"})
+        if (wait := self._bucket.take()) > 0:
+            return _answer(429, "too many requests", **{"Retry-After": str(int(wait) + 1)})
+        try:
+            body = await asyncio.wait_for(self._read(request), microseconds(self._options.body_timeout) / 1e6)
+            records = split_body(body, request.headers.get("content-type", ""), self._encoding)
+        except _BodyTooLargeError:
+            return _answer(413, f"the body has more than {self._options.max_body} bytes")
+        except TimeoutError:
+            return _answer(408, "the body did not arrive in time")
+        except (BodyError, ClientDisconnect) as error:
+            return _answer(400, str(error) or "the connection was closed")
+        return await self._store(request, records)
+
+    async def _store(self, request: Request, records: list[bytes]) -> JSONResponse:
+        assert self._log is not None
+        durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        messages = self._messages(request, records)
+        try:
+            # In a thread: a full log may have to remove files before it has room.
+            stored = await asyncio.to_thread(self._log.submit, messages, _completion(durable), timeout=0)
+        except MessageTooLargeError:
+            return _answer(413, "the rows are larger than half of log_limit")
+        except LogClosedError:
+            return _answer(503, "the pipeline is stopping", **{"Retry-After": "1"})
+        if not stored:
+            return _answer(429, "the write-ahead log is full", **{"Retry-After": "1"})
+        while not (await asyncio.wait([durable], timeout=1))[0]:
+            if self._log.failed:
+                return _answer(503, "the rows could not be stored")
+        return JSONResponse({"rows": len(records)}, 202)
+
+    def _messages(self, request: Request, records: list[bytes]) -> list[Message]:
+        wanted, metadata = self._options.columns_of_metadata, dict[str, Any]()
+        if "client" in wanted:
+            metadata["client"] = request.client.host if request.client else None
+        if "headers" in wanted:
+            metadata["headers"] = {k: v for k, v in request.headers.items() if k != "authorization"}
+        key = request.headers.get("idempotency-key")
+        return [
+            Message(record, metadata, None if key is None else f"{key}:{number}")
+            for number, record in enumerate(records)
+        ]
+
+    def _is_authorized(self, request: Request) -> bool:
+        if self._options.token is None:
+            return True
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        expected = self._options.token.get_secret_value()
+        return scheme.lower() == "bearer" and compare_digest(token.encode(), expected.encode())
+
+    async def _read(self, request: Request) -> bytes:
+        """Return the body; refuse it as soon as it is known to be too large."""
+        limit, parts, size = int(self._options.max_body), list[bytes](), 0
+        declared = request.headers.get("content-length", "")
+        if declared.isdigit() and int(declared) > limit:
+            raise _BodyTooLargeError
+        stream: AsyncIterator[bytes] = request.stream()
+        async for part in stream:
+            size += len(part)
+            if size > limit:
+                raise _BodyTooLargeError
+            parts.append(part)
+        return b"".join(parts)
+
+
+class RateLimit:
+    """A token bucket: as many requests per second as the rate, and as many at once."""
+
+    def __init__(self, rate: int | None) -> None:
+        self._rate, self._tokens, self._at = rate, float(rate or 0), time.monotonic()
+
+    def take(self) -> float:
+        """Take a token and return 0, or return the seconds until there is one."""
+        if self._rate is None:
+            return 0.0
+        now = time.monotonic()
+        self._tokens = min(self._tokens + (now - self._at) * self._rate, float(self._rate))
+        self._at = now
+        if self._tokens < 1:
+            return (1 - self._tokens) / self._rate
+        self._tokens -= 1
+        return 0.0
+
+
+class _BodyTooLargeError(Exception):
+    pass
+
+
+def _completion(durable: asyncio.Future[None]) -> Any:
+    """Return a function for another thread that completes a future, if the client still waits for it."""
+    loop = durable.get_loop()
+
+    def complete() -> None:
+        with suppress(asyncio.InvalidStateError):
+            durable.set_result(None)
+
+    return lambda: loop.call_soon_threadsafe(complete)
+
+
+def _answer(status: int, reason: str, **headers: str) -> JSONResponse:
+    return JSONResponse({"error": reason}, status, headers)

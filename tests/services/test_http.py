@@ -1,0 +1,290 @@
+"""HTTP with real clients and servers: every answer, durable before 202, ETag and cursor, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from pyspark.sql import SparkSession
+from waiting import wait_until
+
+from headrace import Pipeline, connect
+from headrace.connectors.base import ReadContext
+from headrace.connectors.failpoints import watch
+from headrace.connectors.http.pull import PullReceiver
+from headrace.connectors.http.push import PushReceiver
+from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
+from headrace.connectors.write_ahead_log.records import decode
+from headrace.devtools.kafka_server import free_ports
+from headrace.errors import SourceError
+from headrace.testing import delivery
+
+ROW = {"id": 1}
+
+
+@contextmanager
+def endpoint(place: Path, settings: LogSettings | None = None, **options: Any) -> Iterator[Endpoint]:
+    """Run an endpoint with the log of a directory, as a source does."""
+    listen = f"127.0.0.1:{free_ports(1)[0]}"
+    source = connect.http(listen=listen, path="/events", **options)
+    receiver = PushReceiver(source, ReadContext("p", "tx", None, None, str(place)))
+    log = WriteAheadLog(place / "log", settings)
+    receiver.start(log)
+    try:
+        with httpx.Client(timeout=60) as client:
+            yield Endpoint(f"http://{listen}/events", client, log)
+    finally:
+        receiver.stop()
+        log.close()
+
+
+class Endpoint:
+    def __init__(self, url: str, client: httpx.Client, log: WriteAheadLog) -> None:
+        self.url, self.client, self.log = url, client, log
+
+    def post(self, body: Any = None, **options: Any) -> httpx.Response:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.client.post(self.url, content=content, **options)
+
+
+def values(log: WriteAheadLog) -> list[Any]:
+    slices = log.read(log.first, log.end)
+    return [json.loads(record.value) for _, records in slices for record in decode(records)]
+
+
+def test_single_rows_and_batches_are_accepted_once_durable(tmp_path: Path) -> None:
+    order: list[str] = []
+    with endpoint(tmp_path) as http, watch(order.append):
+        answer = http.post(ROW)
+        order.append("answered")
+        assert (answer.status_code, answer.json()) == (202, {"rows": 1})
+        assert order.index("log.synced") < order.index("answered")
+        assert http.post([{"id": 2}, {"id": 3}]).json() == {"rows": 2}
+        lines = {"Content-Type": "application/x-ndjson"}
+        assert http.post(b'{"id": 4}\n{"id": 5}\n', headers=lines).json() == {"rows": 2}
+        assert http.post([]).json() == {"rows": 0}
+        assert values(http.log) == [{"id": number} for number in range(1, 6)]
+
+
+def test_bad_requests_are_refused_with_a_reason(tmp_path: Path) -> None:
+    with endpoint(tmp_path, max_body=2000) as http:
+        for body in (b"{", b"[1]", b"\xff\xfe", b"[" * 1900, b'{"n": NaN}', b""):
+            answer = http.post(body)
+            assert (answer.status_code, bool(answer.json()["error"])) == (400, True)
+        assert http.post(b'{"n": "' + b"." * 5000 + b'"}').status_code == 413
+        assert http.client.get(http.url).status_code == 405
+        assert http.client.post(f"{http.url}/elsewhere", content=b"{}").status_code == 404
+        assert (http.post(ROW).status_code, values(http.log)) == (202, [ROW])
+
+
+def test_large_body_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    def parts() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b"." * 1_000_000
+
+    with endpoint(tmp_path, max_body="1 MB") as http:
+        with suppress(httpx.WriteError):  # the server may close the connection first
+            assert http.client.post(http.url, content=parts()).status_code == 413
+        assert http.post(ROW).status_code == 202
+
+
+def test_token_is_required(tmp_path: Path) -> None:
+    with endpoint(tmp_path, token="right") as http:
+        for header in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic right"}):
+            assert http.post(ROW, headers=header).status_code == 401
+        assert http.post(ROW, headers={"Authorization": "Bearer right"}).status_code == 202
+        assert values(http.log) == [ROW]
+
+
+def test_rate_limit_answers_429_with_the_time_to_wait(tmp_path: Path) -> None:
+    with endpoint(tmp_path, rate_limit=2) as http:
+        answers = [http.post(ROW) for _ in range(30)]
+        limited = [answer for answer in answers if answer.status_code == 429]
+        assert limited
+        assert limited[0].headers["retry-after"] == "1"
+        assert len(values(http.log)) == 30 - len(limited)
+
+
+def test_slow_client_is_refused_and_does_not_block_others(tmp_path: Path) -> None:
+    with endpoint(tmp_path, body_timeout="500 milliseconds") as http:
+        host, port = urlsplit(http.url).hostname, urlsplit(http.url).port
+        with socket.create_connection((host, port)) as slow:
+            slow.sendall(b"POST /events HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+            assert http.post(ROW).status_code == 202
+            slow.settimeout(60)
+            assert b" 408 " in slow.recv(1000)
+
+
+def test_repeated_request_with_a_key_is_stored_once(tmp_path: Path) -> None:
+    with endpoint(tmp_path) as http:
+        for _ in range(3):
+            assert http.post([ROW, ROW], headers={"Idempotency-Key": "a"}).status_code == 202
+        assert http.post([ROW], headers={"Idempotency-Key": "b"}).status_code == 202
+        assert values(http.log) == [ROW] * 3
+
+
+@pytest.mark.parametrize("overflow", ["backpressure", "drop_newest", "drop_oldest"])
+def test_full_log_answers_429_or_drops_the_oldest(tmp_path: Path, overflow: Any) -> None:
+    settings = LogSettings(limit=64_000, overflow=overflow)
+    with endpoint(tmp_path, settings) as http:
+        statuses = [http.post({"id": number, "text": "." * 1000}).status_code for number in range(150)]
+        counters, stored = http.log.counters, values(http.log)
+        if overflow == "drop_oldest":
+            assert set(statuses) == {202}
+            assert counters.dropped_oldest == 150 - len(stored)
+            assert stored[-1]["id"] == 149
+        else:
+            assert set(statuses) == {202, 429}
+            assert statuses.count(429) == counters.refused + counters.dropped_newest
+            assert [row["id"] for row in stored] == list(range(len(stored)))
+            http.log.release(http.log.plan(0, 1000))
+            assert http.post(ROW).status_code == 202
+
+
+def test_port_in_use_is_an_error(tmp_path: Path) -> None:
+    with endpoint(tmp_path / "a") as http:
+        port = urlsplit(http.url).port
+        source = connect.http(listen=f"127.0.0.1:{port}")
+        log = WriteAheadLog(tmp_path / "b")
+        with pytest.raises(
+            SourceError, match=rf"can't listen on 127\.0\.0\.1:{port}: Address already in use"
+        ):
+            PushReceiver(source, ReadContext("p", "tx", None, None, "")).start(log)
+        log.close()
+
+
+def test_rows_pushed_to_a_pipeline_reach_its_sink_and_others_are_dead_letters(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    listen = f"127.0.0.1:{free_ports(1)[0]}"
+    pipeline = Pipeline("pushed")
+    source = connect.http(listen=listen, path="/events", metadata=["client"])
+    rows = pipeline.read("rows", source, format="json", schema="id int")
+    out, letters = connect.memory(), connect.memory()
+    rows.write("out", out)
+    rows.dead_letters.write("letters", letters)
+    run = pipeline.start(checkpoint=tmp_path / "checkpoint")
+    sent = httpx.post(f"http://{listen}/events", json=[{"id": 1}, {"id": "text"}, {"id": 2}])
+    assert sent.status_code == 202
+    wait_until(lambda: len(out.contents()) == 2 and len(letters.contents()) == 1, run)
+    run.stop()
+    assert out.contents() == [{"id": 1, "client": "127.0.0.1"}, {"id": 2, "client": "127.0.0.1"}]
+
+
+class Items:
+    """A server with rows, ETag and a cursor parameter."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.statuses: list[int] = []
+        self.queries: list[dict[str, list[str]]] = []
+        self.failing = 0
+        items = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                items.answer(self)
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/items"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        query = parse_qs(urlsplit(request.path).query)
+        since = int(query.get("id", ["0"])[0])
+        body = json.dumps([row for row in self.rows if row["id"] >= since]).encode()
+        etag = f'"{hash(body)}"'
+        status = 200
+        if self.failing:
+            status, self.failing = 503, self.failing - 1
+        elif request.headers.get("If-None-Match") == etag:
+            status = 304
+        self.statuses.append(status)
+        self.queries.append(query)
+        request.send_response(status)
+        request.send_header("ETag", etag)
+        request.send_header("Content-Length", str(len(body) if status == 200 else 0))
+        request.end_headers()
+        if status == 200:
+            request.wfile.write(body)
+
+
+@pytest.fixture
+def items() -> Iterator[Items]:
+    server = Items()
+    yield server
+    server.server.shutdown()
+    server.server.server_close()
+
+
+@contextmanager
+def polling(items: Items, place: Path, **options: Any) -> Iterator[WriteAheadLog]:
+    source = connect.http(poll=items.url, **{"every": "20 milliseconds", **options})
+    receiver = PullReceiver(source, ReadContext("p", "tx", None, None, str(place)))
+    log = WriteAheadLog(place / "log")
+    receiver.start(log)
+    try:
+        yield log
+    finally:
+        receiver.stop()
+        log.close()
+
+
+def test_polled_rows_are_stored_once_by_cursor_also_after_a_restart(items: Items, tmp_path: Path) -> None:
+    items.rows = [{"id": 1}, {"id": 2}]
+    with polling(items, tmp_path, cursor="id") as log:
+        wait_until(lambda: log.end == 2 and 304 in items.statuses)
+        items.rows += [{"id": 2, "n": "same id"}, {"id": 3}]
+        wait_until(lambda: log.end == 4)
+    items.rows += [{"id": 4}]
+    with polling(items, tmp_path, cursor="id") as log:
+        wait_until(lambda: log.end == 5)
+        assert [row["id"] for row in values(log)] == [1, 2, 2, 3, 4]
+    assert items.queries[-1] == {"id": ["3"]} or items.queries[-1] == {"id": ["4"]}
+
+
+def test_unchanged_answer_without_a_cursor_is_stored_once(items: Items, tmp_path: Path) -> None:
+    items.rows = [{"id": 1}]
+    with polling(items, tmp_path) as log:
+        wait_until(lambda: items.statuses.count(304) > 2)
+        assert values(log) == [{"id": 1}]
+
+
+def test_unavailable_server_is_retried_and_a_refusal_ends_the_run(items: Items, tmp_path: Path) -> None:
+    items.rows, items.failing = [{"id": 1}], 2
+    with polling(items, tmp_path) as log:
+        wait_until(lambda: log.end == 1)
+    source = connect.http(poll=f"{items.url}/x", items="data")
+    receiver = PullReceiver(source, ReadContext("p", "tx", None, None, str(tmp_path / "other")))
+    log = WriteAheadLog(tmp_path / "other" / "log")
+    receiver.start(log)
+    wait_until(lambda: log.failed)
+    receiver.stop()
+    with pytest.raises(SourceError, match=r"/items/x: the answer has no field `data`(.|\n)*set `items`"):
+        log.plan(0, 1)
+    log.close()
+
+
+def test_every_polled_row_arrives_although_runs_are_killed(items: Items) -> None:
+    def feed(trial: str) -> delivery.Feed:
+        items.rows = []
+
+        def add(ids: Any) -> None:
+            items.rows = items.rows + [{"id": number} for number in ids]
+
+        source = connect.http(poll=items.url, cursor="id", every="50 milliseconds")
+        return delivery.Feed(source, add, format="json")
+
+    report = delivery.check_source(feed)
+    assert (report.lost, report.doubled) == (0, 0), str(report)
