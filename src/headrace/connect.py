@@ -18,6 +18,7 @@ from headrace.connectors.mqtt import Mqtt as mqtt  # noqa: N813
 from headrace.connectors.mysql import MySQL as mysql  # noqa: N813
 from headrace.connectors.postgres import Postgres as postgres  # noqa: N813
 from headrace.connectors.postgres_cdc import PostgresCdc as postgres_cdc  # noqa: N813
+from headrace.connectors.rabbitmq import RabbitMQ as rabbitmq  # noqa: N813
 from headrace.connectors.redis import Redis as redis  # noqa: N813
 from headrace.connectors.socket import Socket as socket  # noqa: N813
 from headrace.connectors.sqlite import SQLite as sqlite  # noqa: N813
@@ -34,6 +35,7 @@ __all__ = [
     "mysql",
     "postgres",
     "postgres_cdc",
+    "rabbitmq",
     "redis",
     "socket",
     "sqlite",

@@ -20,6 +20,7 @@ _BUILT_IN = {
     "mysql": "headrace.connectors.mysql:MySQL",
     "postgres": "headrace.connectors.postgres:Postgres",
     "postgres_cdc": "headrace.connectors.postgres_cdc:PostgresCdc",
+    "rabbitmq": "headrace.connectors.rabbitmq:RabbitMQ",
     "redis": "headrace.connectors.redis:Redis",
     "socket": "headrace.connectors.socket:Socket",
     "sqlite": "headrace.connectors.sqlite:SQLite",

@@ -86,7 +86,7 @@ class PushReceiver:
             what = f"can't listen on {self._options.listen}: {error.strerror or error}"
             hint = "choose another port, or end the process that uses it"
             raise SourceError(what, where=self._source, hint=hint) from error
-        # asyncio does not set it on connections of such a socket; an answer would wait 40 ms for the client's ACK.
+        # asyncio does not set it on such connections; answers would wait 40 ms for the client's ACK.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
 

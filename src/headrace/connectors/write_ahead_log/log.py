@@ -35,6 +35,8 @@ SLICE = 10_000
 """The maximum number of records of a split."""
 _EPOCH_BYTES = 64 * 1024 * 1024
 _SYNC_SECONDS = 0.2
+_OVERHEAD = 4096
+"""More than the metadata of a message needs."""
 _SEGMENTS = 8
 _LARGEST_SEGMENT = 16 * 1024 * 1024
 
@@ -166,6 +168,16 @@ class WriteAheadLog:
             self._queued_bytes += size
             self._changed.notify_all()
         return True
+
+    def await_room(self, size: int, timeout: float) -> bool:
+        """Wait until a message of that size fits under backpressure; False after the timeout.
+
+        For receivers that have to serve their connection while they wait.
+        """
+        with self._changed:
+            self._check_open()
+            waits = self._settings.overflow == "backpressure" and size <= self._settings.limit // 2
+            return self._make_room(size + _OVERHEAD, timeout) if waits else True
 
     def fail(self, error: BaseException) -> None:
         """Report an error that ends the receiver; the next epoch of the query raises it."""

@@ -1,0 +1,161 @@
+"""RabbitMQ: queues as sources, exchanges as sinks, over AMQP 0-9-1.
+
+*Source*: at least once. A message is acknowledged to the broker once the write-ahead log beside the
+checkpoint holds it; messages that were not are delivered again. A redelivered message with a `message_id`
+is stored once. Messages that the log drops are rejected, so that they go to the dead-letter exchange of the
+queue, if it has one.
+
+*Sink*: at least once, with publisher confirms. An epoch is committed when the broker has confirmed every
+message of it; after a crash in between it is published again, with the same `message_id`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from headrace.connectors.base import Guarantee, ReadContext, Role, WriteMode, Writer
+from headrace.connectors.extras import require_package
+from headrace.connectors.metadata import MetadataOption, check_metadata
+from headrace.connectors.options import DurationOption, FormatOption, NamesOption
+from headrace.connectors.roles import SinkOption, SourceOption
+from headrace.connectors.templates import check_template, template_columns
+from headrace.connectors.tls import TlsFiles
+from headrace.connectors.write_ahead_log import Receiver
+from headrace.connectors.write_ahead_log.options import LoggedSource
+
+
+class RabbitMQ(LoggedSource):
+    """A source consumes a queue; a sink publishes each row to an exchange.
+
+    The routing key of a sink is computed from columns: `{severity}`. With `create` the queue of a source is
+    declared as durable and bound to exchanges (`bindings`), and the exchange of a sink is declared as
+    durable; without it they must exist.
+
+    >>> RabbitMQ(url="amqp://guest:guest@localhost:5672/", queue="orders").prefetch
+    1000
+    >>> RabbitMQ(url="amqp://localhost/", exchange="alerts", routing_key="{severity}").routing_columns
+    ('severity',)
+    """
+
+    kind: ClassVar[str] = "rabbitmq"
+    roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
+    delivers: ClassVar[Guarantee] = "at_least_once"
+    metadata_types: ClassVar[dict[str, str]] = {
+        "exchange": "string",
+        "routing_key": "string",
+        "redelivered": "boolean",
+        "message_id": "string",
+        "content_type": "string",
+        "headers": "map<string,string>",
+        "received_at": "timestamp",
+    }
+
+    url: str = Field(description="The broker: `amqp://user:password@host:5672/vhost`, or with TLS `amqps://`")
+    queue: SourceOption[str | None] = Field(default=None, min_length=1, description="The queue to consume")
+    prefetch: SourceOption[int] = Field(
+        default=1000, ge=1, le=65535, description="The maximum number of messages that wait to be durable"
+    )
+    bindings: SourceOption[Mapping[str, Sequence[str]]] = Field(
+        default={},
+        description="The exchanges to which a created queue is bound, with routing keys: `{orders: [eu.*]}`",
+    )
+    dead_letter_exchange: SourceOption[str | None] = Field(
+        default=None, min_length=1, description="The dead-letter exchange of a created queue"
+    )
+    metadata: SourceOption[MetadataOption] = Field(
+        default={},
+        description=f"Metadata that become columns, some of {', '.join(metadata_types)}; with other column "
+        "names as a mapping, such as `{routing_key: sent_to}`",
+    )
+    quiet: SourceOption[DurationOption] = Field(
+        default="1 second",
+        description="A run with `--once` ends when no message has arrived for this long",
+    )
+    exchange: SinkOption[str | None] = Field(
+        default=None, description="The exchange to publish to; empty text for the default exchange"
+    )
+    routing_key: SinkOption[str] = Field(
+        default="", description="The routing key of each row; `{column}` is the value of a column"
+    )
+    exchange_type: SinkOption[Literal["direct", "fanout", "topic", "headers"]] = Field(
+        default="topic", description="The type of a created exchange"
+    )
+    unroutable: SinkOption[Literal["fail", "drop"]] = Field(
+        default="fail", description="Fail, or let the broker drop the message, if no queue is bound for it"
+    )
+    format: FormatOption = Field(
+        default=None, description="The format of bodies: json, csv, text or raw; default of a sink: json"
+    )
+    value: SinkOption[NamesOption] = Field(
+        default=(), description="The columns of the body; default: all except those of the routing key"
+    )
+    headers: SinkOption[NamesOption] = Field(default=(), description="Columns that become headers, as text")
+    create: bool = Field(default=False, description="Declare the queue or the exchange if it does not exist")
+    tls: TlsFiles | None = Field(default=None, description="Certificates for `amqps://`")
+    heartbeat: DurationOption = Field(
+        default="1 minute", description="How often an idle connection is checked"
+    )
+    retry_timeout: DurationOption = Field(
+        default="5 minutes",
+        description="How long an unavailable broker is retried, with backoff, before the run fails",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        if urlsplit(url).scheme not in ("amqp", "amqps") or not urlsplit(url).hostname:
+            raise ValueError("expected `amqp://user:password@host:5672/vhost`")
+        return url
+
+    @field_validator("routing_key")
+    @classmethod
+    def _check_routing_key(cls, key: str) -> str:
+        return check_template(key)
+
+    @model_validator(mode="after")
+    def _check_options(self) -> Self:
+        if (self.queue is None) == (self.exchange is None):
+            raise ValueError("expected `queue` for a source or `exchange` for a sink")
+        if (self.bindings or self.dead_letter_exchange) and not self.create:
+            raise ValueError("`bindings` and `dead_letter_exchange` need `create`")
+        check_metadata(self.columns_of_metadata, self.metadata_types)
+        return self
+
+    @property
+    def place(self) -> str:
+        """The broker's address, without the login."""
+        parts = urlsplit(self.url)
+        return (
+            f"{parts.scheme}://{parts.hostname}:{parts.port or (5671 if parts.scheme == 'amqps' else 5672)}"
+        )
+
+    @property
+    def offset_identity(self) -> tuple[str, ...]:
+        return (self.kind, f"queue `{self.queue}`")
+
+    @property
+    def routing_columns(self) -> tuple[str, ...]:
+        """The columns from which a sink computes the routing key."""
+        return template_columns(self.routing_key)
+
+    def stream_problem(self) -> tuple[str, str] | None:
+        return None if self.queue else ("no queue is set", 'add queue="orders"')
+
+    def mode_problem(self, mode: WriteMode) -> str:
+        return "an exchange can't be replaced: use mode `update`" if mode == "complete" else ""
+
+    def receiver(self, context: ReadContext) -> Receiver:
+        require_package("pika", extra="rabbitmq")
+        from headrace.connectors.rabbitmq.receiver import RabbitReceiver
+
+        return RabbitReceiver(self, context)
+
+    def writer(self) -> Writer:
+        require_package("pika", extra="rabbitmq")
+        from headrace.connectors.rabbitmq.sink import rabbit_writer
+
+        return rabbit_writer(self)
