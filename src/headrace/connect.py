@@ -22,6 +22,7 @@ from headrace.connectors.rabbitmq import RabbitMQ as rabbitmq  # noqa: N813
 from headrace.connectors.redis import Redis as redis  # noqa: N813
 from headrace.connectors.socket import Socket as socket  # noqa: N813
 from headrace.connectors.sqlite import SQLite as sqlite  # noqa: N813
+from headrace.connectors.websocket import WebSocket as websocket  # noqa: N813
 from headrace.errors import did_you_mean
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "redis",
     "socket",
     "sqlite",
+    "websocket",
 ]
 
 

@@ -24,6 +24,7 @@ _BUILT_IN = {
     "redis": "headrace.connectors.redis:Redis",
     "socket": "headrace.connectors.socket:Socket",
     "sqlite": "headrace.connectors.sqlite:SQLite",
+    "websocket": "headrace.connectors.websocket:WebSocket",
 }
 
 

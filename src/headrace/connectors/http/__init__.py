@@ -22,27 +22,13 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from headrace.connectors.base import ReadContext, Role
 from headrace.connectors.extras import require_package
 from headrace.connectors.metadata import MetadataOption, check_metadata
+from headrace.connectors.network.addresses import parse_listen
 from headrace.connectors.options import DurationOption, FormatOption, SizeOption
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource
 
 _PUSH = ("path", "max_body", "rate_limit", "body_timeout")
 _PULL = ("every", "cursor", "cursor_parameter", "items", "headers", "timeout", "retry_timeout")
-
-
-def parse_listen(listen: str) -> tuple[str, int]:
-    """Return host and port of an address to listen on.
-
-    >>> parse_listen("127.0.0.1:8080")
-    ('127.0.0.1', 8080)
-
-    Raises:
-        ValueError: it is no such address.
-    """
-    host, colon, port = listen.rpartition(":")
-    if not (colon and host and port.isdigit() and int(port) < 65536):
-        raise ValueError("expected host:port, such as 127.0.0.1:8080; 0.0.0.0 listens on all interfaces")
-    return host.strip("[]"), int(port)
 
 
 class Http(LoggedSource):

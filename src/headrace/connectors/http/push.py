@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.http import parse_listen
 from headrace.connectors.http.bodies import BodyError, split_body
+from headrace.connectors.network.listening import WebServer
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.durations import microseconds
 from headrace.errors import SourceError
@@ -28,72 +25,35 @@ if TYPE_CHECKING:
     from headrace.connectors.http import Http
     from headrace.connectors.write_ahead_log.log import WriteAheadLog
 
-_START_SECONDS = 30.0
-_STOP_SECONDS = 5
-_MAX_CONNECTIONS = 1000
-
 
 class PushReceiver:
     """Serves the endpoint of a source in a thread."""
 
     def __init__(self, options: Http, context: ReadContext) -> None:
         self._options, self._source = options, context.source
-        self._host, self._port = parse_listen(options.listen or "")
         self._encoding = context.format.name if context.format is not None else "json"
         self._log: WriteAheadLog | None = None
-        self._server: uvicorn.Server | None = None
-        self._thread: threading.Thread | None = None
+        self._server: WebServer | None = None
         self._bucket = RateLimit(options.rate_limit)
 
     def start(self, log: WriteAheadLog) -> None:
         self._log = log
-        listening = self._bind()
         app = Starlette(routes=[Route(self._options.path, self._accept, methods=["POST"])])
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            limit_concurrency=_MAX_CONNECTIONS,
-            timeout_graceful_shutdown=_STOP_SECONDS,
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._serve, args=(self._server, listening), name="headrace-http", daemon=True
-        )
-        self._thread.start()
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._server.started:
-            if not self._thread.is_alive() or time.monotonic() > deadline:
-                raise SourceError(f"the endpoint at {self._options.listen} did not start")
-            time.sleep(0.01)
+        server = WebServer(app, self._options.listen or "")
+        try:
+            server.start()
+        except OSError as error:
+            what = f"can't listen on {self._options.listen}: {error.strerror or error}"
+            hint = "choose another port, or end the process that uses it"
+            raise SourceError(what, where=self._source, hint=hint) from error
+        self._server = server
 
     def settle(self) -> None:
         """Return at once: clients send when they choose to."""
 
     def stop(self) -> None:
-        if self._server is not None and self._thread is not None:
-            self._server.should_exit = True
-            self._thread.join()
-
-    def _bind(self) -> socket.socket:
-        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        try:
-            listening = socket.create_server(
-                (self._host, self._port), family=family, backlog=_MAX_CONNECTIONS
-            )
-        except OSError as error:
-            what = f"can't listen on {self._options.listen}: {error.strerror or error}"
-            hint = "choose another port, or end the process that uses it"
-            raise SourceError(what, where=self._source, hint=hint) from error
-        # asyncio does not set it on such connections; answers would wait 40 ms for the client's ACK.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listening
-
-    @staticmethod
-    def _serve(server: uvicorn.Server, listening: socket.socket) -> None:
-        with listening:
-            server.run(sockets=[listening])
+        if self._server is not None:
+            self._server.stop()
 
     async def _accept(self, request: Request) -> JSONResponse:
         """Answer a request once its rows are durable."""

@@ -23,10 +23,10 @@ from headrace.connectors.extras import require_package
 from headrace.connectors.metadata import MetadataOption, check_metadata
 from headrace.connectors.mqtt.address import BrokerAddress
 from headrace.connectors.mqtt.topics import check_filter
+from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.templates import check_template, template_columns
-from headrace.connectors.tls import TlsFiles
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource
 

@@ -13,7 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from headrace.connectors.tls import client_context
+from headrace.connectors.network.tls import client_context
 from headrace.durations import microseconds
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -16,6 +15,7 @@ from headrace.connectors.durable_files import write_durably
 from headrace.connectors.mqtt.client import BrokerConnection
 from headrace.connectors.mqtt.errors import describe_failure, describe_refusal
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
+from headrace.connectors.write_ahead_log.arrivals import Arrivals
 from headrace.durations import microseconds
 from headrace.errors import Problem, SourceError
 
@@ -37,7 +37,7 @@ class MqttReceiver:
         self._connection = BrokerConnection(options, client_id, persistent=options.session == "persistent")
         self._subscriptions = Path(context.directory) / "subscriptions.json"
         self._log: WriteAheadLog | None = None
-        self._arrived_at = 0.0
+        self._arrivals = Arrivals()
         self._subscribed = threading.Event()
         self._refused_filters: list[str] = []
         self._stopped = threading.Event()
@@ -54,17 +54,16 @@ class MqttReceiver:
         except OSError as error:
             raise _as_error(describe_failure(error, connection.address, self._source)) from error
         self._await_subscription()
-        self._arrived_at = time.monotonic()
+        self._arrivals.note()
         self._watch.start()
 
     def settle(self) -> None:
         """Wait until no message has arrived for a while: the protocol does not mark the end of a queue."""
-        quiet = microseconds(self._options.quiet) / 1e6
-        while (remaining := self._arrived_at + quiet - time.monotonic()) > 0:
-            self._stopped.wait(remaining)
+        self._arrivals.await_quiet(self._options.quiet)
 
     def stop(self) -> None:
         self._stopped.set()
+        self._arrivals.stop()
         self._connection.close()
         if self._watch.is_alive():
             self._watch.join()
@@ -110,7 +109,7 @@ class MqttReceiver:
         """Append a message to the log; paho's thread, which calls this, reads no further while it is full."""
         if self._log is None:
             return
-        self._arrived_at = time.monotonic()
+        self._arrivals.note()
         generation = self._connection.generation
 
         def acknowledge() -> None:

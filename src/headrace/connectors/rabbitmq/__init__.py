@@ -20,10 +20,10 @@ from pydantic import Field, field_validator, model_validator
 from headrace.connectors.base import Guarantee, ReadContext, Role, WriteMode, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.metadata import MetadataOption, check_metadata
+from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.templates import check_template, template_columns
-from headrace.connectors.tls import TlsFiles
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource
 

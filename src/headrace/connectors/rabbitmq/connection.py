@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pika
 from pika import exceptions
 
-from headrace.connectors.tls import client_context
+from headrace.connectors.network.tls import client_context
 from headrace.durations import microseconds
 from headrace.errors import Problem
 

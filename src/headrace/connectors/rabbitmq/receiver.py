@@ -12,6 +12,7 @@ from pika import exceptions
 from headrace.connectors.base import ReadContext
 from headrace.connectors.rabbitmq.connection import FINAL, connect, declare_queue, describe_error
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
+from headrace.connectors.write_ahead_log.arrivals import Arrivals
 from headrace.durations import microseconds
 from headrace.errors import SourceError
 
@@ -29,7 +30,7 @@ class RabbitReceiver:
     def __init__(self, options: RabbitMQ, context: ReadContext) -> None:
         self._options, self._source = options, context.source
         self._stopped = threading.Event()
-        self._arrived_at = 0.0
+        self._arrivals = Arrivals()
         self._connection: Any = None
         self._thread: threading.Thread | None = None
 
@@ -38,7 +39,7 @@ class RabbitReceiver:
             channel = self._open()
         except (exceptions.AMQPError, OSError) as error:
             raise self._error(error) from error
-        self._arrived_at = time.monotonic()
+        self._arrivals.note()
         self._thread = threading.Thread(
             target=self._work, args=(log, channel), name="headrace-rabbitmq", daemon=True
         )
@@ -46,12 +47,11 @@ class RabbitReceiver:
 
     def settle(self) -> None:
         """Wait until no message has arrived for a while."""
-        quiet = microseconds(self._options.quiet) / 1e6
-        while (remaining := self._arrived_at + quiet - time.monotonic()) > 0:
-            self._stopped.wait(remaining)
+        self._arrivals.await_quiet(self._options.quiet)
 
     def stop(self) -> None:
         self._stopped.set()
+        self._arrivals.stop()
         if self._thread is not None:
             self._thread.join()
         self._close()
@@ -99,7 +99,7 @@ class RabbitReceiver:
                 break
             if method is None:
                 continue
-            self._arrived_at = time.monotonic()
+            self._arrivals.note()
             while not log.await_room(len(body), _POLL_SECONDS):
                 self._connection.process_data_events(0)  # heartbeats; the broker sends `prefetch` at most
                 if self._stopped.is_set():

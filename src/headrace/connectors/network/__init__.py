@@ -1,0 +1,1 @@
+"""Addresses, TLS and web servers of connectors."""

@@ -1,0 +1,18 @@
+"""Addresses that servers of connectors listen on."""
+
+from __future__ import annotations
+
+
+def parse_listen(listen: str) -> tuple[str, int]:
+    """Return host and port of an address to listen on.
+
+    >>> parse_listen("127.0.0.1:8080")
+    ('127.0.0.1', 8080)
+
+    Raises:
+        ValueError: it is no such address.
+    """
+    host, colon, port = listen.rpartition(":")
+    if not (colon and host and port.isdigit() and int(port) < 65536):
+        raise ValueError("expected host:port, such as 127.0.0.1:8080; 0.0.0.0 listens on all interfaces")
+    return host.strip("[]"), int(port)

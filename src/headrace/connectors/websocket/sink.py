@@ -1,0 +1,181 @@
+"""Sends rows to the clients of a server: WebSockets, or server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from hmac import compare_digest
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket as Connection
+from starlette.websockets import WebSocketDisconnect
+
+from headrace.connectors.base import WriteContext
+from headrace.connectors.message_sink import MessageWriter
+from headrace.connectors.network.listening import WebServer
+from headrace.connectors.row_encoding import Fields, encode_value
+from headrace.errors import DeliveryError, did_you_mean
+from headrace.formats import Format
+
+if TYPE_CHECKING:
+    from headrace.connectors.websocket import WebSocket
+
+_REFUSED = 1008
+"""The close code of a violated policy."""
+_END = None
+
+
+def websocket_writer(options: WebSocket) -> MessageWriter:
+    """Return the writer of a sink."""
+    return MessageWriter(
+        Broadcaster(options), lambda fields, where: [_message_expression(options, fields, where)]
+    )
+
+
+def _message_expression(options: WebSocket, fields: Fields, where: str) -> str:
+    for name in options.value:
+        if name not in fields:
+            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
+    names = options.value or tuple(fields)
+    chosen = options.format if isinstance(options.format, Format) else None
+    return encode_value(chosen, {name: fields[name] for name in names}, where)
+
+
+class _Client:
+    """The messages that wait for one client; used in the thread of the server only."""
+
+    def __init__(self, waiting: Iterable[str | bytes], most: int) -> None:
+        self._waiting: deque[str | bytes | None] = deque(waiting, maxlen=most)
+        self._arrived = asyncio.Event()
+        self._arrived.set()
+
+    def put(self, messages: Iterable[str | bytes | None]) -> None:
+        """Add messages; a full queue drops its oldest ones."""
+        self._waiting.extend(messages)
+        self._arrived.set()
+
+    async def take(self) -> list[str | bytes | None]:
+        """Wait for messages and return all that are waiting."""
+        await self._arrived.wait()
+        self._arrived.clear()
+        messages = list(self._waiting)
+        self._waiting.clear()
+        return messages
+
+
+class Broadcaster:
+    """Serves the endpoint of a sink, and sends every row to all clients."""
+
+    def __init__(self, options: WebSocket) -> None:
+        self._options = options
+        self._clients: set[_Client] = set()
+        self._latest: deque[str | bytes] = deque(maxlen=options.backlog)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: WebServer | None = None
+
+    @property
+    def clients(self) -> int:
+        """The number of connected clients."""
+        return len(self._clients)
+
+    def open(self, context: WriteContext) -> None:
+        path = self._options.path
+        app = Starlette(routes=[WebSocketRoute(path, self._serve_socket), Route(path, self._serve_events)])
+        self._server = WebServer(app, self._options.listen or "")
+        try:
+            self._server.start()
+        except OSError as error:
+            what = f"can't listen on {self._options.listen}: {error.strerror or error}"
+            hint = "choose another port, or end the process that uses it"
+            raise DeliveryError(what, where=context.sink, hint=hint) from error
+
+    def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
+        sent = [message for (message,) in messages if message is not None]
+        self._latest.extend(sent)
+        if self._loop is not None and sent:
+            self._loop.call_soon_threadsafe(self._broadcast, sent)
+
+    def close(self) -> None:
+        if self._loop is not None and self._clients:
+            with suppress(RuntimeError):  # the loop may have ended
+                self._loop.call_soon_threadsafe(self._broadcast, [_END])
+        if self._server is not None:
+            self._server.stop()
+        self._server = self._loop = None
+
+    def _broadcast(self, messages: list[Any]) -> None:
+        for client in self._clients:
+            client.put(messages)
+
+    async def _messages(self) -> AsyncIterator[str | bytes | None]:
+        """Yield the messages for a new client, until the sink is closed."""
+        self._loop = asyncio.get_running_loop()
+        client = _Client(list(self._latest), self._options.client_queue)
+        self._clients.add(client)
+        try:
+            while True:
+                for message in await client.take():
+                    if message is _END:
+                        return
+                    yield message
+        finally:
+            self._clients.discard(client)
+
+    async def _serve_socket(self, connection: Connection) -> None:
+        if not self._is_authorized(connection):
+            await connection.close(_REFUSED)
+            return
+        await connection.accept()
+        sending = asyncio.create_task(self._send(connection))
+        with suppress(WebSocketDisconnect, RuntimeError):
+            while not sending.done():
+                receiving = asyncio.create_task(connection.receive())
+                await asyncio.wait([sending, receiving], return_when=asyncio.FIRST_COMPLETED)
+                if not receiving.done():
+                    receiving.cancel()
+                elif receiving.result()["type"] == "websocket.disconnect":
+                    break
+        sending.cancel()
+        with suppress(Exception, asyncio.CancelledError):
+            await sending
+            await connection.close()
+
+    async def _send(self, connection: Connection) -> None:
+        async for message in self._messages():
+            if isinstance(message, bytes):
+                await connection.send_bytes(message)
+            elif message is not None:
+                await connection.send_text(message)
+
+    async def _serve_events(self, request: Request) -> Response:
+        if "text/event-stream" not in request.headers.get("accept", ""):
+            reason = "connect with a WebSocket, or request text/event-stream"
+            return JSONResponse({"error": reason}, 406)
+        if not self._is_authorized(request):
+            return JSONResponse({"error": "the token is missing or wrong"}, 401)
+        return StreamingResponse(
+            _as_events(self._messages()),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store"},
+        )
+
+    def _is_authorized(self, connection: HTTPConnection) -> bool:
+        if self._options.token is None:
+            return True
+        header = connection.headers.get("authorization", "").removeprefix("Bearer ")
+        token = header or connection.query_params.get("token", "")
+        return compare_digest(token.encode(), self._options.token.get_secret_value().encode())
+
+
+async def _as_events(messages: AsyncIterator[str | bytes | None]) -> AsyncIterator[str]:
+    """Yield server-sent events; a comment first, so that the client sees that it is connected."""
+    yield ": connected\n\n"
+    async for message in messages:
+        text = message.decode(errors="replace") if isinstance(message, bytes) else message or ""
+        yield "".join(f"data: {line}\n" for line in text.split("\n")) + "\n"
