@@ -17,6 +17,7 @@ from headrace.cli.commands import (
     explain,
     jars,
     kafka,
+    mqtt,
     new,
     run,
     schema,
@@ -63,6 +64,7 @@ app.add_typer(jobs.jobs, name="jobs")
 app.add_typer(users.users, name="users")
 app.add_typer(jars.jars, name="jars")
 app.add_typer(kafka.kafka, name="kafka")
+app.add_typer(mqtt.mqtt, name="mqtt")
 
 
 def _version(given: bool) -> None:

@@ -1,10 +1,11 @@
-"""The socket source, against a real server: nothing that was read is lost, and a server may come back."""
+"""The socket source, against a real server: lines are stored before they are read, and servers may come back."""
 
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from waiting import PATIENCE, wait_until
 
 from headrace import connect
 from headrace.connectors.base import ReadContext
-from headrace.connectors.socket.spool import Spool
+from headrace.connectors.socket.receiver import SocketReceiver
+from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
+from headrace.connectors.write_ahead_log.records import decode
 from headrace.errors import SourceError
 
 Drain = Callable[..., list[list[dict[str, Any]]]]
@@ -28,88 +31,96 @@ def server() -> Iterator[socket.socket]:
         yield listening
 
 
-def two_lines(drain: Callable[[], list[list[dict[str, Any]]]]) -> list[bytes]:
-    """Run the query until two lines have come."""
-    came: list[bytes] = []
-
-    def enough() -> bool:
-        came.extend(row["value"] for rows in drain() for row in rows)
-        return len(came) >= 2
-
-    wait_until(enough)
-    return came
-
-
-def spooled(directory: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in sorted(directory.glob("*.txt")))
-
-
-def spool(server: socket.socket, directory: Path, **options: float) -> Spool:
-    return Spool(server.getsockname(), directory, **{"reconnect": 0.01, "keep": 3600, **options})
+@contextmanager
+def receiving(
+    server: socket.socket, place: Path, settings: LogSettings | None = None
+) -> Iterator[WriteAheadLog]:
+    options = connect.socket(host="127.0.0.1", port=server.getsockname()[1], reconnect="10 milliseconds")
+    receiver = SocketReceiver(options, ReadContext("p", "tx", None, None, str(place)))
+    log = WriteAheadLog(place / "log", settings)
+    receiver.start(log)
+    try:
+        yield log
+    finally:
+        receiver.stop()
+        log.close()
 
 
-def test_lines_are_spooled_whole(server: socket.socket, tmp_path: Path) -> None:
-    reading = spool(server, tmp_path)
-    with server.accept()[0] as connection:
-        connection.sendall(b"one\r\ntw")
-        wait_until(lambda: spooled(tmp_path) == b"one\n")
-        connection.sendall(b"o\nthree without an end")
-    wait_until(lambda: spooled(tmp_path) == b"one\ntwo\nthree without an end\n")
-    reading.stop()
+def lines(log: WriteAheadLog) -> list[bytes]:
+    return [record.value for _, records in log.read(log.first, log.end) for record in decode(records)]
+
+
+def test_lines_are_stored_whole(server: socket.socket, tmp_path: Path) -> None:
+    with receiving(server, tmp_path) as log:
+        with server.accept()[0] as connection:
+            connection.sendall(b"one\r\ntw")
+            wait_until(lambda: lines(log) == [b"one"])
+            connection.sendall(b"o\n\nthree without an end")
+        wait_until(lambda: lines(log) == [b"one", b"two", b"", b"three without an end"])
 
 
 def test_server_that_comes_back_is_read_on(server: socket.socket, tmp_path: Path) -> None:
-    reading = spool(server, tmp_path)
-    for text in (b"before\n", b"after\n"):
+    with receiving(server, tmp_path) as log:
+        for text in (b"before\n", b"after\n"):
+            with server.accept()[0] as connection:
+                connection.sendall(text)
+        wait_until(lambda: lines(log) == [b"before", b"after"])
+
+
+@pytest.mark.parametrize("overflow", ["backpressure", "drop_newest", "drop_oldest"])
+def test_full_log_makes_the_server_wait_or_drops_lines(
+    server: socket.socket, tmp_path: Path, overflow: Any
+) -> None:
+    text = b"".join(b"%05d" % number + b"." * 1000 + b"\n" for number in range(3000))
+    with receiving(server, tmp_path, LogSettings(limit=300_000, overflow=overflow)) as log:
         with server.accept()[0] as connection:
-            connection.sendall(text)
-    wait_until(lambda: spooled(tmp_path) == b"before\nafter\n")
-    reading.stop()
+            sender = threading.Thread(target=connection.sendall, args=(text,))
+            sender.start()
+            if overflow == "backpressure":
+                stored = 0
+                while stored < 3000:
+                    wait_until(lambda: log.end > stored)  # noqa: B023 - called at once
+                    stored = log.plan(stored, 10_000)
+                    log.release(stored)
+            sender.join()
+        wait_until(lambda: log.counters.received == 3000)
+        assert (log.counters.dropped == 0) == (overflow == "backpressure")
+    counters = log.counters
+    assert counters.stored + counters.dropped_newest == 3000
 
 
-def test_spool_goes_on_where_a_dead_process_was(server: socket.socket, tmp_path: Path) -> None:
-    (tmp_path / "000000000007.txt").write_bytes(b"seven\n")
-    (tmp_path / ".open").write_bytes(b"eight\n")
-    reading = spool(server, tmp_path)
-    with server.accept()[0] as connection:
-        connection.sendall(b"nine\n")
-        wait_until((tmp_path / "000000000009.txt").exists)
-    reading.stop()
-    assert spooled(tmp_path) == b"seven\neight\nnine\n"
-
-
-def test_old_parts_are_removed_but_never_the_newest(server: socket.socket, tmp_path: Path) -> None:
-    for number in range(3):
-        (tmp_path / f"{number:012d}.txt").write_bytes(b"old\n")
-    reading = spool(server, tmp_path, keep=-1)
-    wait_until(lambda: len(list(tmp_path.glob("*.txt"))) == 1)
-    reading.stop()
-    assert (tmp_path / "000000000002.txt").exists()
-
-
-def test_lines_reach_two_queries_over_one_connection(
+def test_lines_reach_a_query_and_reach_it_again_after_a_crash(
     spark: SparkSession, context: Context, drained: Drain, server: socket.socket
 ) -> None:
     options = connect.socket(host="127.0.0.1", port=server.getsockname()[1])
-    readers = [options.reader(), options.reader()]
-    frames = [reader.stream(spark, context()) for reader in readers]
+    reader = options.reader()
+    frame = reader.stream(spark, context())
     with server.accept()[0] as connection:
         connection.sendall(b"hello world\nhello\n")
-        for name, frame in zip("ab", frames, strict=True):
-            assert two_lines(partial(drained, frame, name)) == [b"hello world", b"hello"]
-    for reader in readers:
-        reader.close()
+        received: list[bytes] = []
+
+        def enough() -> bool:
+            received.extend(row["value"] for rows in drained(frame, "a") for row in rows)
+            return len(received) >= 2
+
+        wait_until(enough)
+        assert received == [b"hello world", b"hello"]
+        assert [row["value"] for rows in drained(frame, "b") for row in rows] == received
+    reader.close()
 
 
-def test_server_that_is_away_is_told_at_once(spark: SparkSession, context: Context) -> None:
+def test_server_that_is_away_is_reported_at_once(spark: SparkSession, context: Context) -> None:
     with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # it doesn't listen, and nobody else can take its port
+        silent.bind(("127.0.0.1", 0))  # it doesn't listen, and no other process can take its port
         port = silent.getsockname()[1]
-        message = rf"tx: no server answers at 127\.0\.0\.1:{port}: Connection refused\n  hint: start the server first; .* nc -lk {port}"
+        message = (
+            rf"tx: no server answers at 127\.0\.0\.1:{port}: Connection refused\n"
+            rf"  hint: start the server first; .* nc -lk {port}"
+        )
         with pytest.raises(SourceError, match=message):
             connect.socket(host="127.0.0.1", port=port).reader().stream(spark, context())
 
 
 def test_socket_is_no_batch(spark: SparkSession, context: Context) -> None:
-    with pytest.raises(SourceError, match="tx: a socket has no end, so it can't be read as a batch"):
+    with pytest.raises(SourceError, match="tx: socket has no end, so it can't be read as a batch"):
         connect.socket(port=1).reader().batch(spark, context())

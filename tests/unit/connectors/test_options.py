@@ -268,8 +268,8 @@ def test_wrong_options_of_the_generator_are_told(options: dict[str, object], mes
         ("socket", {"port": 70000}, "socket: port: input should be less than or equal to 65535, got 70000"),
         (
             "socket",
-            {"port": 1, "keep": "long"},
-            "socket: keep: expected a length of time such as `30 seconds`",
+            {"port": 1, "reconnect": "long"},
+            "socket: reconnect: expected a length of time such as `30 seconds`",
         ),
         ("console", {"limit": 0}, "console: limit: input should be greater than or equal to 1, got 0"),
         ("console", {"style": "xml"}, "console: style: input should be 'auto', 'table' or 'json', got 'xml'"),

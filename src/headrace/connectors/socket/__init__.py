@@ -1,10 +1,9 @@
 """Lines of text from a TCP server.
 
-*Source*: replayable from disk. A TCP server sends each byte once, so lines are first written to a spool on
-the driver's disk, beside the checkpoint, from which queries read them, again after a crash. Lines that are
-not in the spool yet when the process is killed (up to 0.2 seconds), and lines sent while no run is connected,
-are lost unless the server sends them again. Meant for tests, demonstrations and small feeds; use a broker for
-more.
+*Source*: replayable from disk. A TCP server sends each byte once, so lines are first stored in the
+write-ahead log beside the checkpoint, from which queries read them, again after a crash. Lines that are not
+in the log yet when the process is killed, and lines sent while no run is connected, are lost unless the
+server sends them again. Meant for tests, demonstrations and small feeds; use a broker for more.
 """
 
 from __future__ import annotations
@@ -13,15 +12,18 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from headrace.connectors.base import Connector, Reader, Role
+from headrace.connectors.base import Guarantee, ReadContext, Role
 from headrace.connectors.options import DurationOption
+from headrace.connectors.write_ahead_log import Receiver
+from headrace.connectors.write_ahead_log.options import LoggedSource
 
 
-class Socket(Connector):
+class Socket(LoggedSource):
     """Reads lines from a server; reconnects when the server closes the connection, until the run ends.
 
-    Lines end with a newline, or with the connection. With `--once` the run takes what has come by then, which
-    for a server that was just reached may be nothing.
+    Lines end with a newline, or with the connection. With `--once` the run takes what has come by then,
+    which for a server that was just reached may be nothing. While the log is full the source stops reading,
+    so that the server has to wait, or drops lines (`overflow`).
 
     >>> Socket(port=9999).host
     'localhost'
@@ -33,20 +35,16 @@ class Socket(Connector):
     host: str = Field(default="localhost", min_length=1, description="The server's name or address")
     port: int = Field(ge=1, le=65535, description="The server's port")
     reconnect: DurationOption = Field(default="1 second", description="The pause before a reconnect")
-    keep: DurationOption = Field(
-        default="1 hour",
-        description="How long spooled lines are stored; longer than the longest lag of an epoch",
-    )
 
     @property
-    def replayable(self) -> bool:
-        return True
+    def source_guarantee(self) -> Guarantee:
+        return "exactly_once"
 
     @property
     def replay_assumption(self) -> str:
         return "the server sends lines again that were not on disk when a run died"
 
-    def reader(self) -> Reader:
-        from headrace.connectors.socket.source import SocketReader
+    def receiver(self, context: ReadContext) -> Receiver:
+        from headrace.connectors.socket.receiver import SocketReceiver
 
-        return SocketReader(self)
+        return SocketReceiver(self, context)

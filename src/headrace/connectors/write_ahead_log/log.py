@@ -209,7 +209,7 @@ class WriteAheadLog:
     def release(self, position: int) -> None:
         """Remove the records before a position, all of which are delivered."""
         with self._changed:
-            if self._blocked and not self._queue and position >= self._store.end > self._store.first:
+            if self._should_rotate(position):
                 self._store.rotate()
             if not self._store.has_before(position):
                 return
@@ -255,6 +255,14 @@ class WriteAheadLog:
             self._blocked -= 1
             self._check_open()
         return True
+
+    def _should_rotate(self, position: int) -> bool:
+        """True if the newest segment can be removed too: all of its records are delivered.
+
+        Not while the writer uses it, and not for a few records.
+        """
+        delivered = position >= self._store.end > self._store.first
+        return delivered and not self._queue and (self._blocked > 0 or self._store.is_half_full())
 
     def _count_rejected(self, messages: int) -> None:
         if self._settings.overflow == "backpressure":

@@ -39,19 +39,17 @@ class RecordStore:
         """Write records to the newest segment; a new one is begun when it is large enough.
 
         Raises:
-            OSError: the disk is full or fails; nothing of these records remains.
+            OSError: the disk is full or fails; the newest segment ends with a complete record.
         """
-        newest = self._segments[-1]
-        if newest.size >= self._segment_bytes:
-            self.rotate()
-            newest = self._segments[-1]
-        try:
-            _write(self._file, b"".join(records))
-        except OSError:
-            os.ftruncate(self._file.fileno(), newest.size)
-            raise
+        group, size = list[bytes](), self._segments[-1].size
         for record in records:
-            newest.add(len(record))
+            if size >= self._segment_bytes:
+                self._append_group(group)
+                self.rotate()
+                group, size = [], 0
+            group.append(record)
+            size += len(record)
+        self._append_group(group)
 
     def sync(self) -> None:
         """Make the appended records durable."""
@@ -81,6 +79,10 @@ class RecordStore:
                     return min(segment.end, end)
         return end
 
+    def is_half_full(self) -> bool:
+        """True if the newest segment has reached half of its size."""
+        return 2 * self._segments[-1].size > self._segment_bytes
+
     def has_before(self, position: int) -> bool:
         """True if there is a complete segment whose records are all before a position."""
         return len(self._segments) > 1 and self._segments[0].end <= position
@@ -99,6 +101,16 @@ class RecordStore:
         """Make everything durable and close the file."""
         self.sync()
         self._file.close()
+
+    def _append_group(self, records: Sequence[bytes]) -> None:
+        newest = self._segments[-1]
+        try:
+            _write(self._file, b"".join(records))
+        except OSError:
+            os.ftruncate(self._file.fileno(), newest.size)
+            raise
+        for record in records:
+            newest.add(len(record))
 
     def _remove(self, segments: list[Segment]) -> list[Segment]:
         for segment in segments:

@@ -1,0 +1,88 @@
+"""An MQTT client for the terminal."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.connectors.base import WriteContext
+from headrace.connectors.extras import require_package
+from headrace.connectors.mqtt import Mqtt
+from headrace.connectors.templates import fill_template
+from headrace.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Received:
+    """A message as the terminal shows it."""
+
+    topic: str
+    payload: str
+    qos: int
+    retained: bool
+
+
+def publish(options: Mqtt, payloads: Iterable[bytes]) -> int:
+    """Publish payloads to the topic of a sink and return their number, once the broker has acknowledged all.
+
+    Raises:
+        DeliveryError: no broker answers, or it refuses the connection or a message.
+    """
+    require_package("paho", extra="mqtt")
+    from headrace.connectors.mqtt.sink import MqttPublisher
+
+    publisher, count, topic = MqttPublisher(options), 0, fill_template(options.topic or "", {})
+
+    def messages() -> Iterator[tuple[str, bytes, list[str]]]:
+        nonlocal count
+        for payload in payloads:
+            count += 1
+            yield topic, payload, []
+
+    publisher.open(WriteContext("terminal", "mqtt", "", "append", ""))
+    try:
+        publisher.publish(messages(), 0)
+    finally:
+        publisher.close()
+    return count
+
+
+def subscribe(options: Mqtt, ended: Callable[[], bool]) -> Iterator[Received]:
+    """Yield the messages of the filters of a source, until `ended` returns True.
+
+    Raises:
+        OptionError: no broker answers, or it refuses the connection.
+    """
+    require_package("paho", extra="mqtt")
+    from headrace.connectors.mqtt.client import BrokerConnection
+    from headrace.connectors.mqtt.errors import describe_failure
+
+    messages: queue.SimpleQueue[Received] = queue.SimpleQueue()
+    connection = BrokerConnection(options, options.client_id or "", persistent=False)
+
+    def receive(_: Any, __: Any, message: Any) -> None:
+        messages.put(
+            Received(
+                message.topic, message.payload.decode(errors="replace"), message.qos, bool(message.retain)
+            )
+        )
+        connection.client.acknowledge(message)
+
+    connection.client.on_message = receive
+    filters = [(topic, options.qos) for topic in options.topics]
+    connection.on_connect = lambda _: connection.client.subscribe(filters) and None
+    try:
+        connection.open()
+    except OSError as error:
+        problem = describe_failure(error, connection.address, "mqtt sub")
+        raise OptionError(problem.what, where=problem.where, hint=problem.hint) from error
+    try:
+        while not ended():
+            try:
+                yield messages.get(timeout=0.1)
+            except queue.Empty:
+                continue
+    finally:
+        connection.close()
