@@ -14,6 +14,7 @@ from commands import cli_page
 from matrix import pages as matrix_pages
 from options import connectors_page, formats_page
 from pattern_matrix import pages as pattern_pages
+from rest import rest_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/connectors.md": connectors_page,
     "reference/formats.md": formats_page,
     "reference/cli.md": cli_page,
+    "reference/rest-api.md": rest_page,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -14,6 +15,22 @@ from headrace.errors import HeadraceError, Problem
 _BACKOFF_SECONDS = 0.25
 _MAX_BACKOFF_SECONDS = 5.0
 _MARK = "server error: "
+
+
+class RetryCount:
+    """The retries of this process."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self._lock = threading.Lock()
+
+    def add(self) -> None:
+        """Count one retry."""
+        with self._lock:
+            self.value += 1
+
+
+RETRIES = RetryCount()
 
 
 class Closeable(Protocol):
@@ -71,6 +88,7 @@ def retry(
             before_retry()
             if not server.is_unavailable(error) or time.monotonic() + backoff > deadline:
                 raise
+        RETRIES.add()
         time.sleep(backoff * random.uniform(0.5, 1.0))
         backoff = min(2 * backoff, _MAX_BACKOFF_SECONDS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -39,6 +40,14 @@ def create_app(service: JobService) -> FastAPI:
     _add_pages(app)
     app.add_middleware(Guard, service=service, policy=service.policy)
     return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the OpenAPI document, without a service."""
+    app = FastAPI(title="Headrace", version="1")
+    for router in routers():
+        app.include_router(router)
+    return app.openapi()
 
 
 def _add_pages(app: FastAPI) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from headrace.jobs.directory import AttemptDirectory, JobDirectory, read_json
 from headrace.jobs.model import Attempt, Job
 from headrace.jobs.process import ProcessIdentity, kill_group, spawn
-from headrace.jobs.states import ConflictError, JobState
+from headrace.jobs.states import ConflictError, JobState, UnknownJobError
 from headrace.jobs.store.jobs import JobStore
 
 DRIVER = (sys.executable, "-m", "headrace.cli.app", "drive")
@@ -50,7 +50,11 @@ class Supervisor:
         for listed in self._store.active():
             try:
                 with self.lock:
-                    self._advance(self._store.get(listed.id))
+                    job = self._store.get(listed.id)
+                    if job.state.active:  # a request may have ended it meanwhile
+                        self._advance(job)
+            except UnknownJobError:
+                continue
             except Exception:
                 _log.exception("job %s can't be advanced", listed.id)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from headrace.connectors.retry import RETRIES
 from headrace.metrics.flow import Edges, rows_at_edges, rows_of
 from headrace.metrics.rates import Rates
 from headrace.plan.queries import queries_of
@@ -86,6 +87,7 @@ class TickBuilder:
             "state_rows": sum(query.state_rows for query in status.queries),
             "state_bytes": sum(query.state_bytes for query in status.queries),
             "in_open_windows": status.in_open_windows,
+            "retries": RETRIES.value,
         }
 
     def _recent_delays(self, delays: Delays) -> Delays:

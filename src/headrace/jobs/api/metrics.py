@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from headrace.jobs.api.access import JobId, Service
+from headrace.metrics.grafana import dashboard
 from headrace.metrics.openmetrics import CONTENT_TYPE, render
 
 router = APIRouter(tags=["metrics"])
@@ -27,6 +28,12 @@ def metrics(service: Service) -> Response:
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
     }
     return Response(render(snapshots, gauges), media_type=CONTENT_TYPE)
+
+
+@router.get("/api/v1/grafana")
+def grafana() -> dict[str, Any]:
+    """Return a Grafana dashboard for these metrics, to be imported."""
+    return dashboard()
 
 
 @router.get("/api/v1/jobs/{job}/history")

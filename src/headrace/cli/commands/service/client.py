@@ -59,9 +59,7 @@ class Client:
             ) from None
         if response.is_error:
             raise _error(self.url, response.status_code, response.text)
-        if not response.content:
-            return None
-        is_json = response.headers.get("content-type", "").startswith("application/json")
+        is_json = response.content and response.headers.get("content-type", "").startswith("application/json")
         return response.json() if is_json else response.text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -81,4 +82,5 @@ def serve(
     service = JobService(data, store=store, alerts=settings, policy=policy)
     scheme = "https" if policy.tls else "http"
     say(f"jobs: {scheme}://{host}:{port}  data: {service.data}")
-    run_server(service, port=port, certificate=tls_certificate, key=tls_key)
+    with closing(service):
+        run_server(service, port=port, certificate=tls_certificate, key=tls_key)

@@ -1,0 +1,123 @@
+"""`headrace jobs` and `headrace users` against a real service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from headrace.cli.app import app, main
+from headrace.jobs.service import JobService
+from tests.services.jobs.conftest import DOCUMENT
+from tests.support.waiting import wait_until
+
+
+class Terminal:
+    """Runs commands against one service."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def run(self, *words: str) -> str:
+        result = CliRunner().invoke(app, ["jobs", *words, "--url", self.url], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.run(*words, "--json"))
+
+
+@pytest.fixture
+def terminal(client: httpx.Client) -> Iterator[Terminal]:
+    return Terminal(str(client.base_url))  # type: ignore[return-value]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "numbers.yaml"
+    file.write_text(DOCUMENT)
+    return file
+
+
+def submit(terminal: Terminal, file: Path, *words: str) -> str:
+    created = terminal.json("submit", str(file), *words)
+    assert set(created) == {"id", "state"}
+    wait_until(lambda: terminal.json("show", created["id"])["state"] == "running")
+    return str(created["id"])
+
+
+def test_a_job_is_submitted_shown_stopped_restarted_cloned_and_deleted(
+    terminal: Terminal, file: Path
+) -> None:
+    job = submit(terminal, file)
+    shown = terminal.json("show", job)
+    assert {"state", "attempts", "pid", "error", "metrics"} <= set(shown)
+    names = {"rows_in", "rows_out", "late", "dead_letters", "watermark", "lag", "latency_ms"}
+    assert names <= set(shown["metrics"])
+    terminal.run("stop", job)
+    wait_until(lambda: terminal.json("show", job)["state"] == "stopped")
+    assert terminal.json("restart", job)["state"] == "starting"
+    clone = terminal.json("clone", job)["id"]
+    assert terminal.json("kill", job)["state"] == "killed"
+    assert terminal.json("delete", job) == {"id": job, "deleted": True}
+    assert [each["id"] for each in terminal.json("list")] == [clone]
+
+
+def test_a_job_on_this_machine_runs_in_the_directory_of_its_file(
+    terminal: Terminal, file: Path, service: JobService
+) -> None:
+    assert service.get(submit(terminal, file)).directory == str(file.parent)
+
+
+def test_data_is_uploaded_on_request(terminal: Terminal, file: Path, service: JobService) -> None:
+    (file.parent / "events").mkdir()
+    (file.parent / "events" / "first.jsonl").write_text("{}")
+    job = submit(terminal, file, str(file.parent / "events"), "--restarts", "7")
+    assert service.get(job).directory is None
+    assert service.get(job).settings.restart_limit == 7
+    assert (service.directory(job).files / "events" / "first.jsonl").read_text() == "{}"
+
+
+def test_lists_and_jobs_are_shown_as_text(terminal: Terminal, file: Path) -> None:
+    assert "headrace jobs submit" in terminal.run("list")
+    job = submit(terminal, file)
+    assert "numbers" in terminal.run("list")
+    assert "running" in terminal.run("show", job)
+    assert terminal.json("logs", job) == {"id": job, "logs": ""}
+
+
+def test_an_unknown_job_is_an_error(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["jobs", "show", "0123456789ab", "--url", terminal.url])
+    assert exited.value.code == 2
+    assert "no job has the id" in capsys.readouterr().err
+
+
+def test_a_service_that_is_away_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["jobs", "list", "--url", "http://127.0.0.1:9"])
+    assert "headrace serve" in capsys.readouterr().err
+
+
+def test_an_open_address_without_a_user_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["serve", "--host", "0.0.0.0", "--port", "0", "--data", str(tmp_path / "data")])
+    assert exited.value.code == 2
+    assert "headrace users add" in capsys.readouterr().err
+
+
+def test_users_are_added_listed_and_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_PASSWORD", "a long password")
+    place = ["--data", str(tmp_path)]
+    runner = CliRunner()
+    assert runner.invoke(app, ["users", "add", "ada", "--role", "viewer", *place]).exit_code == 0
+    assert "ada viewer" in runner.invoke(app, ["users", "list", *place]).output
+    assert runner.invoke(app, ["users", "token", "ada", *place]).output.startswith("hr_")
+    assert runner.invoke(app, ["users", "delete", "ada", *place]).exit_code == 0

@@ -1,0 +1,170 @@
+"""Alerts: conditions, firing and resolved states, grouping, silence and channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.errors import OptionError
+from headrace.jobs.store.database import Database
+from headrace.jobs.store.schema import create_tables
+from headrace.metrics.alerts.engine import AlertEngine
+from headrace.metrics.alerts.notify import Notification
+from headrace.metrics.alerts.rules import AlertRule, AlertSettings, load_settings
+from headrace.metrics.alerts.store import AlertStore
+
+MISMATCH = {"step": "out", "epoch": 7, "expected": 10, "actual": 9}
+
+
+class Recorder:
+    """Keeps notifications."""
+
+    def __init__(self) -> None:
+        self.sent: list[Notification] = []
+
+    def send(self, notification: Notification) -> None:
+        self.sent.append(notification)
+
+    @property
+    def titles(self) -> list[str]:
+        return [notification.title.removeprefix("[headrace] ") for notification in self.sent]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[AlertStore]:
+    database = Database(str(tmp_path / "jobs.db"))
+    create_tables(database)
+    yield AlertStore(database)
+    database.close()
+
+
+def engine(store: AlertStore, *rules: AlertRule, wait: str = "0 seconds") -> tuple[AlertEngine, Recorder]:
+    recorder = Recorder()
+    settings = AlertSettings(rules=list(rules), group_wait=wait)
+    return AlertEngine(settings, store, [recorder]), recorder
+
+
+def job(state: str = "running", name: str = "fraud", **metrics: Any) -> dict[str, Any]:
+    return {"id": name, "name": name, "state": state, "error": "boom", "metrics": metrics}
+
+
+LAG = AlertRule(alert="lag", above=100)
+
+
+def test_an_alert_fires_once_and_is_resolved_once(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG)
+    for second, lag in enumerate([50, 150, 170, 90, 80]):
+        alerts.evaluate([job(lag=lag)], float(second))
+    assert recorder.titles == ["fraud: lag firing", "fraud: lag resolved"]
+    [alert] = store.of("fraud")
+    assert (alert.state, alert.since, alert.resolved) == ("resolved", 1.0, 3.0)
+
+
+def test_a_condition_has_to_hold_for_some_time(store: AlertStore) -> None:
+    alerts, recorder = engine(store, AlertRule(alert="lag", above=100, for_="10 seconds"))
+    for second, lag in [(0, 150), (5, 90), (6, 150), (15, 150)]:
+        alerts.evaluate([job(lag=lag)], float(second))
+    assert recorder.titles == []
+    alerts.evaluate([job(lag=150)], 16.0)
+    assert recorder.titles == ["fraud: lag firing"]
+
+
+def test_alerts_of_a_job_are_grouped(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG, AlertRule(alert="latency", above=1), wait="10 seconds")
+    alerts.evaluate([job(lag=150)], 0.0)
+    alerts.evaluate([job(lag=150, latency_ms={"p99": 2500})], 5.0)
+    assert recorder.titles == []
+    alerts.evaluate([job(lag=150, latency_ms={"p99": 2500})], 10.0)
+    assert recorder.titles == ["fraud: lag firing, latency firing"]
+
+
+def test_a_silence_holds_the_notification_back_until_it_ends(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG)
+    store.silence(60.0, "ada", "maintenance", "fraud", None)
+    alerts.evaluate([job(lag=150), job(name="other", lag=150)], 0.0)
+    assert recorder.titles == ["other: lag firing"]
+    alerts.evaluate([job(lag=150), job(name="other", lag=150)], 61.0)
+    assert recorder.titles[1:] == ["fraud: lag firing"]
+
+
+def test_an_alert_that_is_resolved_while_silenced_is_never_sent(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG)
+    store.silence(60.0, "ada", "", None, "lag")
+    for second, lag in [(0, 150), (1, 50), (70, 50)]:
+        alerts.evaluate([job(lag=lag)], float(second))
+    assert recorder.titles == []
+
+
+def test_a_mismatch_fires_at_once_and_is_resolved_after_the_period(store: AlertStore) -> None:
+    alerts, recorder = engine(store, AlertRule(alert="row_accounting", within="1 minute"))
+    alerts.evaluate([job(mismatches=0)], 0.0)
+    alerts.evaluate([job(mismatches=1) | {"mismatches": [MISMATCH]}], 1.0)
+    assert recorder.titles == ["fraud: row_accounting firing"]
+    assert "`out`, epoch 7: expected 10, accounted for 9" in recorder.sent[0].text
+    alerts.evaluate([job(mismatches=1)], 30.0)
+    alerts.evaluate([job(mismatches=1)], 62.0)
+    assert recorder.titles[1:] == ["fraud: row_accounting resolved"]
+
+
+def test_a_new_service_does_not_repeat_the_alerts_of_the_last_one(store: AlertStore) -> None:
+    rules = (AlertRule(alert="row_accounting", within="1 minute"), LAG)
+    first, _ = engine(store, *rules)
+    first.evaluate([job(mismatches=1, lag=150)], 1.0)
+    second, recorder = engine(store, *rules)
+    second.evaluate([job(mismatches=1, lag=150)], 2.0)
+    assert "firing" not in " ".join(recorder.titles)
+    second.evaluate([job(mismatches=2, lag=50)], 3.0)
+    assert any("lag resolved" in title for title in recorder.titles)
+
+
+def test_restarts_within_a_period_fire(store: AlertStore) -> None:
+    alerts, recorder = engine(store, AlertRule(alert="restarts", above=1, within="1 minute"))
+    for second, restarts in [(0, 0), (10, 1), (200, 2), (210, 3)]:
+        alerts.evaluate([job(restarts=restarts)], float(second))
+    assert recorder.titles == ["fraud: restarts firing"]
+
+
+def test_no_data_fires_and_is_resolved_by_a_row(store: AlertStore) -> None:
+    alerts, recorder = engine(store, AlertRule(alert="no_data", above=30))
+    for second, rows in [(0, 5), (20, 5), (31, 5), (40, 6)]:
+        alerts.evaluate([job(rows_in=rows)], float(second))
+    assert recorder.titles == ["fraud: no_data firing", "fraud: no_data resolved"]
+
+
+def test_a_job_that_does_not_run_has_no_lag(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG, AlertRule(alert="failed"))
+    alerts.evaluate([job(lag=150)], 0.0)
+    alerts.evaluate([job("failed", lag=150)], 1.0)
+    assert recorder.titles == ["fraud: lag firing", "fraud: lag resolved, failed firing"]
+
+
+def test_a_rule_of_one_job_leaves_others_alone(store: AlertStore) -> None:
+    alerts, recorder = engine(store, AlertRule(alert="lag", above=1, job="fraud"))
+    alerts.evaluate([job(lag=5), job(name="other", lag=5)], 0.0)
+    assert recorder.titles == ["fraud: lag firing"]
+
+
+def test_settings_are_read_from_a_document(tmp_path: Path) -> None:
+    file = tmp_path / "alerts.yaml"
+    file.write_text(
+        "rules: [{alert: lag, above: 1000, for: 1 minute}]\n"
+        "notify: {email: {host: mail, from: a@b, to: [c@d], user: u, password: '${SMTP}'}}\n"
+    )
+    settings = load_settings(file, {"SMTP": "hush"})
+    assert settings.rules[0].seconds == 60
+    assert settings.notify.email is not None
+    assert settings.notify.email.password == "hush"
+    assert "hush" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "text", ["rules: [{alert: lagg}]", "rules: [{alert: lag, for: soon}]", "rules: [", "notify: {pager: {}}"]
+)
+def test_wrong_settings_are_rejected(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "alerts.yaml"
+    file.write_text(text)
+    with pytest.raises(OptionError, match=r"alerts\.yaml"):
+        load_settings(file)

@@ -1,0 +1,57 @@
+"""OpenMetrics and the Grafana dashboard that reads it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from headrace.metrics.grafana import dashboard
+from headrace.metrics.openmetrics import render
+
+JOB: dict[str, Any] = {
+    "id": "0123456789ab",
+    "name": 'odd "name"\\\n',
+    "state": "running",
+    "metrics": {
+        "rows_in": 10,
+        "rows_out": 9,
+        "late": 1,
+        "lag": 3,
+        "restarts": 2,
+        "state_bytes": 5,
+        "watermark": "2026-03-01T12:00:00.000Z",
+        "latency_ms": {"p50": 10.0, "p95": 20.0, "p99": None},
+    },
+    "steps": {"totals": {"rows_in": 10, "rows_out": None, "late": 1}},
+    "queries": {"totals": {"phases_ms": {"addBatch": 120}}},
+    "lag_by_partition": {"tx-0": 3},
+}
+
+
+def families(text: str) -> dict[str, Any]:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def test_a_parser_accepts_every_metric() -> None:
+    found = families(render([JOB], {"uptime_seconds": 1.0}))
+    assert found["headrace_job_rows_in"].samples[0].value == 10
+    assert found["headrace_job_rows_in"].samples[0].labels["name"] == JOB["name"]
+    quantiles = {sample.labels["quantile"] for sample in found["headrace_job_latency_seconds"].samples}
+    assert quantiles == {"0.50", "0.95"}
+    assert found["headrace_job_phase_seconds"].samples[0].value == 0.12
+    assert [sample.labels["step"] for sample in found["headrace_step_rows_in"].samples] == ["totals"]
+    assert found["headrace_service_uptime_seconds"].samples[0].value == 1
+
+
+def test_a_service_without_jobs_has_metrics() -> None:
+    assert "headrace_service_jobs" in families(render([], {}))
+
+
+def test_the_dashboard_reads_metrics_that_exist() -> None:
+    names = {sample.name for family in families(render([JOB], {})).values() for sample in family.samples}
+    known = names | {"headrace_job_event_latency_seconds"}
+    queries = [panel["targets"][0]["expr"] for panel in dashboard()["panels"]]
+    used = {name for query in queries for name in re.findall(r"headrace_\w+", query)}
+    assert used <= known
