@@ -17,3 +17,5 @@ def wait_until(holds: Callable[[], bool], running: Any = None) -> None:
         assert time.monotonic() < deadline, "it didn't happen"
         if running is not None:
             running.wait(0.1)
+        else:
+            time.sleep(0.02)

@@ -18,6 +18,7 @@ from headrace.explain.explanation import as_json, explain
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.model import JobSettings
 from headrace.jobs.process import start_time
+from headrace.metrics.lineage import datasets_of
 from headrace.metrics.tick import TickBuilder
 from headrace.runtime.options import RunOptions
 from headrace.runtime.run import start
@@ -73,7 +74,7 @@ class Driver:
         declared = pipeline.declared_run.options if pipeline.declared_run is not None else RunOptions()
         options = replace(self._settings.run_options(declared), checkpoint=self._job.checkpoint)
         graph = pipeline.check()
-        write_json(self._job.plan, as_json(explain(graph)))
+        write_json(self._job.plan, as_json(explain(graph)) | {"datasets": datasets_of(graph)})
         if self._job.read_request() == "drain":  # an earlier attempt failed while it drained
             options = drain_options(options)
         self._follow(graph, options, on_start)

@@ -30,6 +30,7 @@ from headrace.metrics.alerts.notify import notifiers_of
 from headrace.metrics.alerts.rules import AlertSettings
 from headrace.metrics.alerts.store import AlertStore
 from headrace.metrics.history import History
+from headrace.metrics.lineage import EVENTS, LineageEmitter, run_event
 
 PERIOD = 0.5
 """Seconds between two rounds of the supervisor."""
@@ -50,6 +51,7 @@ class JobService:
         period: float = PERIOD,
         alerts: AlertSettings | None = None,
         policy: Policy | None = None,
+        lineage: str | None = None,
     ) -> None:
         """Open the data directory and the store.
 
@@ -60,6 +62,7 @@ class JobService:
             period: seconds between two rounds of the supervisor.
             alerts: rules and channels of alerts.
             policy: who may do what; default: everything, from this machine.
+            lineage: the URL of an OpenLineage server, or a file for its events.
 
         Raises:
             OptionError: another service holds the directory, or the store can't be opened.
@@ -71,13 +74,14 @@ class JobService:
         self.database = Database(store or str(self.data / "jobs.db"))
         self._resources.callback(self.database.close)
         create_tables(self.database)
-        self.store = JobStore(self.database)
+        self.store = JobStore(self.database, self._emit_lineage)
         self.live = LiveFeed()
         self.history = History(self.database)
         self.alerts = AlertStore(self.database)
         settings = alerts or AlertSettings()
         self._engine = AlertEngine(settings, self.alerts, notifiers_of(settings.notify))
         self._next_sample = 0.0
+        self._lineage = None if lineage is None else LineageEmitter(lineage)
         self._supervisor = Supervisor(self.store, self.data, command=command)
         self._loops = [Loop("supervisor", period, self._supervisor.advance), Loop("ticks", 1.0, self._tick)]
 
@@ -93,6 +97,8 @@ class JobService:
 
     def close(self) -> None:
         """Release the store and the data directory."""
+        if self._lineage is not None:
+            self._lineage.close()
         self._resources.close()
 
     def submit(self, submission: Submission) -> Job:
@@ -240,6 +246,11 @@ class JobService:
             if JobState(snapshot["state"]).active and snapshot.get("at"):
                 self.history.add(snapshot["id"], now, snapshot["metrics"])
         self.history.clean_if_due()
+
+    def _emit_lineage(self, job: Job) -> None:
+        if self._lineage is not None and job.state in EVENTS:
+            plan = read_json(self.directory(job.id).plan) or {}
+            self._lineage.emit([run_event(job, plan.get("datasets", {}))])
 
     def _read_files(self, files: Path) -> dict[str, bytes]:
         found = (path for path in sorted(files.rglob("*")) if path.is_file())

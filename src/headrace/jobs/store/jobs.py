@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,8 +15,10 @@ from headrace.jobs.store.database import Database
 class JobStore:
     """Reads and changes jobs; every change of state is checked and recorded."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, on_move: Callable[[Job], None] = lambda job: None) -> None:
+        """Use a database; `on_move` is called with each job that has changed its state."""
         self._database = database
+        self._on_move = on_move
 
     def add(self, job: Job) -> Job:
         """Insert a new job."""
@@ -56,6 +59,7 @@ class JobStore:
                 raise ConflictError(f"the job is no longer {job.state}", where=f"job {job.id}")
             values = {"job": job.id, "at": now, "before": job.state, "after": state, "reason": reason}
             _insert(self._database, "transitions", values)
+        self._on_move(changed)
         return changed
 
     def change(self, job: Job, **changes: Any) -> Job:

@@ -35,6 +35,10 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="Rules of alerts and the channels that notify, as YAML."),
     ] = None,
+    lineage: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="An OpenLineage server, or a file for its events."),
+    ] = None,
     login: Annotated[bool, flag("--login", help="Require a login or a token on loopback, too.")] = False,
     allow_files: Annotated[
         Path | None,
@@ -79,7 +83,7 @@ def serve(
         token=os.environ.get("HEADRACE_TOKEN") or None,
         tls=tls_certificate is not None,
     )
-    service = JobService(data, store=store, alerts=settings, policy=policy)
+    service = JobService(data, store=store, alerts=settings, policy=policy, lineage=lineage)
     scheme = "https" if policy.tls else "http"
     say(f"jobs: {scheme}://{host}:{port}  data: {service.data}")
     with closing(service):
