@@ -19,7 +19,8 @@ from headrace.jobs.process import ProcessIdentity, kill_group, spawn
 from headrace.jobs.states import ConflictError, JobState, UnknownJobError
 from headrace.jobs.store.jobs import JobStore
 
-DRIVER = (sys.executable, "-m", "headrace.cli.app", "drive")
+DRIVER = (sys.executable, "-P", "-m", "headrace.cli.app", "drive")
+"""The command of a driver; `-P`, because a submitted file must not shadow a module of Python."""
 LONGEST_BACKOFF = 300.0
 STEADY_SECONDS = 600.0
 """An attempt that ran for so long resets the count of consecutive failures."""
