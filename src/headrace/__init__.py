@@ -2,9 +2,10 @@
 
 In reading order: `Pipeline` reads sources into streams; `connect` has the connectors; `windows` and
 `triggers` define where in event time and when in processing time results are computed, `patterns` which rows
-follow each other; `Aggregate` is the base of aggregates in Python; all errors derive from `HeadraceError`.
-The other names are for type annotations: the stages of a stream, `Connector`, `Schema` and `RunHandle`.
-Importing this package starts no JVM.
+follow each other; `Aggregate` is the base of aggregates in Python, `Processor`, with `state`, `timers` and
+`side_output`, that of per-key logic; all errors derive from `HeadraceError`. The other names are for type
+annotations: the stages of a stream, `Connector`, `Schema` and `RunHandle`. Importing this package starts no
+JVM.
 
 >>> from headrace import Pipeline, TimedStream, connect, windows
 >>> fraud = Pipeline("card-fraud")
@@ -22,6 +23,9 @@ from headrace import connect, patterns, triggers, windows
 from headrace.aggregates import Aggregate
 from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError
+from headrace.processors import state, timers
+from headrace.processors.outputs import side_output
+from headrace.processors.processor import Processor
 from headrace.schemas.fields import Schema
 from headrace.streams.joined import Joined
 from headrace.streams.keyed import KeyedStream, Updates
@@ -56,6 +60,7 @@ __all__ = [
     "Matches",
     "Panes",
     "Pipeline",
+    "Processor",
     "RuleMatches",
     "RunHandle",
     "Schema",
@@ -69,6 +74,9 @@ __all__ = [
     "WindowedStream",
     "connect",
     "patterns",
+    "side_output",
+    "state",
+    "timers",
     "triggers",
     "windows",
 ]

@@ -9,6 +9,7 @@
     ├── DocumentError         a YAML document is wrong; with file, line and column
     ├── PlanError             the pipeline can't be run as written; holds all problems at once
     ├── AggregateError        an aggregate in Python failed
+    ├── UserCodeError         a function or processor of the user failed, and `on_error="fail"`
     ├── SourceError           a source can't be read
     │   └── DecodeError       a record can't be decoded, and `on_error="fail"`
     ├── DeliveryError         an epoch can't be written
@@ -104,6 +105,10 @@ class PlanError(HeadraceError):
 
 class AggregateError(HeadraceError):
     """An aggregate in Python failed: it raised, or returned a result of another type than declared."""
+
+
+class UserCodeError(HeadraceError):
+    """User code raised or returned a wrong value, and the step has `on_error="fail"`."""
 
 
 class SourceError(HeadraceError):

@@ -430,9 +430,9 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, "
-        "ingestion_time, join, join_as_of, key_by, latest, lookup, match, match_rules, processing_time, route, "
-        "select, sql, top_n, ttl, union, where, window, with_columns",
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, filter, "
+        "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
+        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
     ),
     (
         "two verbs in a step",
@@ -444,7 +444,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "key_by without aggregate",
         step("{from: tx, key_by: card}"),
         "p.yaml:5:17: `key_by` needs `aggregate` or `match` or `match_rules` or `join` or `latest` or `top_n` "
-        "in the same step\n"
+        "or `process` in the same step\n"
         "  hint: such as aggregate: {n: count(*)}",
     ),
     (
@@ -740,9 +740,9 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: csv, json, parquet, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, from, "
-        "ingestion_time, join, join_as_of, key_by, latest, lookup, match, match_rules, processing_time, route, "
-        "select, sql, top_n, ttl, union, where, window, with_columns\n"
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, filter, "
+        "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
+        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
     ),

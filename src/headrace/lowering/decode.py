@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import tempfile
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -42,23 +43,26 @@ class DeadLetters:
 
     source: str
     _spark: SparkSession
-    _collector: Any
+    collector: Any
+    _convert: Callable[[DataFrame], DataFrame] | None = None
+    """Applied to the collected rows; the dead letters of functions are encoded."""
 
     @property
     def count(self) -> int:
         """Return the number of dead letters, each position once."""
-        return int(self._collector.count(java_session(self._spark)))
+        return int(self.collector.count(java_session(self._spark)))
 
     def take(self) -> DataFrame:
         """Return and clear the dead letters, as rows of `headrace.formats.dead_letters.DEAD_LETTERS`.
 
         Above 64 MiB they are read from files, which the next `reset` deletes.
         """
-        return DataFrame(self._collector.take(java_session(self._spark)), self._spark)
+        rows = DataFrame(self.collector.take(java_session(self._spark)), self._spark)
+        return rows if self._convert is None else self._convert(rows)
 
     def reset(self) -> None:
         """Drop the dead letters of an epoch that failed, and the spilled files of the epoch before."""
-        self._collector.clear()
+        self.collector.clear()
 
 
 def decoded(

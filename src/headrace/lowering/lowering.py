@@ -22,6 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documentation has it
 
 from headrace.errors import PlanError, Problem
+from headrace.lowering.code.functions import apply_function, keep_succeeded, select_failed
+from headrace.lowering.code.processors import Wake, apply_processor
 from headrace.lowering.distinct import deduplicated
 from headrace.lowering.event_times import AHEAD
 from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown
@@ -38,6 +40,8 @@ from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
 from headrace.rules.revision import load_now
 from headrace.spark.errors import spark_says
 from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.code.functions import FunctionStep
+from headrace.steps.code.process import Process
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.expressions import Named, hidden_key
 from headrace.steps.facts import LATE_COLUMNS, late_columns
@@ -59,6 +63,7 @@ from headrace.steps.tables.top_n import TopN
 from headrace.windows import Session, Sliding, Tumbling
 
 if TYPE_CHECKING:
+    from headrace.lowering.decode import DeadLetters
     from headrace.lowering.lookups.steps import LookupSteps
     from headrace.lowering.lookups.worker import LookupTask
     from headrace.plan.graph import Graph
@@ -92,6 +97,10 @@ class Inputs(Protocol):
         """The table of a step's rules."""
         ...
 
+    def failures(self, node: FunctionStep, rows: DataFrame) -> DeadLetters | None:
+        """Return the collector of the rows that a function diverts, given its input."""
+        ...
+
     def add_watermark(
         self, frame: DataFrame, node: EventTime | ClockTime, sources: Sequence[Source]
     ) -> DataFrame:
@@ -118,27 +127,58 @@ class Lowering:
         """Where the rows of each stateful step of the kernel are counted."""
         self.rules: dict[str, RuleStep] = {}
         """The steps that take their patterns from a table."""
+        self.in_epoch = False
+        """True if several sinks read the rows of a micro-batch."""
+        self.persisted: list[DataFrame] = []
         self._raw = dict(raw or {})
         self._frames = dict(frames or {})
 
     def with_frames(self, frames: Mapping[Ref, DataFrame]) -> Lowering:
         """The same with more outputs known."""
         known = {**self._frames, **frames}
-        return Lowering(self.spark, self.graph, self.inputs, raw=self._raw, frames=known)
+        other = Lowering(self.spark, self.graph, self.inputs, raw=self._raw, frames=known)
+        other.in_epoch, other.persisted = self.in_epoch, self.persisted
+        return other
 
     def frame(self, ref: Ref) -> DataFrame:
         """The rows of one output, hidden columns included."""
         if ref not in self._frames:
-            self._frames[ref] = self._named(
-                ref.step, lambda: output_of(self.graph[ref.step], ref, self.raw(ref.step))
-            )
+            self._frames[ref] = self._named(ref.step, lambda: self._output(self.graph[ref.step], ref))
         return self._frames[ref]
+
+    def _output(self, node: Node, ref: Ref) -> DataFrame:
+        raw = self.raw(ref.step)
+        if not isinstance(node, FunctionStep):
+            return output_of(node, ref, raw)
+        rows = self.frame(node.input)
+        return (
+            select_failed(raw, rows) if ref.output else keep_succeeded(raw, self.inputs.failures(node, rows))
+        )
+
+    def is_lowered(self, ref: Ref) -> bool:
+        """Return True if the frame of an output exists."""
+        return ref in self._frames
 
     def raw(self, step: str) -> DataFrame:
         """All outputs of a step in one frame, as its query computes them."""
         if step not in self._raw:
-            self._raw[step] = self._named(step, lambda: lower(self.graph[step], self))
+            frame = self._named(step, lambda: lower(self.graph[step], self))
+            reused = self.in_epoch and isinstance(self.graph[step], FunctionStep)
+            self._raw[step] = self._persist(frame) if reused else frame
         return self._raw[step]
+
+    def _persist(self, frame: DataFrame) -> DataFrame:
+        """Keep the rows of an epoch.
+
+        User code is called once per row, though several sinks read the result.
+        """
+        self.persisted.append(frame.persist())
+        return frame
+
+    def release(self) -> None:
+        """Drop what was kept for an epoch."""
+        for frame in self.persisted:
+            frame.unpersist()
 
     def _named(self, step: str, build: Callable[[], DataFrame]) -> DataFrame:
         """Build a frame; raise errors of Spark's analysis with the name and place of the step."""
@@ -230,6 +270,12 @@ def _union(node: Union, lowering: Lowering) -> DataFrame:
 
 
 @lower.register
+def _function(node: FunctionStep, lowering: Lowering) -> DataFrame:
+    time_column = lowering.graph.facts(node.input).time_column
+    return apply_function(lowering.frame(node.input), node, lowering.graph.where(node), time_column)
+
+
+@lower.register
 def _route(node: Route, lowering: Lowering) -> DataFrame:
     """Number the branch a row takes: the first whose condition holds."""
     frame = lowering.frame(node.input)
@@ -294,7 +340,9 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
 
 
 def _keyed(
-    frame: DataFrame, node: WindowAggregate | Match | MatchRules | Latest | TopN, lowering: Lowering
+    frame: DataFrame,
+    node: WindowAggregate | Match | MatchRules | Latest | TopN | Process,
+    lowering: Lowering,
 ) -> tuple[DataFrame, list[str], Time]:
     """A step's input with its computed keys as columns; the names of all key columns.
 
@@ -306,7 +354,8 @@ def _keyed(
 
 
 def _time(
-    node: WindowAggregate | Match | MatchRules | RowPattern | TwoInputs | Latest | TopN, lowering: Lowering
+    node: WindowAggregate | Match | MatchRules | RowPattern | TwoInputs | Latest | TopN | Process,
+    lowering: Lowering,
 ) -> Time:
     return "clock" if lowering.graph.facts(node.input).by_clock else "event"
 
@@ -356,6 +405,17 @@ def _chosen(node: RowPattern, lowering: Lowering) -> DataFrame:
     shown_names = [name for name in rows.columns if name not in own]
     names = node.input_query.names or shown_names
     return rows.select(*shown_names, *own).toDF(*names, *own)
+
+
+@lower.register
+def _process(node: Process, lowering: Lowering) -> DataFrame:
+    frame, keys, time = _keyed(lowering.frame(node.input), node, lowering)
+    if TIME not in frame.columns and node.uses_clock(timed=False) and frame.isStreaming:
+        wake = Wake(f"{node.name}:clock", node.input, "processing")
+        with_clock = frame.withColumn(wake.column, F.current_timestamp())
+        frame = lowering.inputs.add_watermark(with_clock, wake, []).drop(wake.column, TIME)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return apply_processor(frame, keys, node, lowering.graph.where(node), time=time, counts=counts)
 
 
 @lower.register

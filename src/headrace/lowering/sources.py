@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import Acknowledging, Connector, Finite, ReadContext
+from headrace.lowering.code.functions import collector_of
 from headrace.lowering.decode import DeadLetters, decoded
 from headrace.lowering.event_times import check_event_time, set_time
 from headrace.lowering.expressions import POSITION
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from headrace.connectors.base import Reader
     from headrace.lowering.lookups.worker import LookupTask
+    from headrace.steps.code.functions import FunctionStep
     from headrace.steps.endpoints.source import FrameSource, Source
     from headrace.steps.patterns.match_rules import MatchRules
     from headrace.steps.rows.lookup import Lookup
@@ -56,6 +58,7 @@ class StreamInputs:
         self.lookups = LookupSteps(spark)
         self._primary_reader_of = frozenset(primary_reader_of)
         self._real_time = real_time
+        self._spill = self.directory / "spill"
         self._tables: dict[str, DataFrame] = {}
         self._reading: list[tuple[str, Reader]] = []
 
@@ -91,6 +94,22 @@ class StreamInputs:
             return None
         read = partial(read_table, self.spark, self.pipeline, node)
         return self.lookups.task_of_snapshots(node, self.checkpoint, read)
+
+    def failures(self, node: FunctionStep, rows: DataFrame) -> DeadLetters | None:
+        """Return the collector of the rows that a function diverts.
+
+        None in a query that does not deliver them.
+
+        Args:
+            node: the step.
+            rows: its input.
+        """
+        if node.on_error != "divert" or node.name not in self._primary_reader_of:
+            return None
+        if node.name not in self.dead_letters:
+            place = self._spill / node.name
+            self.dead_letters[node.name] = collector_of(self.spark, node, rows.schema, place)
+        return self.dead_letters[node.name]
 
     def rules(self, node: MatchRules) -> RuleTable:
         """The table of a step's rules."""
@@ -168,7 +187,7 @@ class StreamInputs:
         return rows
 
     def _spill_directory(self, node: Source) -> Path | None:
-        return self.directory / "spill" / node.name
+        return self._spill / node.name
 
 
 class BatchInputs(StreamInputs):

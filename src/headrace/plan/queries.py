@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from headrace.plan.graph import Graph
 from headrace.steps.base import Node, Ref
+from headrace.steps.code.functions import FunctionStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.patterns.match_rules import FAULTS
@@ -40,9 +41,7 @@ class Query:
     writes: tuple[Ref, ...] = ()
     """Outputs of this query, written to exchanges."""
     dead_letters_of: tuple[str, ...] = ()
-    """Sources whose dead letters this query delivers; other queries that read them skip what doesn't
-    decode.
-    """
+    """Sources and functions whose dead letters this query delivers; other queries skip these rows."""
     primary_reader_of: tuple[str, ...] = ()
     """Sources for which this query, and no other reader, counts dead letters and reports offsets to the
     server.
@@ -81,7 +80,12 @@ def is_dead_letters(graph: Graph, ref: Ref) -> bool:
     These are delivered beside the rows of an epoch; they are not computed from them.
     """
     roots = _Planner(graph).roots(ref)
-    return all(root.output == FAULTS or _of_source(graph, root) for root in roots)
+    return all(root.output == FAULTS or is_collected(graph, root) for root in roots)
+
+
+def is_collected(graph: Graph, ref: Ref) -> bool:
+    """Return True if an output consists of dead letters that are collected beside the rows of an epoch."""
+    return ref.output == DEAD_LETTERS and graph[ref.step].collects_dead_letters
 
 
 class _Planner:
@@ -100,7 +104,7 @@ class _Planner:
 
     def add_sink(self, sink: Sink) -> None:
         roots = _unique(self.roots(sink.input))
-        if len(roots) == 1 and _of_source(self.graph, roots[0]):
+        if len(roots) == 1 and is_collected(self.graph, roots[0]):
             self.dead_letter_sinks.setdefault(roots[0].step, []).append(sink.name)
         else:
             self._draft_for(sink, roots).sinks.append(sink.name)
@@ -108,14 +112,18 @@ class _Planner:
     def roots(self, ref: Ref) -> list[Ref]:
         """Return the outputs at which the stateless steps before `ref` begin."""
         node = self.graph[ref.step]
-        if node.runs_once(self.graph) or isinstance(node, Source | FrameSource):
+        if (
+            node.runs_once(self.graph)
+            or isinstance(node, Source | FrameSource)
+            or is_collected(self.graph, ref)
+        ):
             return [ref]
         return [root for before in node.inputs for root in self.roots(before)]
 
     def _draft_for(self, sink: Sink, roots: list[Ref]) -> _Draft:
         """Return the query that feeds the sink: that of its stateful step or source, or one of its own."""
         steps = {root.step for root in roots}
-        if len(steps) == 1 and not any(_of_source(self.graph, root) for root in roots):
+        if len(steps) == 1 and not any(is_collected(self.graph, root) for root in roots):
             step = steps.pop()
             return self.drafts[step] if step in self.drafts else self._draft_of_source(step)
         return self.drafts.setdefault(sink.name, _Draft(sink.name, sink.input, roots=roots))
@@ -133,20 +141,45 @@ class _Planner:
 
     def assign_dead_letters(self) -> None:
         """Make the first query that reads a source its primary reader, which delivers its dead letters."""
-        for source in self.graph.of(Source):
-            dead_letters, main = Ref(source.name, DEAD_LETTERS), Ref(source.name)
-            diverts = DEAD_LETTERS in source.outputs and source.on_error == "divert"
-            readers = [d for d in self.drafts.values() if main in d.roots and dead_letters not in d.roots]
-            routed = source.name in self.dead_letter_sinks or any(
-                dead_letters in d.roots for d in self.drafts.values()
-            )
-            if readers or (diverts and routed):
-                owner = self.drafts.get(source.name) or (
-                    readers[0] if readers else self._draft_of_source(source.name)
-                )
-                owner.primary_reader_of.append(source.name)
-                owner.dead_letters_of += [source.name] if diverts else []
-                owner.sinks += self.dead_letter_sinks.get(source.name, [])
+        for node in self.graph:
+            if isinstance(node, Source | FunctionStep):
+                self._assign_dead_letters_of(node)
+
+    def _assign_dead_letters_of(self, node: Source | FunctionStep) -> None:
+        dead_letters = Ref(node.name, DEAD_LETTERS)
+        diverts = node.collects_dead_letters and node.on_error == "divert"
+        readers = [d for d in self.drafts.values() if self._computes(d, node) and dead_letters not in d.roots]
+        routed = node.name in self.dead_letter_sinks or any(
+            dead_letters in d.roots for d in self.drafts.values()
+        )
+        if readers or (diverts and routed):
+            owner = self.drafts.get(node.name) or (readers[0] if readers else self._draft_of(node))
+            owner.primary_reader_of.append(node.name)
+            owner.dead_letters_of += [node.name] if diverts else []
+            owner.sinks += self.dead_letter_sinks.get(node.name, [])
+
+    def _computes(self, draft: _Draft, node: Source | FunctionStep) -> bool:
+        """Return True if a query reads a source, or calls a function."""
+        if isinstance(node, Source):
+            return Ref(node.name) in draft.roots
+        start = self.graph[draft.output.step]
+        todo = [*(start.inputs if start.runs_once(self.graph) else [draft.output])]
+        todo += [ref for name in draft.sinks for ref in self.graph[name].inputs]
+        while todo:
+            ref = todo.pop()
+            if ref == Ref(node.name):
+                return True
+            todo += [] if ref in self.roots(ref) else self.graph[ref.step].inputs
+        return False
+
+    def _draft_of(self, node: Source | FunctionStep) -> _Draft:
+        """Return a query for the dead letters of a step whose rows no sink reads."""
+        if isinstance(node, Source):
+            return self._draft_of_source(node.name)
+        roots = _unique(self.roots(Ref(node.name)))
+        if len(roots) == 1 and self.graph[roots[0].step].runs_once(self.graph):
+            return self.drafts[roots[0].step]
+        return self.drafts.setdefault(node.name, _Draft(node.name, Ref(node.name), roots=roots))
 
     def assign_exchanges(self) -> None:
         for draft in self.drafts.values():
@@ -161,7 +194,7 @@ class _Planner:
         None if it reads the source itself.
         """
         node = self.graph[root.step]
-        if _of_source(self.graph, root):
+        if is_collected(self.graph, root):
             owner = next(draft for draft in self.drafts.values() if root.step in draft.dead_letters_of)
             return None if owner is reader else owner
         if node.runs_once(self.graph):
@@ -208,16 +241,12 @@ def _common(graph: Graph, draft: _Draft) -> Ref | None:
     return of_rows[0] if len(of_rows) == 1 and (alone or _row_by_row(graph, of_rows[0])) else None
 
 
-def _of_source(graph: Graph, root: Ref) -> bool:
-    """Return True for the dead letters of a source, which are collected beside its rows."""
-    return root.output == DEAD_LETTERS and isinstance(graph[root.step], Source)
-
-
 def _row_by_row(graph: Graph, ref: Ref) -> bool:
     """Return True if all steps since the source process single rows and can be part of the stream."""
     node = graph[ref.step]
     return isinstance(node, Source) or (
-        isinstance(node, Where | Select | WithColumns | Drop) and _row_by_row(graph, node.input)
+        isinstance(node, Where | Select | WithColumns | Drop | FunctionStep)
+        and _row_by_row(graph, node.input)
     )
 
 

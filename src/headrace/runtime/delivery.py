@@ -68,6 +68,8 @@ class Delivery:
     """Lowers the stateless steps after the streaming plan, given the rows of a micro-batch."""
     sinks: list[SinkBinding]
     dead_letters: Mapping[str, DeadLetters] = field(default_factory=dict)
+    functions: list[Ref] = field(default_factory=list)
+    """Functions that are called on the micro-batch and whose dead letters are delivered."""
     dead_letter_count: int = 0
     """Records of this run that could not be decoded."""
     counts: Counts | None = None
@@ -80,6 +82,7 @@ class Delivery:
     """The row accounting of lookups that drop or divert rows, once they have run."""
     open_log: Callable[[str], AccountingLog] | None = None
     """Opens the row accounting of a step of the query."""
+    _lowering: Lowering | None = None
     failure: BaseException | None = None
     """The Python exception that failed an epoch; Spark passes on only its text."""
     mismatches: Mismatches = field(default_factory=Mismatches)
@@ -140,6 +143,8 @@ class Delivery:
         finally:
             if shared is not batch:
                 shared.unpersist()
+            if self._lowering is not None:
+                self._lowering.release()
 
     def _account_lookups(self, epoch: int) -> None:
         if self.lookups is None or self.open_log is None:
@@ -158,11 +163,15 @@ class Delivery:
         of_rows = [sink for sink in sinks if not sink.of_dead_letters]
         if not of_rows:
             consume(batch)
-        lowering = self.lower_batch(batch)
+        lowering = self._lowering = self.lower_batch(batch)
+        lowering.in_epoch = len(of_rows) + len(self.functions) > 1
         staged: list[tuple[SinkBinding, Staged]] = []
         for sink in sorted(of_rows, key=lambda sink: self._counter(sink) is not None):
             if not (staged and self._is_empty(sink, epoch)):
                 staged.append(self._stage(sink, lowering, epoch))
+        for ref in self.functions if len(of_rows) < len(sinks) else ():
+            if not lowering.is_lowered(ref):
+                consume(lowering.frame(ref))
         # Dead letters are known only now that all rows have been read.
         self.dead_letter_count += sum(dead_letters.count for dead_letters in self.dead_letters.values())
         of_dead_letters = [sink for sink in sinks if sink.of_dead_letters and not self._can_skip(sink)]

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, SourceError
+from headrace.lowering.code.failures import as_user_code_error
 from headrace.lowering.decode import as_source_error
 from headrace.lowering.python_aggregates import as_aggregate_error
 
@@ -24,7 +25,7 @@ def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
     problems = (connector.explain_failure(text) for connector in graph.connectors)
     if problem := next(filter(None, problems), None):
         return SourceError(problem.what, where=problem.where, hint=problem.hint)
-    translated = as_source_error(error) or as_aggregate_error(error)
+    translated = as_source_error(error) or as_aggregate_error(error) or as_user_code_error(graph, error)
     if translated is not None:
         return translated
     if _PYTHON_WORKER in text:

@@ -39,6 +39,7 @@ from headrace.runtime.exchanges.exchange import Exchange, exchange_path
 from headrace.runtime.progress.log import EXCHANGE
 from headrace.runtime.progress.row_accounting import AccountingLog
 from headrace.steps.base import Node, Ref
+from headrace.steps.code.functions import FunctionStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.joins.sides import TwoInputs
 
@@ -150,13 +151,25 @@ class QueryPlanner:
         mode = self._output_mode(query)
         signature = sign_state(self.graph, step, lowering)
         planned = PlannedQuery(query, frame, mode, delivery, checkpoint, inputs, uses_clock, signature)
-        sources = query.primary_reader_of
+        delivery.functions = self._list_functions(query, frame, inputs)
         delivery.dead_letters = {
-            name: inputs.dead_letters[name] for name in sources if name in inputs.dead_letters
+            name: inputs.dead_letters[name] for name in query.primary_reader_of if name in inputs.dead_letters
         }
         delivery.sinks = [*self._bind_exchanges(query, planned), *self._bind_sinks(query, planned)]
         self._analyse(query, frame, planned)
         return planned
+
+    def _list_functions(self, query: Query, frame: DataFrame, inputs: StreamInputs) -> list[Ref]:
+        """Return the functions after the streaming part whose dead letters the query delivers.
+
+        They are lowered once, so that their collectors exist before the first epoch.
+        """
+        streamed = self.graph.upstream(self.graph[query.output.step])
+        functions = [self.graph[name] for name in query.dead_letters_of]
+        refs = [Ref(f.name) for f in functions if isinstance(f, FunctionStep) and f not in streamed]
+        for ref in refs:
+            self._batch_lowering(query, inputs)(frame).frame(ref)
+        return refs
 
     def _batch_lowering(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
         """Return a function that lowers the steps after the streaming plan for a micro-batch."""

@@ -74,6 +74,11 @@ class Node:
         return False
 
     @property
+    def collects_dead_letters(self) -> bool:
+        """True if its dead letters are collected beside the rows of an epoch."""
+        return False
+
+    @property
     def needs_time(self) -> bool:
         """True if the rows of its input must have a time."""
         return False

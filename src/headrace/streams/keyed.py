@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
+from headrace.steps.code.functions import OnFailure
+from headrace.steps.code.process import Process, process_node, stateful_map_node
 from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.top_n import TopN
@@ -13,7 +17,9 @@ from headrace.streams.rows import Rows
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from headrace.processors.processor import Processor
     from headrace.streams.pipeline import Pipeline
+    from headrace.streams.processed import Processed
     from headrace.streams.tables import Table
 
 
@@ -68,6 +74,69 @@ class KeyedStream:
 
         node = TopN(name, self._ref, self._keys, n, order_by)
         return Table(self._pipeline, self._pipeline.add(node))
+
+    def process(
+        self, name: str, processor: type[Processor] | str, /, *, on_error: OnFailure = "divert"
+    ) -> Processed:
+        """Run a `headrace.Processor` over the rows of each key: a class with state, timers and side outputs.
+
+        Args:
+            name: the step's name.
+            processor: the class, or the text `"module:name"`.
+            on_error: `"divert"` sends a row whose call raised to `.dead_letters`; `"fail"` stops the run.
+
+        >>> from headrace import Pipeline, Processor, connect, state
+        >>> class Total(Processor):
+        ...     output = "card string, total double"
+        ...     total: float = state.value(0.0)
+        ...
+        ...     def process(self, row):
+        ...         self.total += row.amount
+        ...         yield {"card": row.card, "total": self.total}
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.key_by("card").process("totals", Total).dead_letters
+        <totals.dead_letters of p>
+        """
+        return self._add_processor(process_node(name, self._ref, self._keys, processor, on_error=on_error))
+
+    def stateful_map(
+        self,
+        name: str,
+        f: Callable[[Any, Any], tuple[Any, Any]] | str,
+        /,
+        *,
+        initial: Any,
+        output: str | type | Schema,
+        on_error: OnFailure = "divert",
+    ) -> Processed:
+        """Call `f(state, row)` for each row; it returns the new state of the key and a row of `output`.
+
+        Args:
+            name: the step's name.
+            f: the function; None in place of a row emits nothing, None in place of the state forgets the key.
+            initial: the state of a new key.
+            output: the columns of the rows.
+            on_error: as in `process`.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> def total(so_far, row):
+        ...     so_far += row.amount
+        ...     return so_far, {"card": row.card, "total": so_far}
+        >>> tx.key_by("card").stateful_map("totals", total, initial=0.0, output="card string, total double")
+        <totals of p>
+        """
+        node = stateful_map_node(
+            name, self._ref, self._keys, f, initial=initial, output=output, on_error=on_error
+        )
+        return self._add_processor(node)
+
+    def _add_processor(self, node: Process) -> Processed:
+        from headrace.streams.processed import Processed, TimedProcessed
+
+        ref = self._pipeline.add(node)
+        timed = self._pipeline.graph.facts(ref).timed
+        return TimedProcessed(self._pipeline, ref) if timed else Processed(self._pipeline, ref)
 
 
 class Updates(Rows):

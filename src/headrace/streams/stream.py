@@ -12,6 +12,7 @@ from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
+from headrace.streams.functions import FunctionVerbs
 from headrace.streams.keyed import KeyedStream, Updates
 from headrace.streams.rows import Rows
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Rows)
 
 
-class Stream(Rows):
+class Stream(FunctionVerbs):
     """Rows without time. `event_time` (or a clock) makes it a `TimedStream`, which can be windowed.
 
     >>> from headrace import Pipeline, connect

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace.testing.drawing import draw
+    from headrace.testing.harness import ProcessorHarness, processor
     from headrace.testing.transcripts.batch import stream_equals_batch
     from headrace.testing.transcripts.case import Case, read_case, read_file
     from headrace.testing.transcripts.junit import write_junit
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Case",
     "Outcome",
+    "ProcessorHarness",
     "Report",
     "draw",
+    "processor",
     "read_case",
     "read_file",
     "run_case",
@@ -48,7 +51,9 @@ _PLACES = {
     "Case": "transcripts.case",
     "Outcome": "transcripts.runner",
     "Report": "transcripts.runner",
+    "ProcessorHarness": "harness",
     "draw": "drawing",
+    "processor": "harness",
     "read_case": "transcripts.case",
     "read_file": "transcripts.case",
     "run_case": "transcripts.runner",

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
+from headrace.steps.code.function_models import FilterModel, FlatMapModel, MapBatchesModel, MapModel
+from headrace.steps.code.process import ProcessModel
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.model import DocumentModel
@@ -40,6 +42,7 @@ TIMES: Models = (EventTimeModel, IngestionTimeModel, ProcessingTimeModel)
 OPERATIONS: Models = (
     WindowAggregateModel, AggregateModel, MatchModel, MatchRulesModel, LookupModel, IntervalJoinModel,
     WindowJoinModel, AsOfJoinModel, LatestModel, TopNModel, DistinctModel, RouteModel, SqlModel,
+    MapModel, FlatMapModel, FilterModel, MapBatchesModel, ProcessModel,
 )  # fmt: skip
 STEPS: Models = (UnionModel, WhereModel, WithColumnsModel, *TIMES, *OPERATIONS, SelectModel, DropModel)
 """All kinds of steps, in the order in which their keys apply."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from ruamel.yaml.nodes import Node as YamlNode
 
+from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
 from headrace.steps.base import NAME
 from headrace.yaml.build import PlanBuilder
@@ -108,6 +109,7 @@ def from_mapping(
     'words'
     """
     errors = ErrorCollector()
+    search_directory(Path(file).parent if Path(file).is_file() else Path.cwd())
     variables = os.environ if environment is None else environment
     if isinstance(content, YamlNode):
         tree = build_tree(content, file=file, environment=variables, errors=errors)

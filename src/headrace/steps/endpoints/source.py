@@ -43,6 +43,10 @@ class Source(Node):
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, DEAD_LETTERS) if self.connector.carries == "bytes" else (MAIN,)
 
+    @property
+    def collects_dead_letters(self) -> bool:
+        return DEAD_LETTERS in self.outputs
+
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         if output == DEAD_LETTERS:
             return Facts(columns=DEAD_LETTER_COLUMNS)

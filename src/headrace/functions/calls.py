@@ -1,0 +1,143 @@
+"""Calls of user code.
+
+One instance per worker, exceptions as values, timeouts, and async calls that run concurrently.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import inspect
+import signal
+import sys
+import threading
+import types
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from headrace.functions.failures import Failure, describe_failure
+
+_WORKER = "__headrace_worker__"
+"""A module of the worker process that holds the instances.
+
+Code sent by value has no module of its own there.
+"""
+_MOST = 32
+"""Instances that a worker keeps; those of earlier runs are among them."""
+
+
+class Callee:
+    """The user's function in this worker, opened once for all tasks of a run."""
+
+    def __init__(self, target: Any) -> None:
+        self.instance = target() if isinstance(target, type) else target
+        self.function: Callable[..., Any] = self.instance
+        self.is_async = is_async(target)
+        self.loop = asyncio.new_event_loop() if self.is_async else None
+        self._hook("open")
+
+    def close(self) -> None:
+        """Call the user's `close`."""
+        with contextlib.suppress(Exception):
+            self._hook("close")
+
+    def _hook(self, name: str) -> None:
+        hook = getattr(self.instance, name, None) if not inspect.isroutine(self.instance) else None
+        result = hook() if callable(hook) else None
+        if inspect.isawaitable(result):
+            (self.loop or asyncio.new_event_loop()).run_until_complete(_wait(result))
+
+
+async def _wait(result: Awaitable[Any]) -> None:
+    await result
+
+
+def is_async(target: Any) -> bool:
+    """Return True for an async function, and for a class or an instance whose call is async."""
+    if inspect.isroutine(target):
+        return inspect.iscoroutinefunction(target)
+    call = getattr(target if isinstance(target, type) else type(target), "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(call)
+
+
+def open_callee(token: str, step: str, make: Callable[[], Any]) -> Any:
+    """Return this worker's instance of a step's code; the oldest is closed if there are too many."""
+    worker = sys.modules.get(_WORKER)
+    if worker is None:
+        worker = sys.modules[_WORKER] = types.ModuleType(_WORKER)
+        worker.__dict__["instances"] = {}
+        atexit.register(close_all, worker.__dict__["instances"])
+    instances: dict[str, Any] = worker.__dict__["instances"]
+    name = f"{step} {token}"
+    if name not in instances:
+        instances[name] = make()
+        while len(instances) > _MOST:
+            instances.pop(next(iter(instances))).close()
+    return instances[name]
+
+
+def close_all(instances: dict[str, Any]) -> None:
+    """Close every instance of the worker."""
+    for callee in instances.values():
+        callee.close()
+
+
+def call_each(
+    callee: Callee, rows: Iterable[Any], name: str, *, concurrency: int, timeout: float | None
+) -> Iterator[Any]:
+    """Call the function once per row.
+
+    Yield results, or a `Failure` in their place, in the order of the rows.
+    """
+    if callee.loop is not None:
+        calls = _call_concurrently(callee.function, list(rows), name, concurrency, timeout)
+        yield from callee.loop.run_until_complete(calls)
+        return
+    function = callee.function
+    for row in rows:
+        try:
+            if timeout is None:
+                yield function(row)
+            else:
+                with time_limit(timeout):
+                    result = function(row)
+                yield result
+        except Exception as error:
+            yield describe_failure(error, name)
+
+
+async def _call_concurrently(
+    function: Callable[..., Any], rows: Sequence[Any], name: str, concurrency: int, timeout: float | None
+) -> list[Any]:
+    free = asyncio.Semaphore(concurrency)
+
+    async def call(row: Any) -> Any:
+        async with free:
+            try:
+                return await asyncio.wait_for(function(row), timeout)
+            except TimeoutError:
+                return Failure(f"TimeoutError: no result after {timeout:g} seconds ({name})", "")
+            except Exception as error:
+                return describe_failure(error, name)
+
+    return await asyncio.gather(*(call(row) for row in rows))
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` in the code inside after this long; without effect outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"no result after {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

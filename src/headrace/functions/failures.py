@@ -1,0 +1,71 @@
+"""Failures of user code: the reason with the line of the user's file, and the dead letter of a row."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+MARK = "headrace function"
+"""Begins the message of a failure that ends the run; the driver finds it in Spark's error."""
+ARROW, PANDAS, POLARS = "pyarrow", "pandas", "polars"
+"""The libraries of frames that functions take."""
+REASON, TRACEBACK = "reason", "traceback"
+_OWN = (
+    "headrace/functions/",
+    "headrace/processors/",
+    "headrace\\functions\\",
+    "asyncio/",
+    "concurrent/futures/",
+)
+
+
+class WrongResult(Exception):  # noqa: N818 - reported by its message alone
+    """A function returned a value that does not fit the declared output."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call that raised or returned a wrong value."""
+
+    reason: str
+    traceback: str
+
+
+def describe_failure(error: BaseException, function: str) -> Failure:
+    """Return the reason of an exception, with the last line of the user's code, and the user's traceback."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_own(frame.filename)]
+    place = (
+        f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else f" ({function})"
+    )
+    reason = str(error) if isinstance(error, WrongResult) else f"{type(error).__name__}: {error}".rstrip(": ")
+    text = "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)])
+    return Failure(f"{reason}{place}", text)
+
+
+def _is_own(file: str) -> bool:
+    return any(part in file for part in _OWN)
+
+
+def stop_message(step: str, row: Any, failure: Failure) -> str:
+    """Return the message that ends a run with `on_error="fail"`; it must be one line."""
+    shown = repr(row)
+    shown = shown if len(shown) <= 300 else f"{shown[:300]}..."
+    return f"{MARK} [{step}] {shown}: {failure.reason}".replace("\n", " ")
+
+
+def dead_letter_names(names: list[str]) -> list[str]:
+    """Return the input columns of a dead letter; one called `reason` or `traceback` is renamed.
+
+    >>> dead_letter_names(["card", "reason"])
+    ['card', 'input_reason']
+    """
+    taken = {*names, REASON, TRACEBACK}
+    result = []
+    for column in names:
+        name = column
+        while column in (REASON, TRACEBACK) and name in taken:
+            name = f"input_{name}"
+        taken.add(name)
+        result.append(name)
+    return result

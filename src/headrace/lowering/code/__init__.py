@@ -1,0 +1,1 @@
+"""Lowering of steps that run user code in Python."""

@@ -1,0 +1,134 @@
+"""The bridge to Python workers for functions: a frame in, the declared columns out, failures beside them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+from headrace.functions.dead_letters import FAILED, decode_dead_letter
+from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
+from headrace.functions.signatures import frame_library
+from headrace.functions.worker import FunctionCall, FunctionLoop
+from headrace.lowering.code.shipping import ship, user_paths
+from headrace.lowering.decode import DEAD_LETTER_BYTES, DeadLetters
+from headrace.lowering.expressions import HIDDEN, POSITION, hidden, shown
+from headrace.spark.gateway import java_column, java_session, kernel
+from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Batches = Iterator[pyarrow.RecordBatch]
+_tokens: dict[int, tuple[Any, str]] = {}
+"""By the id of user code, the code and the token by which workers recognise it: they open it once."""
+
+
+def apply_function(frame: DataFrame, node: FunctionStep, where: str, time_column: str | None) -> DataFrame:
+    """Return the rows that a function makes.
+
+    The column `__failed` holds the dead letter of a row that failed.
+
+    Args:
+        frame: The input, with internal columns, which are carried along.
+        node: The step.
+        where: The location of the step, for errors.
+        time_column: The column of event time.
+    """
+    declared: Any = None if node.output is None else StructType.fromDDL(node.output.ddl)
+    columns: StructType = shown(frame).schema if declared is None else declared
+    carried = [frame.schema[name] for name in hidden(frame)]
+    call = _call(node, to_arrow_schema(columns, timezone="UTC"), time_column)
+    # A failed row has no values, so that columns which are NOT NULL are nullable until it is diverted.
+    made = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *carried)]
+    function = ship(_loop(call), call.target, where)
+    return frame.mapInArrow(cast("Any", function), StructType([*made, StructField(FAILED, BinaryType())]))
+
+
+def keep_succeeded(made: DataFrame, dead_letters: DeadLetters | None) -> DataFrame:
+    """Return the rows that did not fail; the others are collected, if there is a collector."""
+    if dead_letters is None:
+        return made.where(F.col(FAILED).isNull()).drop(FAILED)
+    partition, offset = _identity(made)
+    condition = kernel(made.sparkSession).python.Divert.column(
+        dead_letters.collector, java_column(F.col(FAILED)), java_column(partition), java_column(offset)
+    )
+    return made.where(Column(condition)).drop(FAILED)
+
+
+def select_failed(made: DataFrame, source: DataFrame) -> DataFrame:
+    """Return the dead letters among the rows of `apply_function`, decoded.
+
+    `source` is the input of the step.
+    """
+    return _decode(made.where(F.col(FAILED).isNotNull()).select(FAILED), source.schema)
+
+
+def collector_of(spark: SparkSession, node: FunctionStep, source: StructType, directory: Path) -> DeadLetters:
+    """Return a collector of the rows that a step diverts in one query."""
+    collector = kernel(spark).decode.DeadLetterCollector.open(
+        java_session(spark), node.name, DEAD_LETTER_BYTES, False, str(directory.absolute())
+    )
+    return DeadLetters(node.name, spark, collector, lambda rows: _decode(rows.select("raw"), source))
+
+
+def _call(node: FunctionStep, output: pyarrow.Schema, time_column: str | None) -> FunctionCall:
+    target = node.code.load()
+    return FunctionCall(
+        node.name,
+        node.verb,
+        target,
+        str(node.code),
+        output,
+        token_of(target),
+        node.on_error,
+        frame_library(target),
+        time_column,
+        node.concurrency or DEFAULT_CONCURRENCY,
+        None if node.timeout is None else node.timeout / 1_000_000,
+        user_paths(target),
+    )
+
+
+def token_of(target: Any) -> str:
+    """Return the token of user code, the same for every task of this process."""
+    return _tokens.setdefault(id(target), (target, uuid.uuid4().hex))[1]
+
+
+def _loop(call: FunctionCall) -> Callable[[Batches], Batches]:
+    def run(batches: Batches) -> Batches:
+        yield from FunctionLoop(call).run(batches)
+
+    return run
+
+
+def _identity(made: DataFrame) -> tuple[Column, Column]:
+    """Return the columns by which a dead letter is recognised if a stage runs twice.
+
+    Null without a position.
+    """
+    if POSITION not in made.columns:
+        return F.lit(None).cast("string"), F.lit(None).cast("bigint")
+    return F.concat_ws("/", f"{POSITION}.source", f"{POSITION}.partition"), F.col(f"{POSITION}.offset")
+
+
+def _decode(letters: DataFrame, source: StructType) -> DataFrame:
+    """Return the rows of encoded dead letters: the input columns, `reason` and `traceback`."""
+    fields = [field for field in source if not field.name.startswith(HIDDEN)]
+    names = [*dead_letter_names([field.name for field in fields]), REASON, TRACEBACK]
+    kinds = [*(field.dataType for field in fields), StringType(), StringType()]
+    schema = StructType([StructField(name, kind) for name, kind in zip(names, kinds, strict=True)])
+
+    def decode(batches: Batches) -> Batches:
+        for batch in batches:
+            for payload in batch.column(0).to_pylist():
+                yield decode_dead_letter(payload)
+
+    return letters.mapInArrow(cast("Any", ship(decode, decode, "")), schema)

@@ -1,0 +1,129 @@
+"""The bridge to the kernel's processors: a frame in, tagged rows out.
+
+The kernel restores the state of the keys of a task, passes rows and state through one Python function in
+Arrow batches, and stores what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+from headrace.functions.arrow import arrow_schema
+from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
+from headrace.lowering.code.functions import token_of
+from headrace.lowering.code.shipping import ship, user_paths
+from headrace.lowering.expressions import HIDDEN, OUTPUT, TIME
+from headrace.processors.stateful_map import StatefulMap
+from headrace.processors.worker import ProcessorCall, ProcessorLoop
+from headrace.spark.gateway import java_frame, kernel
+from headrace.steps.code.functions import DEAD_LETTERS
+from headrace.steps.expressions import names_of
+from headrace.steps.rows.event_time import ClockTime
+
+if TYPE_CHECKING:
+    from headrace.lowering.windows import Counts, Time
+    from headrace.steps.code.process import Process
+
+Batches = Iterator[pyarrow.RecordBatch]
+_CONTROL = "__state binary, __changed boolean, __event_due bigint, __clock_due bigint"
+"""The columns of a result that ends the visit of a key; the kernel has the same list."""
+
+
+class Wake(ClockTime):
+    """Heartbeats for a processor with clock timers whose rows have no time.
+
+    Timers may be due when a run starts.
+    """
+
+    @property
+    def column(self) -> str:
+        return f"{HIDDEN}wake"
+
+
+def apply_processor(
+    frame: DataFrame, keys: Sequence[str], node: Process, where: str, *, time: Time, counts: Counts
+) -> DataFrame:
+    """Return the tagged rows of a processor: `__output` is `main`, a side output or `dead_letters`.
+
+    Args:
+        frame: The input with `__ts` if it is timed, and `__position` if arrival order is known.
+        keys: Names of the key's columns.
+        node: The step.
+        where: The location of the step, for errors.
+        time: `clock` if the clock is the watermark.
+        counts: Where rows are counted.
+    """
+    timed = TIME in frame.columns
+    results = _results(frame, node, timed=timed)
+    call = _call(node, keys, results, timed=timed)
+    function = ship(_loop(call), call.target, where)
+    mapped = frame.mapInArrow(cast("Any", function), results)
+    operator = kernel(frame.sparkSession).python.PythonOperator
+    rows = operator.apply(
+        java_frame(frame),
+        list(keys),
+        java_frame(mapped),
+        timed,
+        time == "clock",
+        node.uses_clock(timed=timed),
+        counts._kernel,
+    )
+    return DataFrame(rows, frame.sparkSession)
+
+
+def _results(frame: DataFrame, node: Process, *, timed: bool) -> StructType:
+    """Return the columns of a result.
+
+    The tag, one struct per output, and those that end the visit of a key.
+    """
+    columns = {"main": node.output, **dict(node.declaration.side_outputs)}
+    tagged = [StructField(OUTPUT, StringType())]
+    for name, schema in columns.items():
+        fields = [_nullable(field) for field in from_arrow_schema(arrow_schema(schema))]
+        time = [StructField(TIME, TimestampType())] if timed else []
+        tagged.append(StructField(f"{HIDDEN}{name}", StructType([*fields, *time])))
+    tagged.append(StructField(f"{HIDDEN}{DEAD_LETTERS}", _dead_letters(frame)))
+    control: Any = StructType.fromDDL(_CONTROL)
+    return StructType([*tagged, *control.fields])
+
+
+def _nullable(field: StructField) -> StructField:
+    return StructField(field.name, field.dataType)
+
+
+def _dead_letters(frame: DataFrame) -> StructType:
+    fields = [field for field in frame.schema if not field.name.startswith(HIDDEN)]
+    names = [*dead_letter_names([field.name for field in fields]), REASON, TRACEBACK]
+    kinds = [*(field.dataType for field in fields), StringType(), StringType()]
+    return StructType([StructField(name, kind) for name, kind in zip(names, kinds, strict=True)])
+
+
+def _call(node: Process, keys: Sequence[str], results: StructType, *, timed: bool) -> ProcessorCall:
+    target = node.code.load()
+    outputs = {"main": node.output, **dict(node.declaration.side_outputs)}
+    own = target._f if isinstance(target, StatefulMap) else target
+    return ProcessorCall(
+        node.name,
+        target,
+        str(node.code),
+        token_of(target),
+        tuple(zip(names_of(node.keys), keys, strict=True)),
+        {name: arrow_schema(schema) for name, schema in outputs.items()},
+        to_arrow_schema(results, timezone="UTC"),
+        timed,
+        node.on_error,
+        user_paths(own),
+    )
+
+
+def _loop(call: ProcessorCall) -> Callable[[Batches], Batches]:
+    def run(batches: Batches) -> Batches:
+        yield from ProcessorLoop(call).run(batches)
+
+    return run

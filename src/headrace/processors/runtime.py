@@ -1,0 +1,212 @@
+"""The runtime of a processor: state, timers and calls of one key after the other, without a JVM.
+
+Spark's Python workers and the test harness drive it in the same way: `begin` with the stored state of a
+key, `row` for each of its rows in a micro-batch, and `end`, which returns the state to store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.functions.failures import Failure, WrongResult, describe_failure
+from headrace.functions.results import OutputColumns, Values
+from headrace.processors.processor import Processor
+from headrace.processors.times import END, to_datetime
+from headrace.processors.visit import KeyState, Visit
+
+MAIN, DEAD_LETTERS = "main", "dead_letters"
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A row that a processor has emitted, as values of its output's columns, with its event time."""
+
+    output: str
+    values: Values
+    time: int | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A row whose call raised; for a timer, `row` is None."""
+
+    row: Any
+    key: Any
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The state of a key after its visit.
+
+    The bytes to store, None to delete them, and the next times to visit it.
+    """
+
+    changed: bool
+    content: bytes | None
+    event_due: int | None
+    clock_due: int | None
+
+
+@dataclass
+class Moment:
+    """Watermark and clock of a micro-batch, in microseconds."""
+
+    watermark: int | None = None
+    clock: int = 0
+    timed: bool = True
+    """False if rows have no time: then state expires by the clock."""
+
+    @property
+    def is_over(self) -> bool:
+        """True if the input has ended."""
+        return self.watermark is not None and self.watermark >= END
+
+
+@dataclass
+class _Call:
+    """A successful call since the last stored point, to be repeated if a later one raises."""
+
+    run: Callable[[], Any]
+    time: int | None
+    fired: str = ""
+
+
+@dataclass
+class ProcessorRuntime:
+    """Runs one processor over many keys."""
+
+    processor: Processor
+    outputs: dict[str, OutputColumns]
+    """The columns of each output; the main one is `main`."""
+    name: str
+    emitted: list[Emitted] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+    _calls: list[_Call] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._state = KeyState(type(self.processor), self.processor.cells)
+        self._visit = Visit(self._state)
+        self.processor._visit = self._visit
+        self._domains = {name: timer.domain for name, timer in self.processor.declared_timers.items()}
+
+    @property
+    def key(self) -> Any:
+        """The key that is being visited."""
+        return self._visit.key
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The state of the key that is being visited, by name; without those that have their defaults."""
+        return self._visit.values
+
+    def begin(self, key: Any, content: bytes | None, moment: Moment) -> None:
+        """Begin the visit of a key.
+
+        Restore its state, drop what has expired, and fire the timers that are due.
+        """
+        self._moment, self._stored = moment, content
+        self._visit.enter(key, content, moment)
+        self._calls.clear()
+        self._point = content
+        self._fire_due()
+
+    def row(self, row: Any, time: int | None) -> None:
+        """Process a row of the key."""
+        if not self._attempt(lambda: self.processor.process(row), time):
+            self.failed.append(Failed(row, self._visit.key, self._failure))
+
+    def end(self) -> Saved:
+        """Fire the timers that were set at or before the watermark, and return the state to store."""
+        if not self._moment.is_over:
+            self._fire_due()
+        content = self._visit.dump()
+        event_due, clock_due = self._visit.next_due(self._domains)
+        return Saved(content != self._stored, content, event_due, clock_due)
+
+    def take(self) -> tuple[list[Emitted], list[Failed]]:
+        """Return and clear what was emitted and what failed."""
+        emitted, failed = self.emitted, self.failed
+        self.emitted, self.failed = [], []
+        return emitted, failed
+
+    def _fire_due(self) -> None:
+        """Fire due timers in the order of their times; at the end of the input, those that were pending."""
+        pending = dict(self._visit.timers) if self._moment.is_over else None
+        while (due := self._next_timer(pending)) is not None:
+            name, time = due
+            if pending is not None:
+                del pending[name]
+            self._visit.timers.pop(name, None)
+            method = getattr(self.processor, f"on_{name}")
+            if not self._attempt(lambda: method(to_datetime(time)), time, fired=name):  # noqa: B023
+                self._visit.timers.pop(name, None)
+                reason = f"timer `{name}` at {to_datetime(time)}: {self._failure.reason}"
+                self.failed.append(Failed(None, self._visit.key, Failure(reason, self._failure.traceback)))
+
+    def _next_timer(self, pending: dict[str, int] | None) -> tuple[str, int] | None:
+        timers = self._visit.timers if pending is None else pending
+        due = [
+            (time, name)
+            for name, time in timers.items()
+            if name in self._domains and self._is_due(name, time)
+        ]
+        return min(due)[::-1] if due else None
+
+    def _is_due(self, name: str, time: int) -> bool:
+        if self._domains[name] == "clock":
+            return time <= self._moment.clock
+        return self._moment.watermark is not None and time <= self._moment.watermark
+
+    def _attempt(self, call: Callable[[], Any], time: int | None, fired: str = "") -> bool:
+        """Make a call; if it raises, undo its changes and return False."""
+        self._visit.time = time
+        try:
+            rows = self._run(call)
+        except Exception as error:
+            self._failure = describe_failure(error, self.name)
+            self._undo(fired)
+            return False
+        self.emitted += rows
+        self._calls.append(_Call(call, time, fired))
+        return True
+
+    def _run(self, call: Callable[[], Any]) -> list[Emitted]:
+        time, side = self._visit.time, self._visit.start_call()
+        columns = self.outputs[MAIN]
+        rows = [Emitted(MAIN, columns.values(row), time) for row in _iterate(call())]
+        rows += [Emitted(name, self.outputs[name].values(row), time) for name, row in side]
+        for row in rows:
+            self.outputs[row.output].check_quickly(row.values)
+        return rows
+
+    def _undo(self, fired: str) -> None:
+        """Restore the state before the last call.
+
+        From the last stored point, repeat the calls that succeeded.
+
+        This costs nothing while no call raises. The point moves to the present, so that no call is repeated
+        twice.
+        """
+        key = self._visit.key
+        self._visit.enter(key, self._point, self._moment)
+        for call in self._calls:
+            self._visit.time = call.time
+            self._visit.timers.pop(call.fired, None)
+            self._run(call.run)
+        self._visit.timers.pop(fired, None)
+        self._calls.clear()
+        self._point = self._visit.dump()
+
+
+def _iterate(result: Any) -> Iterable[Any]:
+    """Return the rows of a result: an iterable of rows, one row, or None."""
+    if result is None:
+        return ()
+    if isinstance(result, str | bytes):
+        raise WrongResult(f"returned {result!r:.80}, expected rows")
+    is_row = isinstance(result, dict) or hasattr(result, "columns") or not hasattr(result, "__iter__")
+    is_row = is_row or hasattr(type(result), "model_fields") or hasattr(type(result), "__dataclass_fields__")
+    return (result,) if is_row else result

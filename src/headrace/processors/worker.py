@@ -1,0 +1,186 @@
+"""The loop of a processor in a Python worker.
+
+Rows with the state of their keys in, tagged rows and changed state out.
+
+Rows come sorted by key. The first row of a key has its state in `__state`; a key that is only due comes as
+one row without data. A key may continue in the next batch. The results of a batch are one Arrow batch per
+output, and one with a row per key whose visit has ended: the state to store, and when the key is due next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow
+
+from headrace.functions.calls import open_callee
+from headrace.functions.failures import dead_letter_names, stop_message
+from headrace.functions.logs import StepOutput, label_output
+from headrace.functions.results import OutputColumns
+from headrace.functions.rows import column_values, iterate_rows, row_class
+from headrace.functions.worker import INTERNAL, TIME, add_paths
+from headrace.processors.processor import Processor
+from headrace.processors.runtime import DEAD_LETTERS, Failed, Moment, ProcessorRuntime, Saved
+
+OUTPUT, VISITED = "__output", "visited"
+STATE, VISIT, WATERMARK, CLOCK = "__state", "__visit", "__watermark", "__clock"
+WITHOUT_ROW = 2
+
+
+@dataclass(frozen=True)
+class ProcessorCall:
+    """A processor step as a worker runs it."""
+
+    step: str
+    target: Any
+    """The class, or an instance."""
+    name: str
+    token: str
+    keys: tuple[tuple[str, str], ...]
+    """The name of each key, and the column that holds it."""
+    outputs: dict[str, pyarrow.Schema]
+    """The declared columns of each output; the main one is `main`."""
+    results: pyarrow.Schema
+    """All columns of a result."""
+    timed: bool
+    on_error: str = "divert"
+    paths: tuple[str, ...] = ()
+
+
+class OpenProcessor:
+    """An instance of a processor in this worker."""
+
+    def __init__(self, target: Any) -> None:
+        self.processor: Processor = target() if isinstance(target, type) else target
+        self.processor.open()
+
+    def close(self) -> None:
+        """Call the user's `close`."""
+        self.processor.close()
+
+
+class ProcessorLoop:
+    """Runs a processor over the batches of a task."""
+
+    def __init__(self, call: ProcessorCall) -> None:
+        add_paths(call.paths)
+        opened = open_callee(call.token, call.step, lambda: OpenProcessor(call.target))
+        self._call = call
+        self._columns = {name: OutputColumns(schema) for name, schema in call.outputs.items()}
+        self._runtime = ProcessorRuntime(opened.processor, self._columns, call.name)
+        self._key = row_class([name for name, _ in call.keys])
+        self._saved: list[Saved] = []
+        self._active = False
+        self._row: Any = None
+        self._shown: pyarrow.Schema | None = None
+
+    def run(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        """Process each batch and yield its results."""
+        for batch in batches:
+            with label_output(self._call.step) as log:
+                self._process(batch, log)
+            yield from self._results()
+        if self._active:
+            with label_output(self._call.step) as log:
+                log.key = self._runtime.key
+                self._end_visit()
+            yield from self._results()
+
+    def _process(self, batch: pyarrow.RecordBatch, log: StepOutput) -> None:
+        names = batch.schema.names
+        shown = batch.select([name for name in names if not name.startswith(INTERNAL)])
+        self._shown = shown.schema
+        self._row = self._row or row_class(shown.schema.names)
+        visits = batch.column(VISIT).to_pylist()
+        times = _times(batch) if TIME in names else [None] * len(visits)
+        keys = list(zip(*(column_values(batch.column(column)) for _, column in self._call.keys), strict=True))
+        states, marks, clocks = (batch.column(name).to_pylist() for name in (STATE, WATERMARK, CLOCK))
+        runtime, fail = self._runtime, self._call.on_error == "fail"
+        for at, row in enumerate(iterate_rows(shown, self._row)):
+            if visits[at]:
+                moment = Moment(marks[at], clocks[at], self._call.timed)
+                self._begin_visit(log, self._key(*keys[at]), states[at], moment)
+            if visits[at] != WITHOUT_ROW:
+                runtime.row(row, times[at])
+            if fail and runtime.failed:
+                self._stop(runtime.failed[0])
+
+    def _begin_visit(self, log: StepOutput, key: Any, state: bytes | None, moment: Moment) -> None:
+        if self._active:
+            self._end_visit()
+        log.key, self._active = key, True
+        self._runtime.begin(key, state, moment)
+
+    def _end_visit(self) -> None:
+        self._saved.append(self._runtime.end())
+        self._active = False
+        if self._call.on_error == "fail" and self._runtime.failed:
+            self._stop(self._runtime.failed[0])
+
+    def _stop(self, failed: Failed) -> None:
+        shown = failed.row if failed.row is not None else failed.key
+        raise RuntimeError(stop_message(self._call.step, shown, failed.failure))
+
+    def _results(self) -> Iterator[pyarrow.RecordBatch]:
+        emitted, failed = self._runtime.take()
+        for output, columns in self._columns.items():
+            rows = [row for row in emitted if row.output == output]
+            if rows:
+                arrays = columns.arrays([row.values for row in rows])
+                times = [row.time for row in rows]
+                yield self._batch(output, {f"__{output}": self._struct(output, arrays, times)}, len(rows))
+        if failed:
+            yield self._batch(DEAD_LETTERS, {f"__{DEAD_LETTERS}": self._dead_letters(failed)}, len(failed))
+        if self._saved:
+            saved, self._saved = self._saved, []
+            yield self._batch(VISITED, _control(saved), len(saved))
+
+    def _batch(self, tag: str, columns: dict[str, pyarrow.Array], rows: int) -> pyarrow.RecordBatch:
+        """Return rows of one output; the columns of the others are null."""
+        results = self._call.results
+        columns = {OUTPUT: pyarrow.repeat(tag, rows), **columns}
+        arrays = [
+            columns[field.name] if field.name in columns else pyarrow.nulls(rows, field.type)
+            for field in results
+        ]
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=results)
+
+    def _struct(self, output: str, arrays: list[pyarrow.Array], times: list[int | None]) -> pyarrow.Array:
+        kind = self._call.results.field(f"__{output}").type
+        fields = [kind.field(at) for at in range(kind.num_fields)]
+        if self._call.timed:
+            arrays = [*arrays, pyarrow.array(times, type=pyarrow.int64()).cast(fields[-1].type)]
+        return pyarrow.StructArray.from_arrays(arrays, fields=fields)
+
+    def _dead_letters(self, failed: Sequence[Failed]) -> pyarrow.Array:
+        """Return the input columns, reason and traceback.
+
+        Of a failed timer, only the key columns are known.
+        """
+        assert self._shown is not None
+        kind = self._call.results.field(f"__{DEAD_LETTERS}").type
+        fields = [kind.field(at) for at in range(kind.num_fields)]
+        columns = OutputColumns(pyarrow.schema(fields))
+        names = dead_letter_names(self._shown.names)
+        rows = []
+        for item in failed:
+            values = dict(zip(names, item.row, strict=True)) if item.row is not None else item.key.to_dict()
+            known = {name: value for name, value in values.items() if name in names}
+            rows.append([*(known.get(name) for name in names), item.failure.reason, item.failure.traceback])
+        return pyarrow.StructArray.from_arrays(columns.arrays(rows), fields=fields)
+
+
+def _times(batch: pyarrow.RecordBatch) -> list[int | None]:
+    times: list[int | None] = batch.column(TIME).cast(pyarrow.int64()).to_pylist()
+    return times
+
+
+def _control(saved: Sequence[Saved]) -> dict[str, pyarrow.Array]:
+    return {
+        STATE: pyarrow.array([item.content for item in saved], type=pyarrow.binary()),
+        "__changed": pyarrow.array([item.changed for item in saved], type=pyarrow.bool_()),
+        "__event_due": pyarrow.array([item.event_due for item in saved], type=pyarrow.int64()),
+        "__clock_due": pyarrow.array([item.clock_due for item in saved], type=pyarrow.int64()),
+    }

@@ -1,0 +1,1 @@
+"""Steps that run user code in Python: functions and processors."""

@@ -1,0 +1,128 @@
+"""The keys of function steps in documents."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from pydantic import Field
+
+from headrace.errors import OptionError
+from headrace.functions.reference import UserCode
+from headrace.steps.code.functions import (
+    Filter,
+    FlatMap,
+    FunctionStep,
+    Map,
+    MapBatches,
+    OnFailure,
+    function_node,
+)
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.options import SchemaValue
+from headrace.steps.grammar.step import Inputs, StepModel
+from headrace.steps.grammar.values import Length, Text
+
+PYTHON = "The function as `module:name`; the module is beside the document, or installed"
+ON_ERROR = "`divert` sends a row whose call raised to `dead_letters`; `fail` stops the run"
+
+
+def code_text(code: UserCode) -> str:
+    """Return the text by which a document names user code.
+
+    Raises:
+        OptionError: the code has no name that can be imported.
+    """
+    if not code.named:
+        what = f"`{code}` cannot be written in a document"
+        raise OptionError(what, hint="move it to the top level of a module")
+    return code.text
+
+
+class FunctionOptions(DocumentModel):
+    """The value of `filter` in a document."""
+
+    label = "the function"
+    example = 'such as {python: "scoring:score", output: "id string, score double"}'
+    python: Text = Field(description=PYTHON)
+    on_error: OnFailure = Field(default="divert", description=ON_ERROR)
+    concurrency: int | None = Field(default=None, ge=1, description="Calls of an async function at once")
+    timeout: Length | None = Field(default=None, description="The longest that a call may take")
+
+    @classmethod
+    def from_values(cls, source: Any) -> Self:
+        """Return the model of a node; defaults are omitted."""
+        keys: dict[str, Any] = {"python": code_text(source.code)}
+        defaults = {"output": None, "on_error": "divert", "concurrency": None, "timeout": None}
+        for name, default in defaults.items():
+            value = getattr(source, name)
+            if value != default:
+                keys[name] = f"{value} microseconds" if name == "timeout" else value
+        return cls.model_validate(keys)
+
+
+class OutputOptions(FunctionOptions):
+    """The value of `map`, `flat_map` or `map_batches` in a document."""
+
+    output: SchemaValue | None = Field(
+        default=None, description="The columns that the function returns; default: its return type"
+    )
+
+
+class _FunctionModel(StepModel):
+    """A function step in a document."""
+
+    options: FunctionOptions
+    node: ClassVar[type[FunctionStep]]
+
+    def build(self, name: str, inputs: Inputs) -> FunctionStep:
+        """Return the node of the step; the function is imported."""
+        given = self.options
+        timeout = None if given.timeout is None else f"{given.timeout} microseconds"
+        return function_node(
+            self.node,
+            name,
+            inputs.refs[0],
+            given.python,
+            getattr(given, "output", None),
+            on_error=given.on_error,
+            concurrency=given.concurrency,
+            timeout=timeout,
+        )
+
+
+class MapModel(_FunctionModel):
+    """`map` in a document."""
+
+    node = Map
+    key = "map"
+    options: OutputOptions = Field(alias="map", description="Makes one row of each row, in Python")
+
+
+class FlatMapModel(_FunctionModel):
+    """`flat_map` in a document."""
+
+    node = FlatMap
+    key = "flat_map"
+    options: OutputOptions = Field(
+        alias="flat_map", description="Makes any number of rows of each row, in Python"
+    )
+
+
+class FilterModel(_FunctionModel):
+    """`filter` in a document."""
+
+    node = Filter
+    key = "filter"
+    options: FunctionOptions = Field(
+        alias="filter", description="Keeps the rows for which a Python function returns True"
+    )
+
+
+class MapBatchesModel(_FunctionModel):
+    """`map_batches` in a document."""
+
+    node = MapBatches
+    key = "map_batches"
+    options: OutputOptions = Field(
+        alias="map_batches", description="Makes a table of each batch of rows, in Python"
+    )

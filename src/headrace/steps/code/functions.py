@@ -1,0 +1,167 @@
+"""Functions over rows and batches: `map`, `flat_map`, `filter` and `map_batches`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypedDict, Unpack, get_args
+
+from headrace.durations import Duration, microseconds, text
+from headrace.errors import OptionError, did_you_mean
+from headrace.functions.calls import is_async
+from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
+from headrace.functions.reference import UserCode, reference_to
+from headrace.functions.signatures import missing_output, output_of
+from headrace.schemas.fields import Schema
+from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.facts import Facts
+from headrace.steps.traits import Finding, RealTimeNote, Tier
+from headrace.steps.unrouted import note_unrouted
+
+DEAD_LETTERS = "dead_letters"
+OnFailure = Literal["divert", "fail"]
+DEFAULT_CONCURRENCY = 10
+"""Calls of an async function that run at once, if the step sets no other number."""
+
+
+class FunctionKeywords(TypedDict, total=False):
+    """The keyword arguments that all function steps share."""
+
+    on_error: OnFailure
+    concurrency: int | None
+    timeout: Duration | None
+
+
+@dataclass(frozen=True)
+class FunctionStep(Node):
+    """Applies a function of the user. Rows whose call raises are diverted to `dead_letters`."""
+
+    input: Ref
+    code: UserCode
+    output: Schema | None = None
+    """The declared columns; None for `filter`, which keeps those of its input."""
+    on_error: OnFailure = "divert"
+    concurrency: int | None = None
+    timeout: int | None = None
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, DEAD_LETTERS) if self.on_error == "divert" else (MAIN,)
+
+    @property
+    def collects_dead_letters(self) -> bool:
+        return self.on_error == "divert"
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if output == DEAD_LETTERS:
+            return dead_letter_facts(inputs[0])
+        return inputs[0] if self.output is None else facts_of_output(inputs[0], self.output)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        asynchronous = is_async(self.code.load())
+        if self.concurrency is not None and not asynchronous:
+            hint = f"write `async def {self.code}`, or remove concurrency"
+            yield Finding(f"concurrency needs an async function, `{self.code}` is none", hint, (self.verb,))
+        if asynchronous and self.verb in ("flat_map", "map_batches"):
+            yield Finding(f"{self.verb} takes no async function", "use map", (self.verb,))
+
+    def tier(self, plan: Plan) -> Tier:
+        unit = "batch" if self.verb == "map_batches" else "row"
+        why = f"`{self.code}` is called for each {unit}; rows pass through Python in Arrow batches"
+        return Tier("python", why, f"`{self.code}`")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_unrouted(plan, self)
+
+    def description(self) -> list[str]:
+        return [
+            str(self.code),
+            self.output.ddl if self.output is not None else "",
+            f"{self.concurrency} calls at once" if self.concurrency else "",
+            f"each within {text(self.timeout)}" if self.timeout else "",
+            "stops on errors" if self.on_error == "fail" else "",
+        ]
+
+
+@dataclass(frozen=True)
+class Map(FunctionStep):
+    """Makes one row of each row."""
+
+    verb: ClassVar[str] = "map"
+
+
+@dataclass(frozen=True)
+class FlatMap(FunctionStep):
+    """Makes any number of rows of each row."""
+
+    verb: ClassVar[str] = "flat_map"
+
+
+@dataclass(frozen=True)
+class Filter(FunctionStep):
+    """Keeps the rows for which a function returns True."""
+
+    verb: ClassVar[str] = "filter"
+
+
+@dataclass(frozen=True)
+class MapBatches(FunctionStep):
+    """Makes a table of each batch of rows."""
+
+    verb: ClassVar[str] = "map_batches"
+
+
+def facts_of_output(before: Facts, output: Schema) -> Facts:
+    """Return the facts of rows with declared columns; they keep the time of the rows they are made of."""
+    time = before.time_column if before.time_column is not None and before.time_column in output else None
+    return replace(before, columns=output.names, schema=output, time_column=time, order_from=())
+
+
+def dead_letter_facts(before: Facts) -> Facts:
+    """Return the facts of the rows whose call raised: the input columns, `reason` and `traceback`."""
+    if before.columns is None:
+        return Facts()
+    return Facts(columns=(*dead_letter_names(list(before.columns)), REASON, TRACEBACK))
+
+
+def function_node(
+    kind: type[FunctionStep],
+    name: str,
+    ref: Ref,
+    code: Any,
+    output: str | type | Schema | None = None,
+    **options: Unpack[FunctionKeywords],
+) -> FunctionStep:
+    """Return the node of a function; without `output`, its columns come from the function's return type.
+
+    Raises:
+        OptionError: an option has an invalid value.
+        SchemaError: the output is unknown.
+        LoadError: the function cannot be imported.
+    """
+    where = f"`{name}`"
+    reference = reference_to(code, where=where)
+    target, columns = reference.load(), None
+    if kind is not Filter:
+        columns = Schema.of(output) if output is not None else output_of(target, many=kind is FlatMap)
+        if columns is None:
+            raise missing_output(name)
+    on_error, concurrency = options.get("on_error", "divert"), options.get("concurrency")
+    timeout = options.get("timeout")
+    require_on_error(on_error, where)
+    if concurrency is not None and (not isinstance(concurrency, int) or concurrency < 1):
+        raise OptionError(f"expected concurrency to be at least 1, got {concurrency!r}", where=where)
+    limit = None if timeout is None else microseconds(timeout, where=f"{where}: timeout")
+    return kind(name, ref, reference, columns, on_error, concurrency, limit)
+
+
+def require_on_error(on_error: object, where: str) -> None:
+    """Reject a value of `on_error` that is none of its choices.
+
+    Raises:
+        OptionError: with the nearest choice.
+    """
+    choices = get_args(OnFailure)
+    if on_error not in choices:
+        what = f"expected on_error to be {' or '.join(choices)}, got {on_error!r}"
+        raise OptionError(what, where=where, hint=did_you_mean(str(on_error), choices))

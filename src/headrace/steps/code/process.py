@@ -1,0 +1,166 @@
+"""Processors: classes with state and timers per key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from headrace.functions.reference import UserCode, reference_to
+from headrace.processors.declaration import Declaration, declaration_of
+from headrace.processors.stateful_map import StatefulMap
+from headrace.schemas.fields import Schema
+from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.code.function_models import ON_ERROR, code_text
+from headrace.steps.code.functions import DEAD_LETTERS, OnFailure, dead_letter_facts, require_on_error
+from headrace.steps.expressions import (
+    Named,
+    describe_keys,
+    find_columns,
+    names_of,
+    stable_names,
+    stable_texts,
+)
+from headrace.steps.facts import Facts
+from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.step import Inputs, StepModel
+from headrace.steps.grammar.values import KeyColumns, Text
+from headrace.steps.stateful.aggregate import check_keys
+from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.unrouted import note_unrouted
+
+
+@dataclass(frozen=True)
+class Process(Node):
+    """Runs a processor over the rows of each key, in arrival order."""
+
+    input: Ref
+    keys: Named
+    code: UserCode
+    declaration: Declaration
+    on_error: OnFailure = "divert"
+    verb: ClassVar[str] = "process"
+    stateful = True
+
+    @property
+    def needs_time(self) -> bool:
+        return self.declaration.has_event_timers
+
+    @property
+    def output(self) -> Schema:
+        """The columns of the main output."""
+        return self.declaration.output
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        sides = [name for name, _ in self.declaration.side_outputs]
+        return (MAIN, *sides, *([DEAD_LETTERS] if self.on_error == "divert" else []))
+
+    def uses_clock(self, *, timed: bool) -> bool:
+        """Return True if keys can be due by the clock."""
+        return self.declaration.has_clock_timers or (self.declaration.has_ttl and not timed)
+
+    def fires_by_clock(self, facts: Facts) -> bool:
+        return facts.by_clock or self.uses_clock(timed=facts.timed)
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if output == DEAD_LETTERS:
+            return dead_letter_facts(inputs[0])
+        schema = dict(self.declaration.side_outputs)[output] if output else self.output
+        timed, by_clock = inputs[0].timed, inputs[0].by_clock
+        return Facts(columns=schema.names, schema=schema, timed=timed, by_clock=by_clock)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from check_keys(self.keys, plan.facts(self.input))
+
+    def tier(self, plan: Plan) -> Tier:
+        why = f"`{self.code}` runs in Python; rows and state of many keys pass in one Arrow batch"
+        return Tier("python", why, f"`{self.code}`")
+
+    def state_bound(self, plan: Plan) -> StateBound:
+        keys = ", ".join(names_of(self.keys))
+        if not self.declaration.has_state:
+            return StateBound("nothing")
+        if self.declaration.has_ttl:
+            return StateBound(f"one entry for each {keys}; values with a ttl expire")
+        kept = f"one entry for each {keys}, until its state is empty"
+        return StateBound(kept, f"the number of {keys}", "clear state in a timer, or set ttl=")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_unrouted(plan, self)
+
+    def description(self) -> list[str]:
+        return [
+            str(self.code),
+            describe_keys(self.keys),
+            self.output.ddl,
+            "stops on errors" if self.on_error == "fail" else "",
+        ]
+
+    def state_fields(self) -> Mapping[str, Any]:
+        return {"keys": stable_names(self.keys)}
+
+    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
+        return find_columns(columns, stable_texts(self.keys))
+
+
+def process_node(
+    name: str, ref: Ref, keys: Named, code: Any, *, output: Any = None, on_error: OnFailure = "divert"
+) -> Process:
+    """Return the node of a processor.
+
+    Raises:
+        OptionError: the code is no processor, or an option has an invalid value.
+        SchemaError: the columns of an output are unknown.
+        LoadError: the class cannot be imported.
+    """
+    where = f"`{name}`"
+    reference = reference_to(code, where=where)
+    require_on_error(on_error, where)
+    declaration = declaration_of(reference.load(), name=name, output=output)
+    return Process(name, ref, keys, reference, declaration, on_error)
+
+
+def stateful_map_node(
+    name: str, ref: Ref, keys: Named, f: Any, *, initial: Any, output: Any, on_error: OnFailure = "divert"
+) -> Process:
+    """Return the node of a function of state and row."""
+    reference = reference_to(f, where=f"`{name}`")
+    mapped = StatefulMap(reference.load(), initial, output)
+    code = UserCode(reference.text, mapped, named=False)
+    require_on_error(on_error, f"`{name}`")
+    return Process(name, ref, keys, code, declaration_of(mapped, name=name), on_error)
+
+
+class ProcessOptions(DocumentModel):
+    """The value of `process` in a document."""
+
+    label = "process"
+    example = 'such as {python: "spending:Spend"}'
+    short = "python"
+    python: Text = Field(description="The Processor class as `module:name`")
+    on_error: OnFailure = Field(default="divert", description=ON_ERROR)
+
+    @classmethod
+    def from_values(cls, source: Any) -> ProcessOptions:
+        """Return the model of a node; defaults are omitted."""
+        failing = {} if source.on_error == "divert" else {"on_error": source.on_error}
+        return cls.model_validate({"python": code_text(source.code), **failing})
+
+
+class ProcessModel(StepModel):
+    """`process` in a document."""
+
+    node = Process
+    key = "process"
+    keys: KeyColumns = Field(default=(), alias="key_by")
+    options: ProcessOptions = Field(
+        alias="process", description="Runs a Python class with state and timers over the rows of each key"
+    )
+
+    def build(self, name: str, inputs: Inputs) -> Process:
+        """Return the node of the step; the class is imported."""
+        given = self.options
+        return process_node(name, inputs.refs[0], self.keys, given.python, on_error=given.on_error)

@@ -1,0 +1,109 @@
+"""The verbs for user functions, and the streams that they return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Unpack
+
+from headrace.schemas.fields import Schema
+from headrace.steps.base import Ref
+from headrace.steps.code.functions import (
+    DEAD_LETTERS,
+    Filter,
+    FlatMap,
+    FunctionKeywords,
+    FunctionStep,
+    Map,
+    MapBatches,
+    function_node,
+)
+from headrace.streams.rows import Rows
+
+if TYPE_CHECKING:
+    from headrace.streams.mapped import Mapped
+    from headrace.streams.stream import Stream
+
+
+class FunctionVerbs(Rows):
+    """Verbs that call Python functions.
+
+    A row whose call raises goes to `.dead_letters`, and the job continues.
+
+    Args of all verbs:
+        name: the step's name.
+        f: a function; a class, of which each worker makes one instance and calls its `open()` if it has
+            one; or the text `"module:name"`. It gets a row with attribute access: `row.amount`.
+        output: the columns it returns; default: the dataclass or pydantic model of its return type.
+        on_error: `"divert"`, or `"fail"` to stop the run.
+        concurrency: how many calls of an async function run at once; default 10. The order of rows is kept.
+        timeout: the longest that a call may take; then the row counts as failed.
+    """
+
+    def map(
+        self,
+        name: str,
+        f: Callable[..., Any] | type | str,
+        /,
+        *,
+        output: str | type | Schema | None = None,
+        **options: Unpack[FunctionKeywords],
+    ) -> Mapped:
+        """Make one row of each row.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> def score(row):
+        ...     return {"card": row.card, "score": row.amount / 100}
+        >>> tx.map("scored", score, output="card string, score double").dead_letters
+        <scored.dead_letters of p>
+        """
+        return self._apply(function_node(Map, name, self._ref, f, output, **options))
+
+    def flat_map(
+        self,
+        name: str,
+        f: Callable[..., Any] | type | str,
+        /,
+        *,
+        output: str | type | Schema | None = None,
+        **options: Unpack[FunctionKeywords],
+    ) -> Mapped:
+        """Make any number of rows of each row: the function returns an iterable of rows, or yields them."""
+        return self._apply(function_node(FlatMap, name, self._ref, f, output, **options))
+
+    def filter(
+        self, name: str, f: Callable[..., Any] | type | str, /, **options: Unpack[FunctionKeywords]
+    ) -> Mapped:
+        """Keep the rows for which the function returns True."""
+        return self._apply(function_node(Filter, name, self._ref, f, **options))
+
+    def map_batches(
+        self,
+        name: str,
+        f: Callable[..., Any] | type | str,
+        /,
+        *,
+        output: str | type | Schema | None = None,
+        **options: Unpack[FunctionKeywords],
+    ) -> Mapped:
+        """Make a table of each batch of rows.
+
+        The hint of the function's parameter selects what it gets: `pyarrow.Table` (the default),
+        `pandas.DataFrame` or `polars.DataFrame`. It may return any of these. If it raises, all rows of the
+        batch are dead letters.
+        """
+        return self._apply(function_node(MapBatches, name, self._ref, f, output, **options))
+
+    def _apply(self, node: FunctionStep) -> Mapped:
+        from headrace.streams.mapped import Mapped, TimedMapped
+        from headrace.streams.timed import TimedStream
+
+        stage = TimedMapped if isinstance(self, TimedStream) else Mapped
+        return stage(self._pipeline, self._pipeline.add(node))
+
+
+def dead_letters_of(rows: Rows) -> Stream:
+    """Return the rows of a step whose user code raised."""
+    from headrace.streams.stream import Stream
+
+    return Stream(rows._pipeline, Ref(rows._ref.step, DEAD_LETTERS))

@@ -1,0 +1,53 @@
+"""`Processed` and `TimedProcessed`: the rows of a processor, with its side outputs."""
+
+from __future__ import annotations
+
+from headrace.errors import OptionError, did_you_mean
+from headrace.steps.base import Ref
+from headrace.streams.functions import dead_letters_of
+from headrace.streams.stream import Stream
+from headrace.streams.timed import TimedStream
+
+
+class Processed(Stream):
+    """The rows that a processor emitted.
+
+    >>> from headrace import Pipeline, Processor, connect, side_output
+    >>> class Split(Processor):
+    ...     output = "card string"
+    ...     large = side_output("card string, amount double")
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+    >>> tx.key_by("card").process("split", Split).side_output("large")
+    <split.large of p>
+    """
+
+    stage_after = Stream
+
+    @property
+    def dead_letters(self) -> Stream:
+        """Rows whose call raised: the input columns, `reason` and `traceback`.
+
+        Of a timer, only the key columns.
+        """
+        return dead_letters_of(self)
+
+    def side_output(self, name: str, /) -> Stream:
+        """Return the rows of a side output that the processor declares."""
+        outputs = self._pipeline.graph[self._ref.step].outputs[1:]
+        if name not in outputs:
+            raise OptionError(
+                f"there is no output `{name}`", where=f"`{self._ref}`", hint=did_you_mean(name, outputs)
+            )
+        return self._side_stage(Ref(self._ref.step, name))
+
+    def _side_stage(self, ref: Ref) -> Stream:
+        return Stream(self._pipeline, ref)
+
+
+class TimedProcessed(TimedStream, Processed):
+    """The rows that a processor emitted; each has the time of the row or timer it comes from."""
+
+    stage_after = TimedStream
+
+    def _side_stage(self, ref: Ref) -> Stream:
+        return TimedStream(self._pipeline, ref)

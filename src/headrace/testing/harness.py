@@ -1,0 +1,164 @@
+"""Run a processor without a JVM.
+
+Micro-batches of rows, watermarks and a clock, with the runtime that Spark's workers use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from headrace.durations import Duration, microseconds
+from headrace.functions.arrow import arrow_schema
+from headrace.functions.results import OutputColumns
+from headrace.functions.rows import row_class
+from headrace.processors.declaration import declaration_of
+from headrace.processors.processor import Processor
+from headrace.processors.runtime import MAIN, Failed, Moment, ProcessorRuntime
+from headrace.processors.times import END, to_datetime, to_micros
+
+Row = Any
+When = datetime | float | int
+
+
+def processor(kind: type[Processor] | Processor, /, *, key: str | Sequence[str]) -> ProcessorHarness:
+    """Return a harness that runs a processor; `key` names its key columns.
+
+    >>> from headrace import Processor, state
+    >>> class Total(Processor):
+    ...     output = "card string, total int"
+    ...     total: int = state.value(0)
+    ...
+    ...     def process(self, row):
+    ...         self.total += row.amount
+    ...         yield {"card": row.card, "total": self.total}
+    >>> totals = processor(Total, key="card")
+    >>> [row.total for row in totals.rows([{"card": "a", "amount": 2}, {"card": "a", "amount": 3}])]
+    [2, 5]
+    >>> totals.state("a")
+    {'total': 5}
+    """
+    return ProcessorHarness(kind, (key,) if isinstance(key, str) else tuple(key))
+
+
+class ProcessorHarness:
+    """A processor with its state, a watermark and a clock. Times are datetimes or seconds since 1970.
+
+    >>> from headrace import Processor, timers
+    >>> class Alarm(Processor):
+    ...     output = "name string"
+    ...     ring = timers.clock()
+    ...
+    ...     def process(self, row):
+    ...         self.ring.set(after="1 minute")
+    ...
+    ...     def on_ring(self, at):
+    ...         yield {"name": self.key.name}
+    >>> alarms = processor(Alarm, key="name")
+    >>> alarms.rows([{"name": "tea"}]), [row.name for row in alarms.advance("1 minute")]
+    ([], ['tea'])
+    """
+
+    def __init__(self, kind: type[Processor] | Processor, keys: tuple[str, ...]) -> None:
+        declared = declaration_of(kind, name="processor")
+        schemas = {MAIN: declared.output, **dict(declared.side_outputs)}
+        self._columns = {name: OutputColumns(arrow_schema(schema)) for name, schema in schemas.items()}
+        self._rows = {name: row_class(schema.names) for name, schema in schemas.items()}
+        self._keys = keys
+        self._key = row_class(keys)
+        self.processor = kind() if isinstance(kind, type) else kind
+        self.processor.open()
+        self._runtime = ProcessorRuntime(self.processor, self._columns, type(self.processor).__name__)
+        self._moment = Moment(timed=False)
+        self._stored: dict[Any, bytes] = {}
+        self._due: dict[Any, tuple[int | None, int | None]] = {}
+        self._side: dict[str, list[Row]] = {name: [] for name in schemas if name != MAIN}
+        self.dead_letters: list[Failed] = []
+        """The rows whose call raised, each with `row`, `key` and `failure`."""
+
+    def rows(self, rows: Sequence[Mapping[str, Any]], *, time: str | None = None) -> list[Row]:
+        """Process one micro-batch and return the rows that it emits.
+
+        Args:
+            rows: the rows in arrival order, as dicts.
+            time: the column of event time, if they have one.
+        """
+        self._moment.timed = self._moment.timed or time is not None
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        make = row_class(names)
+        groups: dict[Any, list[tuple[Row, int | None]]] = {key: [] for key in self._list_due()}
+        for row in rows:
+            values = {name: row.get(name) for name in names}
+            micros = None if time is None else _micros(values[time])
+            if time is not None:
+                values[time] = to_datetime(micros)
+            groups.setdefault(self._key(*(values[name] for name in self._keys)), []).append(
+                (make(*values.values()), micros)
+            )
+        return self._visit(groups)
+
+    def watermark(self, at: When) -> list[Row]:
+        """Set the watermark, and run a micro-batch without rows."""
+        self._moment.timed, self._moment.watermark = True, _micros(at)
+        return self._visit({key: [] for key in self._list_due()})
+
+    def advance(self, duration: Duration) -> list[Row]:
+        """Advance the clock, which starts at 1970, and run a micro-batch without rows."""
+        self._moment.clock += microseconds(duration, where="advance")
+        return self._visit({key: [] for key in self._list_due()})
+
+    def end(self) -> list[Row]:
+        """End the input: every pending timer fires once. Then close the processor."""
+        self._moment.watermark = self._moment.clock = END
+        rows = self._visit({key: [] for key in self._list_due()})
+        self.processor.close()
+        return rows
+
+    def side_output(self, name: str) -> list[Row]:
+        """Return the rows of a side output since the last call."""
+        rows, self._side[name] = self._side[name], []
+        return rows
+
+    def state(self, *key: Any) -> dict[str, Any]:
+        """Return the state of a key by name, without attributes that have their defaults."""
+        content = self._stored.get(self._key(*key))
+        self._runtime.begin(self._key(*key), content, Moment(None, -(2**62)))
+        return dict(self._runtime.values)
+
+    def _list_due(self) -> list[Any]:
+        return [key for key, times in self._due.items() if self._is_due(*times)]
+
+    def _is_due(self, event: int | None, clock: int | None) -> bool:
+        watermark = self._moment.watermark
+        by_event = event is not None and watermark is not None and event <= watermark
+        return by_event or (clock is not None and clock <= self._moment.clock)
+
+    def _visit(self, groups: Mapping[Any, Sequence[tuple[Row, int | None]]]) -> list[Row]:
+        for key, rows in groups.items():
+            self._runtime.begin(key, self._stored.get(key), self._moment)
+            for row, time in rows:
+                self._runtime.row(row, time)
+            saved = self._runtime.end()
+            self._due[key] = (saved.event_due, saved.clock_due)
+            if saved.content is None:
+                self._stored.pop(key, None)
+            else:
+                self._stored[key] = saved.content
+        return self._take()
+
+    def _take(self) -> list[Row]:
+        emitted, failed = self._runtime.take()
+        self.dead_letters += failed
+        main: list[Row] = []
+        for row in emitted:
+            made = self._rows[row.output](*row.values)
+            (main if row.output == MAIN else self._side[row.output]).append(made)
+        return main
+
+
+def _micros(at: Any) -> int | None:
+    if at is None or isinstance(at, datetime):
+        return None if at is None else to_micros(at)
+    seconds: float = at
+    return round(seconds * 1_000_000)
