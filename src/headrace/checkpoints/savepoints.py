@@ -142,8 +142,13 @@ def renew_checkpoint_ids(directory: Path) -> None:
             entry.write_text(re.sub("|".join(ids) or "$^", lambda found: ids[found[0]], text))
 
 
+def has_checkpoint(directory: Path) -> bool:
+    """True if a query of the pipeline has started an epoch."""
+    return any(map(has_epochs, (directory / "queries").glob("*")))
+
+
 def _require_checkpoint(directory: Path) -> None:
-    if not any(map(has_epochs, (directory / "queries").glob("*"))):
+    if not has_checkpoint(directory):
         hint = "run the pipeline first, or name its checkpoint: --checkpoint DIRECTORY"
         raise OptionError("there is no checkpoint", where=str(directory), hint=hint)
 

@@ -26,7 +26,7 @@ from headrace.cli.commands import (
     why,
 )
 from headrace.cli.commands.operations import cluster, plan, savepoint
-from headrace.cli.commands.service import drive, jobs, serve, users
+from headrace.cli.commands.service import drive, jobs, serve, upgrades, users
 from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
 
@@ -61,6 +61,8 @@ app.add_typer(cluster.cluster, name="cluster")
 app.command()(serve.serve)
 app.command(hidden=True)(drive.drive)
 app.add_typer(jobs.jobs, name="jobs")
+for _command in (upgrades.savepoint, upgrades.restore, upgrades.upgrade):
+    jobs.jobs.command()(_command)
 app.add_typer(users.users, name="users")
 app.add_typer(jars.jars, name="jars")
 app.add_typer(kafka.kafka, name="kafka")

@@ -6,6 +6,7 @@ import fcntl
 import getpass
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -84,6 +85,11 @@ class JobService:
         self._lineage = None if lineage is None else LineageEmitter(lineage)
         self._supervisor = Supervisor(self.store, self.data, command=command)
         self._loops = [Loop("supervisor", period, self._supervisor.advance), Loop("ticks", 1.0, self._tick)]
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held while jobs change; the supervisor waits for it."""
+        return self._supervisor.lock
 
     def start(self) -> None:
         """Find the jobs of an earlier service again and supervise all jobs."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from headrace.jobs.api import alerts, jobs, live, metrics, system, users
+from headrace.jobs.api import alerts, jobs, live, metrics, system, upgrades, users
 
 
 def routers() -> list[APIRouter]:
     """Return the routers of the API."""
-    return [jobs.router, live.router, metrics.router, alerts.router, users.router, system.router]
+    modules = (jobs, upgrades, live, metrics, alerts, users, system)
+    return [module.router for module in modules]

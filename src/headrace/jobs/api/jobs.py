@@ -18,7 +18,7 @@ from headrace.jobs.live import summarize
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.submission import MAX_FILE_BYTES, MAX_FILES, Submission
 
-_ERRORS: dict[int | str, dict[str, Any]] = {
+ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody, "description": text}
     for status, text in {
         401: "No valid token or login.",
@@ -29,8 +29,8 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         422: "The request is invalid.",
     }.items()
 }
-router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=_ERRORS)
-_BODY = {
+router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=ERRORS)
+SUBMIT_BODY = {
     "required": True,
     "content": {
         "application/json": {"schema": SubmitRequest.model_json_schema()},
@@ -51,18 +51,22 @@ _BODY = {
 }
 
 
-@router.post("", status_code=201, openapi_extra={"requestBody": _BODY})
+@router.post("", status_code=201, openapi_extra={"requestBody": SUBMIT_BODY})
 async def submit(request: Request, service: Service, sender: Sender) -> Created:
     """Submit a pipeline: a YAML document as JSON, or files as multipart."""
     from starlette.concurrency import run_in_threadpool
 
-    if request.headers.get("content-type", "").startswith("multipart/form-data"):
-        async with request.form(max_files=MAX_FILES + 1, max_fields=20) as form:
-            submission = await _from_form(form)
-    else:
-        submission = _from_json(await request.body())
+    submission = await read_submission(request)
     job = await run_in_threadpool(service.submit, replace(submission, owner=sender.name))
     return Created(id=job.id, state=job.state)
+
+
+async def read_submission(request: Request) -> Submission:
+    """Read the pipeline of a request: a YAML document as JSON, or files as multipart."""
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        async with request.form(max_files=MAX_FILES + 1, max_fields=20) as form:
+            return await _from_form(form)
+    return _from_json(await request.body())
 
 
 @router.get("")

@@ -1,0 +1,58 @@
+"""`headrace jobs savepoint`, `upgrade` and `restore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli.commands.service.client import Client, upload
+from headrace.cli.commands.service.jobs import JobId, Url
+from headrace.cli.options import AsJson, PipelineFile
+from headrace.cli.terminal.output import show, show_json
+from headrace.errors import LoadError
+
+SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="The savepoint, such as before-v2.")]
+
+
+def savepoint(job: JobId, name: SavepointName, json: AsJson = False, url: Url = None) -> None:
+    """Store checkpoint and files of a job under a name; a running job is stopped and started again."""
+    _print(Client(url).post(f"/jobs/{job}/savepoint", json={"name": name}), json)
+
+
+def restore(job: JobId, name: SavepointName, json: AsJson = False, url: Url = None) -> None:
+    """Bring back checkpoint and files of a savepoint and start the job from there.
+
+    Nothing is deleted from sinks: rows since the savepoint are overwritten (keyed sinks) or written again.
+    """
+    _print(Client(url).post(f"/jobs/{job}/restore", json={"name": name}), json)
+
+
+def upgrade(
+    job: JobId,
+    file: PipelineFile,
+    data: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="DATA", help="Files and directories to upload with the pipeline."),
+    ] = None,
+    json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Replace the pipeline of a job and start it from its checkpoint.
+
+    Rejected if the new pipeline needs a replay; `headrace plan` lists the reasons. Leaves a savepoint
+    `before-VERSION`, to which `headrace jobs restore` goes back.
+
+    For example:
+
+    - `headrace jobs upgrade 3f2a9c01b7de fraud-v2.yaml`
+    """
+    if not file.is_file():
+        raise LoadError("there is no such file", where=str(file))
+    parts = upload(file, data or [], file.resolve().parent)
+    _print(Client(url).post(f"/jobs/{job}/upgrade", files=parts), json)
+
+
+def _print(answer: dict[str, Any], json: bool) -> None:
+    show_json(answer) if json else show(f"{answer['id']} {answer['state']}")

@@ -1,0 +1,66 @@
+"""Savepoints and upgrades of jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from headrace.checkpoints.savepoints import list_savepoints
+from headrace.jobs.api.access import JobId, Sender, Service
+from headrace.jobs.api.jobs import ERRORS, SUBMIT_BODY, read_submission
+from headrace.jobs.api.models import Created
+from headrace.jobs.model import Job
+from headrace.jobs.upgrades import JobUpgrades
+
+router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=ERRORS)
+
+
+class SavepointRequest(BaseModel):
+    """The name of a savepoint."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$", description="The name of the savepoint.")
+
+
+class SavepointModel(BaseModel):
+    """A savepoint of a job."""
+
+    name: str
+    created_at: str
+    epochs: dict[str, int | None] = Field(description="The last epoch of each query.")
+
+
+@router.post("/{job}/savepoint")
+def savepoint(job: JobId, body: SavepointRequest, service: Service) -> Created:
+    """Store checkpoint and files under a name; a running job is stopped gracefully and started again."""
+    return _answer(JobUpgrades(service).savepoint(service.get(job).id, body.name))
+
+
+@router.get("/{job}/savepoints")
+def savepoints(job: JobId, service: Service) -> list[SavepointModel]:
+    """List the savepoints of a job, oldest first."""
+    made = list_savepoints(service.directory(service.get(job).id).checkpoint)
+    return [SavepointModel(name=each.name, created_at=each.created_at, epochs=each.epochs) for each in made]
+
+
+@router.post("/{job}/restore")
+def restore(job: JobId, body: SavepointRequest, service: Service) -> Created:
+    """Bring back checkpoint and files of a savepoint, and start the job from there."""
+    return _answer(JobUpgrades(service).restore(service.get(job).id, body.name))
+
+
+@router.post("/{job}/upgrade", openapi_extra={"requestBody": SUBMIT_BODY})
+async def upgrade(job: JobId, request: Request, service: Service, sender: Sender) -> Created:
+    """Replace the pipeline and start from the checkpoint; rejected if it needs a replay."""
+    from starlette.concurrency import run_in_threadpool
+
+    submission = replace(await read_submission(request), owner=sender.name)
+    current = service.get(job)
+    return _answer(await run_in_threadpool(JobUpgrades(service).upgrade, current.id, submission))
+
+
+def _answer(job: Job) -> Created:
+    return Created(id=job.id, state=job.state)

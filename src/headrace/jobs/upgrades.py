@@ -1,0 +1,182 @@
+"""Savepoints and upgrades of jobs: a job goes on with another pipeline file, and can go back.
+
+A running job is stopped gracefully first and started again afterwards. An upgrade is compared with the
+checkpoint before anything stops, and is rejected if it needs a replay. It leaves a savepoint, which holds the
+checkpoint and the submitted files, so `restore` brings back both.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.checkpoints.comparison import Comparison, compare
+from headrace.checkpoints.planned_state import state_of_checkpoint
+from headrace.checkpoints.rename import rename_state
+from headrace.checkpoints.savepoints import (
+    create_savepoint,
+    find_savepoint,
+    has_checkpoint,
+    list_savepoints,
+    restore_savepoint,
+)
+from headrace.jobs.directory import JobDirectory, read_json, write_json
+from headrace.jobs.model import Job, JobSettings
+from headrace.jobs.security.documents import check_submission
+from headrace.jobs.states import ENDED, ConflictError, JobState
+from headrace.jobs.submission import Submission
+
+if TYPE_CHECKING:
+    from headrace.jobs.service import JobService
+
+STOP_SECONDS = 100.0
+"""How long a graceful stop may take before the request is given up; the job then stays stopped."""
+_POLL = 0.1
+_FILES = "savepoint-files"
+
+
+class JobUpgrades:
+    """Savepoints and upgrades of the jobs of a service."""
+
+    def __init__(self, service: JobService) -> None:
+        self._service = service
+
+    def savepoint(self, job: str, name: str) -> Job:
+        """Store checkpoint and files of a job under a name.
+
+        Raises:
+            ConflictError: the job is draining, or does not stop.
+            OptionError: the name is invalid or taken, or there is no checkpoint yet.
+        """
+        return self._while_stopped(job, lambda current: self._save(current, name))
+
+    def upgrade(self, job: str, submission: Submission) -> Job:
+        """Replace the pipeline of a job and start it from its checkpoint.
+
+        A file in Python is loaded by the driver only, which rejects it there if it doesn't fit.
+
+        Raises:
+            ConflictError: the new pipeline needs a replay, or the job is drained or does not stop.
+            OptionError: a path, a size or a setting is not accepted.
+            DocumentError: the document is wrong.
+            PlanError: the pipeline can't run as written.
+        """
+        check_submission(submission, self._service.policy)
+        submission.check()
+        current = self._service.get(job)
+        comparison = self._compare(current, submission)
+        if comparison is not None and comparison.verdict == "replay":
+            raise _needs_replay(current, comparison)
+
+        def act(stopped: Job) -> None:
+            if has_checkpoint(self._service.directory(job).checkpoint):
+                self._save(stopped, self._free_name(job, f"before-{submission.version}"))
+            self._migrate(stopped, submission, comparison)
+            self._replace_files(stopped, submission)
+
+        return self._while_stopped(job, act, start=True)
+
+    def restore(self, job: str, name: str) -> Job:
+        """Bring back checkpoint and files of a savepoint and start the job from there.
+
+        Raises:
+            ConflictError: the job does not stop.
+            OptionError: there is no such savepoint.
+        """
+        directory = self._service.directory(self._service.get(job).id)
+        savepoint = find_savepoint(directory.checkpoint, name)
+
+        def act(stopped: Job) -> None:
+            restore_savepoint(savepoint.pipeline, directory.checkpoint, name)
+            place = directory.path / _FILES / name
+            record = read_json(place / "job.json")
+            if record is not None:
+                self._replace_directory(directory, place / "files")
+                self._change(stopped, record["file"], record["version"], record["settings"])
+
+        return self._while_stopped(job, act, start=True)
+
+    def _while_stopped(self, job: str, act: Callable[[Job], None], *, start: bool = False) -> Job:
+        """Do something while the job has no driver; start it again if it was running."""
+        started = self._stop(job)
+        try:
+            with self._service.lock:
+                act(self._service.get(job))
+        except BaseException:
+            if started:
+                self._service.restart(job)
+            raise
+        return self._service.restart(job) if started or start else self._service.get(job)
+
+    def _stop(self, job: str) -> bool:
+        """Stop a job gracefully and wait for it; return True if it was active."""
+        state = self._service.get(job).state
+        if state is JobState.DRAINED:
+            raise ConflictError("a job that is drained has ended for good", where=f"job {job}")
+        if state in ENDED:
+            return False
+        self._service.stop_job(job)
+        deadline = time.monotonic() + STOP_SECONDS
+        while self._service.get(job).state not in ENDED:
+            if time.monotonic() > deadline:
+                raise ConflictError("the job is still stopping", where=f"job {job}", hint="try again later")
+            time.sleep(_POLL)
+        return True
+
+    def _compare(self, job: Job, submission: Submission) -> Comparison | None:
+        """Compare a document with the checkpoint; None if there is none, or for Python files."""
+        checkpoint = self._service.directory(job.id).checkpoint
+        if submission.file.endswith(".py") or not has_checkpoint(checkpoint):
+            return None
+        return compare(state_of_checkpoint(checkpoint), submission.parse().check())
+
+    def _save(self, job: Job, name: str) -> None:
+        directory = self._service.directory(job.id)
+        owner = directory.checkpoint / "pipeline"
+        create_savepoint(owner.read_text() if owner.exists() else job.name, directory.checkpoint, name)
+        place = directory.path / _FILES / name
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(directory.files, place / "files")
+        record = {"file": job.file, "version": job.version, "settings": job.settings.model_dump()}
+        write_json(place / "job.json", record)
+
+    def _free_name(self, job: str, name: str) -> str:
+        taken = {each.name for each in list_savepoints(self._service.directory(job).checkpoint)}
+        names = (name if not number else f"{name}.{number}" for number in range(len(taken) + 1))
+        return next(each for each in names if each not in taken)
+
+    def _migrate(self, job: Job, submission: Submission, comparison: Comparison | None) -> None:
+        moved = [change for change in comparison.steps if change.renamed_from] if comparison else []
+        for change in moved:
+            graph, checkpoint = submission.parse().check(), self._service.directory(job.id).checkpoint
+            rename_state(graph, checkpoint, change.renamed_from, change.step)
+
+    def _replace_files(self, job: Job, submission: Submission) -> None:
+        directory = self._service.directory(job.id)
+        draft = directory.path / "files.new"
+        shutil.rmtree(draft, ignore_errors=True)
+        submission.store(draft)
+        self._replace_directory(directory, draft)
+        shutil.rmtree(draft)
+        kept = submission.settings == JobSettings()
+        settings = job.settings if kept else submission.settings
+        self._change(job, submission.file, submission.version, settings.model_dump())
+
+    def _replace_directory(self, directory: JobDirectory, source: Path) -> None:
+        """Copy new files over the submitted ones; data files that are not uploaded again stay."""
+        shutil.copytree(source, directory.files, dirs_exist_ok=True)
+
+    def _change(self, job: Job, file: str, version: str, settings: dict[str, object]) -> None:
+        write_json(self._service.directory(job.id).path / "job.json", {"file": file, "settings": settings})
+        known = JobSettings.model_validate(settings)
+        self._service.store.change(job, file=file, version=version, settings=known)
+
+
+def _needs_replay(job: Job, comparison: Comparison) -> ConflictError:
+    changes = [change for change in comparison.steps if change.verdict == "replay"]
+    reasons = "; ".join(f"`{change.step}`: {', '.join(change.reasons)}" for change in changes)
+    hint = "submit it as a new job, or rename the steps; headrace plan lists the effect on sinks"
+    return ConflictError(f"the new pipeline needs a replay: {reasons}", where=f"job {job.id}", hint=hint)

@@ -1,0 +1,111 @@
+"""Jobs get savepoints, go on with another pipeline from their checkpoint, and go back."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+
+from headrace import Pipeline
+from headrace.checkpoints.planned_state import state_of_plan
+from headrace.checkpoints.signatures import write_signature
+from headrace.checkpoints.sources import refuse_moved
+from headrace.jobs.model import Job
+from headrace.jobs.service import JobService
+from headrace.jobs.states import ConflictError, JobState
+from headrace.jobs.submission import Submission
+from headrace.jobs.upgrades import JobUpgrades
+from tests.services.jobs.conftest import QUICK, wait_for
+
+DOCUMENT = """# plain
+name: numbers
+sources: {n: {generator: {rate: 10, columns: {n: sequence}}}}
+steps: {counts: {from: n, key_by: n, aggregate: {c: count(*)}}}
+sinks: {out: {from: counts, console: {}, mode: update}}
+"""
+RENAMED = DOCUMENT.replace("counts", "totals")
+CHANGED = DOCUMENT.replace("count(*)", "sum(n)")
+
+
+def submission(text: str) -> Submission:
+    return Submission("pipeline.yaml", {"pipeline.yaml": text.encode()}, settings=QUICK)
+
+
+@pytest.fixture
+def job(running: JobService) -> Job:
+    return start_job(running)
+
+
+def start_job(running: JobService) -> Job:
+    """Return a running job whose checkpoint has one epoch."""
+    job = running.submit(submission(DOCUMENT))
+    graph = Pipeline.from_yaml_text(DOCUMENT).check()
+    checkpoint = running.directory(job.id).checkpoint
+    refuse_moved(graph, checkpoint)
+    (checkpoint / "pipeline").write_text("numbers")
+    for name, state in state_of_plan(graph).queries.items():
+        (checkpoint / "queries" / name / "spark" / "offsets").mkdir(parents=True)
+        (checkpoint / "queries" / name / "spark" / "offsets" / "0").touch()
+        (checkpoint / "queries" / name / "checkpoint_id").write_text("0" * 32)
+        write_signature(checkpoint / "queries" / name, state.signature)
+    return wait_for(running, job, JobState.RUNNING)
+
+
+def queries(service: JobService, job: Job) -> list[str]:
+    return sorted(path.name for path in (service.directory(job.id).checkpoint / "queries").iterdir())
+
+
+def test_savepoint_of_a_running_job_stops_it_and_starts_it_again(running: JobService, job: Job) -> None:
+    JobUpgrades(running).savepoint(job.id, "v1")
+    assert wait_for(running, job, JobState.RUNNING).attempts == 2
+    saved = running.directory(job.id).path / "checkpoint.savepoints" / "v1"
+    assert json.loads((saved / "savepoint.json").read_text())["pipeline"] == "numbers"
+
+
+def test_savepoint_of_a_stopped_job_leaves_it_stopped(running: JobService, job: Job) -> None:
+    running.stop_job(job.id)
+    wait_for(running, job, JobState.STOPPED)
+    assert JobUpgrades(running).savepoint(job.id, "v1").state is JobState.STOPPED
+
+
+def test_upgrade_moves_renamed_state_and_restore_goes_back(running: JobService, job: Job) -> None:
+    JobUpgrades(running).upgrade(job.id, submission(RENAMED))
+    upgraded = wait_for(running, job, JobState.RUNNING)
+    assert queries(running, job) == ["totals"]
+    assert running.document(job.id) == RENAMED
+    assert upgraded.version == submission(RENAMED).version
+    JobUpgrades(running).restore(job.id, f"before-{upgraded.version}")
+    back = wait_for(running, job, JobState.RUNNING)
+    assert queries(running, job) == ["counts"]
+    assert running.document(job.id) == DOCUMENT
+    assert (back.version, back.attempts) == (job.version, 3)
+
+
+def test_upgrade_that_needs_a_replay_is_rejected_before_anything_stops(running: JobService, job: Job) -> None:
+    with pytest.raises(ConflictError, match="needs a replay: `counts`: aggregates were"):
+        JobUpgrades(running).upgrade(job.id, submission(CHANGED))
+    assert running.get(job.id).state is JobState.RUNNING
+    assert running.document(job.id) == DOCUMENT
+
+
+def test_drained_job_is_not_upgraded(running: JobService, job: Job) -> None:
+    running.drain(job.id)
+    wait_for(running, job, JobState.DRAINED)
+    with pytest.raises(ConflictError, match="has ended for good"):
+        JobUpgrades(running).upgrade(job.id, submission(RENAMED))
+
+
+def test_verbs_over_rest(client: httpx.Client, service: JobService) -> None:
+    job = start_job(service)
+    base = f"/api/v1/jobs/{job.id}"
+    assert client.post(f"{base}/savepoint", json={"name": "v1"}).status_code == 200
+    assert client.post(f"{base}/savepoint", json={"name": "v1"}).status_code == 422
+    assert client.post(f"{base}/savepoint", json={"name": "../v1"}).status_code == 422
+    assert [each["name"] for each in client.get(f"{base}/savepoints").json()] == ["v1"]
+    assert client.post(f"{base}/upgrade", json={"document": CHANGED}).status_code == 409
+    done = client.post(f"{base}/upgrade", files={"pipeline": ("pipeline.yaml", RENAMED)})
+    assert (done.status_code, done.json()["id"]) == (200, job.id)
+    assert client.post(f"{base}/restore", json={"name": "none"}).status_code == 422
+    assert client.post(f"{base}/restore", json={"name": "v1"}).status_code == 200
+    assert service.document(job.id) == DOCUMENT
