@@ -117,7 +117,8 @@ async def _document(request: Request) -> str:
 @router.post("/check")
 async def check(request: Request) -> dict[str, Any]:
     """Check a document: problems and warnings by line, and its graph."""
-    return asdict(await run_in_threadpool(check_document, await _document(request)))
+    policy = getattr(getattr(request.app.state, "service", None), "policy", None)
+    return asdict(await run_in_threadpool(check_document, await _document(request), policy))
 
 
 @router.post("/complete")

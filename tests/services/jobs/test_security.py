@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from headrace.devtools.kafka_server import free_ports
 from headrace.jobs.app import create_app
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role
@@ -17,6 +21,7 @@ from headrace.jobs.service import JobService
 from tests.services.jobs.conftest import DOCUMENT, kill_all
 from tests.support.fake_service import COMMAND
 from tests.support.http_server import serving
+from tests.support.waiting import wait_until
 
 PASSWORD = "a long password"
 
@@ -171,6 +176,8 @@ def test_an_upload_stays_in_the_directory_of_the_job(client: httpx.Client, name:
 def test_a_request_that_is_too_large_is_refused(client: httpx.Client) -> None:
     large = client.post("/api/v1/silences", content=bytes(3 << 20))
     assert large.status_code == 413
+    undeclared = client.post("/api/v1/silences", content=(bytes(1 << 20) for _ in range(3)))
+    assert undeclared.status_code in (400, 413)
     document = client.post("/api/v1/jobs", json={"document": "#" * ((1 << 20) + 1)})
     assert document.status_code == 422
 
@@ -197,9 +204,63 @@ def test_a_job_does_not_read_the_secrets_of_the_service(
 ) -> None:
     monkeypatch.setenv("HEADRACE_TOKEN", "hush")
     job = client.post("/api/v1/jobs", json={"document": DOCUMENT}).json()["id"]
-    from tests.support.waiting import wait_until
-
     wait_until(lambda: service.get(job).state == "running")
     environment = Path(f"/proc/{service.get(job).pid}/environ").read_text()
     assert f"HEADRACE_JOB={job}" in environment
     assert "hush" not in environment
+
+
+@pytest.fixture
+def reachable(tmp_path: Path) -> Iterator[httpx.Client]:
+    """A client of a service that others can reach, with a token of the environment."""
+    policy = Policy(host="0.0.0.0", token="hr_admin")
+    service = JobService(tmp_path / "data", command=COMMAND, period=0.05, policy=policy)
+    headers = {"authorization": "Bearer hr_admin"}
+    with serving(create_app(service)) as url, httpx.Client(base_url=url, headers=headers) as client:
+        yield client
+        kill_all(service)
+    service.close()
+
+
+@pytest.mark.parametrize("attack", ["files: {path: /etc/out, format: json}", "console: {}, map: os:system"])
+def test_a_document_that_uses_the_machine_is_refused(reachable: httpx.Client, attack: str) -> None:
+    document = DOCUMENT.replace("console: {}", attack)
+    response = reachable.post("/api/v1/jobs", json={"document": document})
+    assert response.status_code == 422
+    assert "not accepted" in response.text
+    assert "not accepted" in reachable.post("/ui/check", content=document).text
+
+
+def test_an_upload_of_python_is_refused(reachable: httpx.Client) -> None:
+    response = reachable.post("/api/v1/jobs", files=[("pipeline", ("p.py", "import os"))])
+    assert response.status_code == 422
+    assert "--allow-code" in response.text
+
+
+def test_the_service_is_served_with_tls(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    words = f"req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate} -days 2 -subj /CN=localhost"
+    subprocess.run(
+        ["openssl", *words.split(), "-addext", "subjectAltName=DNS:localhost"],
+        check=True,
+        capture_output=True,
+    )
+    port = free_ports(1)[0]
+    options = ["--tls-certificate", str(certificate), "--tls-key", str(key), "--data", str(tmp_path / "data")]
+    command = [sys.executable, "-m", "headrace.cli.app", "serve", "--port", str(port), *options]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        context = ssl.create_default_context(cafile=str(certificate))
+        with httpx.Client(base_url=f"https://localhost:{port}", verify=context) as client:
+            wait_until(lambda: _is_up(client))
+            assert client.get("/api/v1/health").json()["status"] == "ok"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _is_up(client: httpx.Client) -> bool:
+    try:
+        return client.get("/api/v1/health").status_code == 200
+    except httpx.TransportError:
+        return False

@@ -11,6 +11,8 @@ from headrace import yaml
 from headrace.dashboard.plan_graph import graph_of
 from headrace.errors import DocumentError, HeadraceError, PlanError, Problem
 from headrace.explain.explanation import as_json, explain
+from headrace.jobs.security.documents import check_text
+from headrace.jobs.security.policy import Policy
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
 from headrace.plan.warnings import warnings_of
@@ -29,13 +31,14 @@ class CheckedDocument:
     name: str = ""
 
 
-def check_document(text: str) -> CheckedDocument:
-    r"""Check a document without running it.
+def check_document(text: str, policy: Policy | None = None) -> CheckedDocument:
+    r"""Check a document without running it; `policy` may restrict the files and the code that it uses.
 
     >>> check_document("name: p\nsources:\n  tx: {memories: {}}\n").problems[0]["line"]
     3
     """
     try:
+        check_text(text, FILE, policy or Policy())
         graph = yaml.from_text(text, file=FILE)
     except (DocumentError, PlanError) as error:
         return CheckedDocument(_locate_all(error.problems))

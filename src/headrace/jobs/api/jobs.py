@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -158,7 +159,8 @@ def _from_json(body: bytes) -> Submission:
     except ValidationError as error:
         raise _invalid(error) from None
     document = request.document.encode("utf-8", errors="replace")
-    file = "pipeline.yaml"
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", request.name or "pipeline")
+    file = f"{stem}.yaml"
     return Submission(
         file, {file: document}, request.name, directory=request.directory, settings=request.settings
     )

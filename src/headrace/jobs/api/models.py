@@ -16,7 +16,9 @@ class SubmitRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str | None = Field(
-        default=None, pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Default: the name of the pipeline."
+        default=None,
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_ .@:+-]{0,99}$",
+        description="Default: the name of the pipeline.",
     )
     document: str = Field(max_length=1 << 20, description="A YAML document.")
     directory: str | None = Field(

@@ -52,9 +52,19 @@ def check_submission(submission: Submission, policy: Policy) -> None:
     if not policy.allow_code:
         _check_code(submission)
     if submission.file.endswith((".yaml", ".yml")):
-        problems = list(_find_problems(submission, policy))
-        if problems:
-            raise DocumentError(problems)
+        check_text(
+            submission.files[submission.file].decode("utf-8", errors="replace"), submission.file, policy
+        )
+
+
+def check_text(text: str, file: str, policy: Policy) -> None:
+    """Reject a document that uses files or code of this machine, before anything of it is loaded.
+
+    Raises:
+        DocumentError: with every place that is not accepted.
+    """
+    if policy.is_restricted and (problems := list(_find_problems(text, file, policy))):
+        raise DocumentError(problems)
 
 
 def check_memory(settings: JobSettings, policy: Policy) -> None:
@@ -94,10 +104,10 @@ def _check_code(submission: Submission) -> None:
             raise OptionError("this setting can load code", where=key, hint=_CODE)
 
 
-def _find_problems(submission: Submission, policy: Policy) -> Iterator[Problem]:
-    for path, key, raw in _texts(_parse(submission), ()):
+def _find_problems(document: str, file: str, policy: Policy) -> Iterator[Problem]:
+    for path, key, raw in _texts(_parse(document, file), ()):
         text = _expand(raw)
-        where = f"{submission.file}: {'.'.join((*path, key))}"
+        where = f"{file}: {'.'.join((*path, key))}"
         if not policy.allow_code:
             yield from _code_problems(where, key, text)
         if _LOCAL_PATH.search(text) and not _is_inside(text, policy.allow_files):
@@ -123,12 +133,12 @@ def _expand(text: str) -> str:
         return text
 
 
-def _parse(submission: Submission) -> Any:
+def _parse(document: str, file: str) -> Any:
     """Return the document as plain data; syntax errors are reported by the check of the document."""
     try:
-        return YAML(typ="safe").load(submission.files[submission.file].decode("utf-8", errors="replace"))
+        return YAML(typ="safe").load(document)
     except YAMLError as error:
-        raise DocumentError([Problem(submission.file, f"is no YAML document: {error}")]) from None
+        raise DocumentError([Problem(file, f"is no YAML document: {error}")]) from None
 
 
 def _texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.requests import cookie_parser
+from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.jobs.security.policy import LOOPBACK_NAMES, Policy
@@ -25,6 +25,7 @@ _OPEN = re.compile(r"/api/v1/(health|login)|/login|/static/.*|/favicon\.ico")
 """Paths that need no credentials."""
 _JOB = re.compile(r"/api/v1/jobs/([0-9a-f]{12})(/.*)?")
 _SMALL_BYTES = 2 << 20
+_TOO_LARGE = "the request is too large"
 _HEADERS = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
@@ -56,9 +57,17 @@ class Guard:
         if problem is not None:
             await answer.reject(*problem, as_page=_wants_page(scope))
         else:
-            await self._app(scope, _limit(receive, _limit_of(scope)), answer.send)
+            await self._pass_on(scope, receive, answer)
         if scope["method"] not in _SAFE:
             await asyncio.to_thread(self._record, scope, principal, answer.status)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+        body = _LimitedBody(receive, _limit_of(scope))
+        try:
+            await self._app(scope, body.receive, answer.send)
+        except ClientDisconnect:
+            if body.is_too_large and not answer.status:
+                await answer.reject(413, _TOO_LARGE)
 
     def _check(self, scope: Scope) -> tuple[Principal | None, tuple[int, str] | None]:
         headers = Headers(scope=scope)
@@ -159,25 +168,28 @@ class _Answer:
         await self.send({"type": "http.response.body", "body": b"" if status == 303 else body})
 
 
-def _limit(receive: Receive, most: int) -> Receive:
-    """Return a `receive` that ends a body without a declared length once it is too large."""
-    total = 0
+class _LimitedBody:
+    """The body of a request; one without a declared length ends once it is too large."""
 
-    async def receive_limited() -> Message:
-        nonlocal total
-        message = await receive()
-        total += len(message.get("body", b""))
-        if total > most:
-            return {"type": "http.disconnect"}
-        return message
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._receive = receive
+        self._most = most
+        self._bytes = 0
 
-    return receive_limited
+    @property
+    def is_too_large(self) -> bool:
+        return self._bytes > self._most
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._bytes += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if self.is_too_large else message
 
 
 def _check_length(scope: Scope, headers: Headers) -> tuple[int, str] | None:
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > _limit_of(scope):
-        return 413, "the request is too large"
+        return 413, _TOO_LARGE
     return None
 
 

@@ -80,7 +80,7 @@ def serve(
         allow_files=allow_files,
         allow_code=allow_code,
         memory_limit=memory_limit,
-        token=os.environ.get("HEADRACE_TOKEN") or None,
+        token=_take_secrets(),
         tls=tls_certificate is not None,
     )
     service = JobService(data, store=store, alerts=settings, policy=policy, lineage=lineage)
@@ -88,3 +88,11 @@ def serve(
     say(f"jobs: {scheme}://{host}:{port}  data: {service.data}")
     with closing(service):
         run_server(service, port=port, certificate=tls_certificate, key=tls_key)
+
+
+def _take_secrets() -> str | None:
+    """Return the token and remove all secrets from the environment, which variables in documents read."""
+    token = os.environ.get("HEADRACE_TOKEN") or None
+    for name in ("HEADRACE_TOKEN", "HEADRACE_PASSWORD", "HEADRACE_STORE"):
+        os.environ.pop(name, None)
+    return token
