@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from doc_blocks import blocks_of
 
 from headrace.errors import OptionError
 from headrace.jobs.store.database import Database
 from headrace.jobs.store.schema import create_tables
 from headrace.metrics.alerts.engine import AlertEngine
 from headrace.metrics.alerts.notify import Notification
-from headrace.metrics.alerts.rules import AlertRule, AlertSettings, load_settings
+from headrace.metrics.alerts.rules import AlertRule, AlertSettings, Kind, load_settings
 from headrace.metrics.alerts.store import AlertStore
 
 MISMATCH = {"step": "out", "epoch": 7, "expected": 10, "actual": 9}
@@ -168,3 +169,12 @@ def test_wrong_settings_are_rejected(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(OptionError, match=r"alerts\.yaml"):
         load_settings(file)
+
+
+def test_the_document_on_the_page_is_valid(tmp_path: Path) -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "alerts.md"
+    [block] = [block for block in blocks_of(page) if block.language == "yml"]
+    file = tmp_path / "alerts.yaml"
+    file.write_text(block.text)
+    environment = {"ALERT_URL": "https://example.org/alerts", "SMTP_PASSWORD": "hush"}
+    assert {rule.alert for rule in load_settings(file, environment).rules} == set(get_args(Kind))
