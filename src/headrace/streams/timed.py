@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Unpack
 
 from headrace.durations import Duration
 from headrace.patterns.building import Pattern
-from headrace.steps.base import Ref
 from headrace.steps.expressions import key_expressions
 from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join
 from headrace.steps.joins.bounds import Within
@@ -77,8 +76,8 @@ class TimedStream(Stream):
     def join(
         self,
         name: str,
-        other: TimedStream,
         /,
+        right: TimedStream,
         *,
         on: str | list[str] | tuple[str, ...] | Mapping[str, str],
         within: Within,
@@ -94,7 +93,7 @@ class TimedStream(Stream):
 
         Args:
             name: the step's name.
-            other: the right stream.
+            right: the other stream.
             on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
             within: the greatest distance of event times, or the bounds of `right - left`, both inclusive:
                 `("-15 minutes", "0 seconds")` finds right rows up to 15 minutes before the left one.
@@ -112,15 +111,15 @@ class TimedStream(Stream):
         """
         from headrace.streams.joined import Joined
 
-        ref = self._other(name, other)
+        ref = right_stream(name, self._pipeline, right)
         node = interval_join(name, self._ref, ref, on=on, within=within, how=how, where=where, select=select)
         return Joined(self._pipeline, self._pipeline.add(node))
 
     def join_as_of(
         self,
         name: str,
-        other: TimedStream,
         /,
+        right: TimedStream,
         *,
         on: str | list[str] | tuple[str, ...] | Mapping[str, str],
         direction: Direction = "backward",
@@ -134,7 +133,7 @@ class TimedStream(Stream):
 
         Args:
             name: the step's name.
-            other: the right stream.
+            right: the other stream.
             on: the key columns: one, a list, or a mapping from left to right.
             direction: `"backward"` (the last right row at or before it), `"forward"` (the first one at or
                 after it) or `"nearest"` (a tie prefers the earlier). Of right rows of equal time, the one
@@ -153,14 +152,11 @@ class TimedStream(Stream):
         """
         from headrace.streams.joined import Joined
 
-        ref = self._other(name, other)
+        ref = right_stream(name, self._pipeline, right)
         node = as_of_join(
             name, self._ref, ref, on=on, direction=direction, tolerance=tolerance, how=how, select=select
         )
         return Joined(self._pipeline, self._pipeline.add(node))
-
-    def _other(self, name: str, other: TimedStream) -> Ref:
-        return right_stream(name, self._pipeline, other)
 
 
 class TimedKeyedStream(KeyedStream):

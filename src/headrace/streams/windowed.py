@@ -88,8 +88,8 @@ class WindowedStream:
     def join(
         self,
         name: str,
-        other: TimedStream,
         /,
+        right: TimedStream,
         *,
         how: How = "inner",
         where: str | Column | None = None,
@@ -102,7 +102,7 @@ class WindowedStream:
 
         Args:
             name: the step's name.
-            other: the right stream.
+            right: the other stream.
             how: `"inner"`, `"left"`, `"right"`, `"full"`, `"semi"` or `"anti"`.
             where: an extra condition over `left.column` and `right.column`.
             select: the output columns, by name; default: the left ones, then the right ones that are no keys.
@@ -119,22 +119,22 @@ class WindowedStream:
         if self._emission != Emission() or self._ttl is not None:
             what = "a join emits results when a window closes"
             raise OptionError(what, where=f"`{name}`", hint="remove emit(...) and ttl=")
-        ref = right_stream(name, self._pipeline, other)
+        ref = right_stream(name, self._pipeline, right)
         node = window_join(
             name, self._ref, ref, self._keys, self._window, how=how, where=where, select=select
         )
         return Joined(self._pipeline, self._pipeline.add(node))
 
 
-def right_stream(name: str, pipeline: Pipeline, other: TimedStream) -> Ref:
+def right_stream(name: str, pipeline: Pipeline, right: TimedStream) -> Ref:
     """Return the output that a join reads as its right stream.
 
     Raises:
         OptionError: it is no stream of this pipeline.
     """
-    if not isinstance(other, Rows):
+    if not isinstance(right, Rows):
         hint = "such as orders.event_time('at')"
-        raise OptionError(f"expected a stream with time, got {other!r}", where=f"`{name}`", hint=hint)
-    if other._pipeline is not pipeline:
+        raise OptionError(f"expected a stream with time, got {right!r}", where=f"`{name}`", hint=hint)
+    if right._pipeline is not pipeline:
         raise OptionError("a join takes streams of one pipeline", where=f"`{name}`")
-    return other._ref
+    return right._ref
