@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
 from headrace.errors import DocumentError, OptionError, Problem
 from headrace.jobs.model import JobSettings
 from headrace.streams.pipeline import Pipeline
@@ -15,6 +18,8 @@ from headrace.streams.pipeline import Pipeline
 MAX_FILE_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 256 << 20
 MAX_FILES = 200
+CODE_KEYS = frozenset({"map", "flat_map", "filter", "map_batches", "process", "stateful_map"})
+"""Keys of steps that load Python."""
 _SUFFIXES = (".py", ".yaml", ".yml")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. @=+-]*")
 
@@ -36,7 +41,7 @@ class Submission:
     def check(self) -> str:
         """Check paths, sizes and the document; return the name of the pipeline.
 
-        A Python file is not loaded here; the driver loads it.
+        Python is not loaded here, neither a .py file nor the functions of a document; the driver loads it.
 
         Raises:
             OptionError: a path or a size is not accepted.
@@ -48,7 +53,7 @@ class Submission:
             raise OptionError(f"expected a .py or .yaml file, got {self.file!r}", where="pipeline")
         if self.directory is not None and not Path(self.directory).is_dir():
             raise OptionError("there is no such directory", where=self.directory)
-        if self.file.endswith(".py"):
+        if self.file.endswith(".py") or loads_python(self.text):
             return Path(self.file).stem
         pipeline = self.parse()
         if not pipeline.check().sinks:
@@ -58,8 +63,12 @@ class Submission:
 
     def parse(self) -> Pipeline:
         """Return the pipeline of the document, not validated yet."""
-        text = self.files[self.file].decode("utf-8", errors="replace")
-        return Pipeline.from_yaml_text(text, file=self.file, name=Path(self.file).stem)
+        return Pipeline.from_yaml_text(self.text, file=self.file, name=Path(self.file).stem)
+
+    @property
+    def text(self) -> str:
+        """The text of the pipeline file."""
+        return self.files[self.file].decode("utf-8", errors="replace")
 
     @property
     def version(self) -> str:
@@ -76,6 +85,21 @@ class Submission:
             target = directory / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
+
+
+def loads_python(document: str) -> bool:
+    """True if a document names functions or classes in Python.
+
+    >>> loads_python('steps: {a: {from: tx, map: {python: "scoring:score"}}}'), loads_python("steps: {}")
+    (True, False)
+    """
+    try:
+        content = YAML(typ="safe").load(document)
+    except YAMLError:  # reported by the check of the document
+        return False
+    steps = content.get("steps") if isinstance(content, dict) else None
+    named = [step for step in steps.values() if isinstance(step, dict)] if isinstance(steps, dict) else []
+    return any(CODE_KEYS & step.keys() for step in named)
 
 
 def check_files(files: Mapping[str, bytes]) -> None:

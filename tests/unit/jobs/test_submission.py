@@ -73,6 +73,11 @@ def test_the_name_of_the_pipeline_is_that_of_the_file_by_default() -> None:
     assert Submission("fraud.yaml", {"fraud.yaml": DOCUMENT}).check() == "fraud"
 
 
+def test_functions_of_a_document_are_not_imported_by_the_service() -> None:
+    text = DOCUMENT.decode().replace("sinks:", 'steps: {m: {from: n, map: {python: "no_such:f"}}}\nsinks:')
+    assert Submission("scored.yaml", {"scored.yaml": text.encode()}).check() == "scored"
+
+
 def test_the_version_depends_on_every_file() -> None:
     first = Submission("p.yaml", {"p.yaml": DOCUMENT, "homes.csv": b"a"})
     second = Submission("p.yaml", {"p.yaml": DOCUMENT, "homes.csv": b"b"})

@@ -14,11 +14,9 @@ from ruamel.yaml.error import YAMLError
 from headrace.errors import DocumentError, OptionError, Problem
 from headrace.jobs.model import JobSettings
 from headrace.jobs.security.policy import Policy
-from headrace.jobs.submission import Submission
+from headrace.jobs.submission import CODE_KEYS, Submission
 from headrace.yaml.variables import expand
 
-CODE_KEYS = frozenset({"map", "flat_map", "filter", "map_batches", "process", "stateful_map"})
-"""Steps that load Python."""
 _JAVA_CALL = re.compile(r"\b(try_reflect|reflect|java_method)\b", re.IGNORECASE)
 _PATH_TABLE = re.compile(
     r"`[^`]*[/\\][^`]*`|\b(json|csv|text|parquet|orc|avro|xml|binaryfile)\s*\.\s*`", re.IGNORECASE
@@ -52,9 +50,7 @@ def check_submission(submission: Submission, policy: Policy) -> None:
     if not policy.allow_code:
         _check_code(submission)
     if submission.file.endswith((".yaml", ".yml")):
-        check_text(
-            submission.files[submission.file].decode("utf-8", errors="replace"), submission.file, policy
-        )
+        check_text(submission.text, submission.file, policy)
 
 
 def check_text(text: str, file: str, policy: Policy) -> None:
@@ -115,7 +111,7 @@ def _find_problems(document: str, file: str, policy: Policy) -> Iterator[Problem
 
 
 def _code_problems(where: str, key: str, text: str) -> Iterator[Problem]:
-    if key in CODE_KEYS:
+    if key in CODE_KEYS or key == "python":
         yield Problem(where, "a step that loads Python is not accepted", _CODE)
     if _CODE_OPTION.search(key):
         yield Problem(where, "this option can load code", _CODE)

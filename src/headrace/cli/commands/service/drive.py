@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,7 @@ def drive(
     from headrace.jobs.driver import Driver
     from headrace.jobs.model import JobSettings
 
+    sys.path.append(str(Path.cwd()))  # last, so that a file there does not shadow a module of Python
     specification = json.loads((directory / "job.json").read_text())
     settings = JobSettings.model_validate(specification["settings"])
     file = directory / "files" / specification["file"]
