@@ -158,7 +158,7 @@ class Supervisor:
 
     def _end(self, job: Job, attempt: AttemptDirectory) -> None:
         """Record the end of an attempt, and restart the job if it failed and may succeed."""
-        ending = read_json(attempt.exit) or {}
+        ending = read_json(attempt.exit) or self._infer_ending(job)
         reason, error = str(ending.get("ending") or self._describe_crash(job)), ending.get("error")
         crashed = not ending
         self._clean_up(job)
@@ -170,6 +170,11 @@ class Supervisor:
         state = JobState.DRAINED if reason == "drained" else JobState.STOPPED
         self.directory(job.id).clear_request()
         self._store.move(job, state, reason, pid=None, exit_reason=reason, failures=0)
+
+    def _infer_ending(self, job: Job) -> dict[str, Any]:
+        """Return the ending of a driver that was killed after it had drained the pipeline; else nothing."""
+        drained = (self.directory(job.id).checkpoint / "drained").exists()
+        return {"ending": "drained"} if drained else {}
 
     def _fail(self, job: Job, reason: str, error: str, *, retry: bool) -> None:
         began = self._store.attempts(job.id)[-1].started

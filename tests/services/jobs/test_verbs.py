@@ -86,6 +86,15 @@ def test_a_driver_killed_from_outside_is_restarted(running: JobService) -> None:
     assert running.store.attempts(job.id)[0].exit_reason == "killed by signal 9"
 
 
+def test_a_driver_killed_after_the_drain_has_drained(running: JobService) -> None:
+    job = run(running)
+    checkpoint = running.directory(job.id).checkpoint
+    checkpoint.mkdir()
+    (checkpoint / "drained").touch()
+    os.kill(job.pid or 0, signal.SIGKILL)
+    assert wait_for(running, job, JobState.DRAINED).attempts == 1
+
+
 def test_a_clone_is_a_job_of_its_own(running: JobService) -> None:
     job = run(running)
     clone = running.clone(job.id)
