@@ -10,15 +10,14 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from headrace.errors import OptionError, without_passwords
 from headrace.jobs.directory import JobDirectory, read_json, write_json
-from headrace.jobs.live import LiveFeed
 from headrace.jobs.model import Job
-from headrace.jobs.security.documents import check_submission, hide_secrets, limit_memory
+from headrace.jobs.reporting import Reporter
+from headrace.jobs.security.documents import check_submission, limit_memory
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError, JobState
 from headrace.jobs.store.database import Database
@@ -26,16 +25,11 @@ from headrace.jobs.store.jobs import JobStore
 from headrace.jobs.store.schema import create_tables
 from headrace.jobs.submission import Submission
 from headrace.jobs.supervisor import DRIVER, Loop, Supervisor
-from headrace.metrics.alerts.engine import AlertEngine
-from headrace.metrics.alerts.notify import notifiers_of
 from headrace.metrics.alerts.rules import AlertSettings
-from headrace.metrics.alerts.store import AlertStore
-from headrace.metrics.history import History
-from headrace.metrics.lineage import EVENTS, LineageEmitter, run_event
 
 PERIOD = 0.5
 """Seconds between two rounds of the supervisor."""
-SAMPLE_SECONDS = 5.0
+TICK_SECONDS = 1.0
 LOG_BYTES = 1 << 20
 _STOPPABLE = {JobState.STARTING, JobState.RUNNING}
 
@@ -75,16 +69,19 @@ class JobService:
         self.database = Database(store or str(self.data / "jobs.db"))
         self._resources.callback(self.database.close)
         create_tables(self.database)
-        self.store = JobStore(self.database, self._emit_lineage)
-        self.live = LiveFeed()
-        self.history = History(self.database)
-        self.alerts = AlertStore(self.database)
-        settings = alerts or AlertSettings()
-        self._engine = AlertEngine(settings, self.alerts, notifiers_of(settings.notify))
-        self._next_sample = 0.0
-        self._lineage = None if lineage is None else LineageEmitter(lineage)
+        self._reporter = Reporter(self.database, self.directory, alerts=alerts, lineage=lineage)
+        self._resources.callback(self._reporter.close)
+        self.live, self.history, self.alerts = (
+            self._reporter.live,
+            self._reporter.history,
+            self._reporter.alerts,
+        )
+        self.store = JobStore(self.database, self._reporter.emit_lineage)
         self._supervisor = Supervisor(self.store, self.data, command=command)
-        self._loops = [Loop("supervisor", period, self._supervisor.advance), Loop("ticks", 1.0, self._tick)]
+        self._loops = [
+            Loop("supervisor", period, self._supervisor.advance),
+            Loop("ticks", TICK_SECONDS, lambda: self._reporter.tick(self.store.all_jobs())),
+        ]
 
     @property
     def lock(self) -> threading.RLock:
@@ -103,8 +100,6 @@ class JobService:
 
     def close(self) -> None:
         """Release the store and the data directory."""
-        if self._lineage is not None:
-            self._lineage.close()
         self._resources.close()
 
     def submit(self, submission: Submission) -> Job:
@@ -131,7 +126,8 @@ class JobService:
         )
         directory = self.directory(job.id)
         submission.store(directory.files)
-        write_json(directory.path / "job.json", {"file": job.file, "settings": job.settings.model_dump()})
+        record = {"file": job.file, "settings": job.settings.model_dump(), "files": sorted(submission.files)}
+        write_json(directory.path / "job.json", record)
         return self.store.add(job)
 
     def jobs(self) -> list[Job]:
@@ -187,11 +183,8 @@ class JobService:
     def clone(self, job: str, owner: str = "") -> Job:
         """Submit the files and settings of a job as a new job, with a checkpoint of its own."""
         current = self.store.get(job)
-        files = self.directory(job).files
-        submitted = self._read_files(files)
-        submission = Submission(
-            current.file, submitted, current.name, owner, current.directory, current.settings
-        )
+        files = self._read_files(self.directory(job))
+        submission = Submission(current.file, files, current.name, owner, current.directory, current.settings)
         return self.submit(submission)
 
     def delete(self, job: str) -> None:
@@ -206,7 +199,7 @@ class JobService:
 
     def directory(self, job: str) -> JobDirectory:
         """Return the directory of a job."""
-        return self._supervisor.directory(job)
+        return JobDirectory(self.data / "jobs" / job)
 
     def logs(self, job: str, attempt: int | None = None) -> str:
         """Return the end of the log of an attempt; default: the last one."""
@@ -228,39 +221,13 @@ class JobService:
 
     def snapshot(self, job: Job) -> dict[str, Any]:
         """Return a job with the metrics of its last tick, as one document."""
-        tick = read_json(self.directory(job.id).attempt(job.attempts).status) or {}
-        settings = job.settings.model_dump(exclude_none=True)
-        settings["conf"] = hide_secrets(settings["conf"])
-        return {"phase": "", "steps": {}, "queries": {}, **tick, **asdict(job), "settings": settings} | {
-            "metrics": EMPTY_METRICS | tick.get("metrics", {}) | {"restarts": job.restarts},
-            "alerts": [asdict(alert) for alert in self._engine.firing() if alert.job == job.id],
-        }
+        return self._reporter.snapshot(job)
 
-    def _tick(self) -> None:
-        snapshots = [self.snapshot(job) for job in self.store.all_jobs()]
-        self._engine.evaluate(snapshots)
-        self.live.publish(snapshots)
-        self._sample(snapshots)
-
-    def _sample(self, snapshots: Sequence[dict[str, Any]]) -> None:
-        """Add the metrics of active jobs to the history."""
-        now = time.time()
-        if now < self._next_sample:
-            return
-        self._next_sample = now + SAMPLE_SECONDS
-        for snapshot in snapshots:
-            if JobState(snapshot["state"]).active and snapshot.get("at"):
-                self.history.add(snapshot["id"], now, snapshot["metrics"])
-        self.history.clean_if_due()
-
-    def _emit_lineage(self, job: Job) -> None:
-        if self._lineage is not None and job.state in EVENTS:
-            plan = read_json(self.directory(job.id).plan) or {}
-            self._lineage.emit([run_event(job, plan.get("datasets", {}))])
-
-    def _read_files(self, files: Path) -> dict[str, bytes]:
-        found = (path for path in sorted(files.rglob("*")) if path.is_file())
-        return {str(path.relative_to(files)): path.read_bytes() for path in found}
+    def _read_files(self, directory: JobDirectory) -> dict[str, bytes]:
+        """Return the submitted files, without those that the job has written beside them."""
+        names = (read_json(directory.path / "job.json") or {}).get("files")
+        paths = sorted(directory.files.rglob("*")) if names is None else [directory.files / n for n in names]
+        return {str(path.relative_to(directory.files)): path.read_bytes() for path in paths if path.is_file()}
 
     def _is_waiting(self, job: Job) -> bool:
         return job.state is JobState.RESTARTING and not self.directory(job.id).is_locked
@@ -277,15 +244,3 @@ class JobService:
             self._resources.close()
             what = "another job service is using the directory"
             raise OptionError(what, where=str(self.data), hint="choose another --data") from None
-
-
-EMPTY_METRICS: dict[str, Any] = {
-    "rows_in": 0,
-    "rows_out": 0,
-    "late": 0,
-    "dead_letters": 0,
-    "watermark": None,
-    "lag": None,
-    "latency_ms": {"p50": None, "p95": None, "p99": None},
-}
-"""The metrics of a job that has not reported yet."""

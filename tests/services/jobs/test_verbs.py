@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,9 @@ def test_a_graceful_stop_ends_the_process_and_a_restart_resumes(running: JobServ
     running.stop_job(job.id)
     stopped = wait_for(running, job, JobState.STOPPED)
     assert (stopped.pid, stopped.exit_reason) == (None, "stopped")
+    rows = running.snapshot(stopped)["metrics"]["rows_in"]
+    next_attempt = replace(stopped, attempts=2)  # has not reported yet
+    assert running.snapshot(next_attempt)["metrics"]["rows_in"] == rows > 0
     running.restart(job.id)
     assert wait_for(running, job, JobState.RUNNING).attempts == 2
 
@@ -97,6 +101,7 @@ def test_a_driver_killed_after_the_drain_has_drained(running: JobService) -> Non
 
 def test_a_clone_is_a_job_of_its_own(running: JobService) -> None:
     job = run(running)
+    (running.directory(job.id).files / "output.json").write_text("written by the job")
     clone = running.clone(job.id)
     wait_for(running, clone, JobState.RUNNING)
     assert clone.id != job.id
