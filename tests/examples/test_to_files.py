@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NAMES = (
     "ad_attribution",
     "base_stations",
+    "building_sensors",
     "card_patterns",
     "currency_conversion",
     "driver_hours",

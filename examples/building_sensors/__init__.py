@@ -1,0 +1,1 @@
+"""Temperatures of rooms over MQTT: de-noised values, and two kinds of anomalies."""
