@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +220,13 @@ def test_port_in_use_is_an_error() -> None:
             sink.open(WriteContext("p", "out", "c", "append", ""))
 
 
+def answers(listen: str) -> bool:
+    host, port = listen.split(":")
+    with suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
+        return True
+    return False
+
+
 def test_rows_go_from_a_feed_to_a_page(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
     listen = f"127.0.0.1:{free_ports(1)[0]}"
     pipeline = Pipeline("live")
@@ -227,6 +234,7 @@ def test_rows_go_from_a_feed_to_a_page(spark: SparkSession, feed: Feed, tmp_path
     counts = rows.key_by("page").aggregate("counts", n="count(*)")
     counts.write("out", connect.websocket(listen=listen, path="/live", backlog=100))
     run = pipeline.start(checkpoint=tmp_path / "checkpoint")
+    wait_until(lambda: answers(listen), run)  # the run opens its sinks after `start` has returned
     with connect_client(f"ws://{listen}/live") as page:
         feed.send('{"page": "a"}', '{"page": "a"}')
         seen: dict[str, int] = {}
