@@ -42,14 +42,23 @@ def _parse_duration(duration: Any) -> str | None:
         raise ValueError(f"expected a length of time such as `30 seconds` ({error.what})") from error
 
 
-def _parse_size(size: Any) -> int:
-    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
-        return size
+def bytes_of(size: str | int) -> int:
+    """Return the number of bytes of a size option.
+
+    >>> bytes_of("64 MB")
+    67108864
+    """
     matched = _SIZE.fullmatch(size) if isinstance(size, str) else None
-    number = int(float(matched["number"]) * _UNITS[matched["unit"].upper()]) if matched else 0
+    return int(float(matched["number"]) * _UNITS[matched["unit"].upper()]) if matched else int(size)
+
+
+def _parse_size(size: Any) -> str:
+    valid = (isinstance(size, int) and not isinstance(size, bool)) or bool(_SIZE.fullmatch(str(size)))
+    number = bytes_of(size) if valid else 0
     if number <= 0:
         raise ValueError("expected a size such as `64 MB`, or a number of bytes")
-    return number
+    unit = next(unit for unit in reversed(_UNITS) if number % _UNITS[unit] == 0)
+    return f"{number // _UNITS[unit]} {unit}"
 
 
 def _parse_names(value: Any) -> tuple[str, ...]:
@@ -109,7 +118,7 @@ SizeOption = Annotated[
     PlainValidator(_parse_size),
     WithJsonSchema({"anyOf": [_TEXT, {"type": "integer"}], "examples": ["64 MB"]}),
 ]
-"""A size with a unit (1 MB is 1024 KB), validated as a number of bytes."""
+"""A size with a unit (1 MB is 1024 KB), validated as its shortest text; see `bytes_of`."""
 
 NamesOption = Annotated[
     Sequence[str],

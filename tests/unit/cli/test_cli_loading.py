@@ -105,7 +105,7 @@ def test_two_pipelines_of_one_name_can_not_be_told_apart(write: Write) -> None:
         (
             "connector.py",
             f"{READ}connect.kafak()\n",
-            "hint: did you mean `kafka`? Known: console, files, generator, kafka",
+            "hint: did you mean `kafka`? Known: console, files, generator, http",
         ),
         (
             "starts.py",

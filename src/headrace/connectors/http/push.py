@@ -17,6 +17,7 @@ from starlette.routing import Route
 from headrace.connectors.base import ReadContext
 from headrace.connectors.http.bodies import BodyError, split_body
 from headrace.connectors.network.listening import WebServer
+from headrace.connectors.options import bytes_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.durations import microseconds
 from headrace.errors import SourceError
@@ -65,7 +66,7 @@ class PushReceiver:
             body = await asyncio.wait_for(self._read(request), microseconds(self._options.body_timeout) / 1e6)
             records = split_body(body, request.headers.get("content-type", ""), self._encoding)
         except _BodyTooLargeError:
-            return _answer(413, f"the body has more than {self._options.max_body} bytes")
+            return _answer(413, f"the body is larger than {self._options.max_body}")
         except TimeoutError:
             return _answer(408, "the body did not arrive in time")
         except (BodyError, ClientDisconnect) as error:
@@ -111,7 +112,7 @@ class PushReceiver:
 
     async def _read(self, request: Request) -> bytes:
         """Return the body; refuse it as soon as it is known to be too large."""
-        limit, parts, size = int(self._options.max_body), list[bytes](), 0
+        limit, parts, size = bytes_of(self._options.max_body), list[bytes](), 0
         declared = request.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
             raise _BodyTooLargeError

@@ -14,6 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.network.tls import client_context
+from headrace.connectors.options import bytes_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.connectors.write_ahead_log.arrivals import Arrivals
 from headrace.durations import microseconds
@@ -74,7 +75,7 @@ class WebSocketReceiver:
                 ssl=context,
                 additional_headers=headers,
                 open_timeout=_CONNECT_SECONDS,
-                max_size=int(options.max_message),
+                max_size=bytes_of(options.max_message),
             )
         )
         self._closing = closing

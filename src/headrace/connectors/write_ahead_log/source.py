@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.flatten import literal, quote_name
+from headrace.connectors.options import bytes_of
 from headrace.connectors.write_ahead_log.enumerator import LogEnumerator, translate_start
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.errors import HeadraceError, SourceError
@@ -46,8 +47,7 @@ class LogReader:
 
     def _open(self, context: ReadContext) -> LogEnumerator:
         options = self._options
-        limit = options.log_limit
-        settings = LogSettings(int(limit), options.overflow, options.fsync)
+        settings = LogSettings(bytes_of(options.log_limit), options.overflow, options.fsync)
         try:
             messages = WriteAheadLog(Path(context.directory) / "log", settings)
             receiver = options.receiver(context)
