@@ -10,6 +10,10 @@ UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
 READY := .venv/.ready
 
+# The tests start hundreds of Python processes: compile the packages once, and keep the bytecode of the project.
+export UV_COMPILE_BYTECODE := 1
+export PYTHONDONTWRITEBYTECODE :=
+
 # Debian packages that tests talk to, as command:package. They are installed where the command is missing.
 SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql openssl:openssl mosquitto:mosquitto redis-server:redis-server \
 	rabbitmq-server:rabbitmq-server chromium:chromium

@@ -13,9 +13,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 from playwright.sync_api import Browser, Page, sync_playwright
-from servers import free_port
 from starlette.types import ASGIApp, Receive, Scope, Send
-from waiting import wait_until
 
 from headrace.dashboard.feeds.base import Feed, Viewer
 from headrace.dashboard.pages import add_pages
@@ -23,6 +21,8 @@ from headrace.jobs.app import create_app
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.service import JobService
 from tests.dashboard.simulated import SimulatedFeed
+from tests.support.servers import free_port
+from tests.support.waiting import wait_until
 
 DRIVER = (sys.executable, str(Path(__file__).with_name("simulated_driver.py")))
 FLAGS = (

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from waiting import wait_until
 
 from headrace.dashboard.editor.starters import STARTER
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role
 from headrace.jobs.submission import Submission
 from tests.dashboard.conftest import PATIENCE_MS, OpenPage, serve_jobs
+from tests.support.waiting import wait_until
 
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from doc_blocks import DOCS, Reader, blocks_of
+from tests.support.doc_blocks import DOCS, Reader, blocks_of
 
 from headrace import Pipeline
 from headrace.streams.pipeline import collecting

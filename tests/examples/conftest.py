@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from examples_at_hand import Example, copy_of
+from tests.support.examples_at_hand import Example, copy_of
 
 
 @pytest.fixture

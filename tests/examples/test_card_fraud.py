@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from examples_at_hand import Example, in_any_order, json_rows, rows_of
+from tests.support.examples_at_hand import Example, in_any_order, json_rows, rows_of
 
 from headrace.connectors.flatten import expressions
 from headrace.connectors.generator import Generator

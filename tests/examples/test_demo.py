@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from examples_at_hand import EXAMPLES
+from tests.support.examples_at_hand import EXAMPLES
 
 
 def test_demo_serves_a_page_prints_alerts_and_ends_by_itself(tmp_path: Path) -> None:

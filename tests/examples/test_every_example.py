@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 
 import pytest
-from examples_at_hand import EXAMPLES, NAMES, Example
+from tests.support.examples_at_hand import EXAMPLES, NAMES, Example
 
 PARTS = ("README.md", "pipeline.py", "pipeline.yaml", "expected.jsonl")
 

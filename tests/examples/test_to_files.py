@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from examples_at_hand import LANGUAGES, Example, in_any_order, json_rows, rows_of
+from tests.support.examples_at_hand import LANGUAGES, Example, in_any_order, json_rows, rows_of
 
 from headrace.connectors.files import Files
 from headrace.lowering.frames import frame_of

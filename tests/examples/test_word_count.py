@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from examples_at_hand import Example, in_any_order, json_rows, rows_of
-from waiting import wait_until
+from tests.support.examples_at_hand import Example, in_any_order, json_rows, rows_of
+from tests.support.waiting import wait_until
 
 from headrace.connectors.files import Files
 from headrace.connectors.memory import Memory

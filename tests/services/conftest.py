@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from servers import Server, started
 
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
+from tests.support.servers import Server, started
 
 QUICK = {
     "log.initial.task.delay.ms": "500",

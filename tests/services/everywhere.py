@@ -85,7 +85,9 @@ def results(
 
     Of the broken records, themselves.
     """
-    from topics_held import held  # a run, which this file is too, has no business with what tests share
+    from tests.support.topics_held import (
+        held,  # a run, which this file is too, has no business with what tests share
+    )
 
     columns = f"SELECT card, n, total FROM {table(name)}"
     with closing(sqlite3.connect(work / "out.db")) as database:

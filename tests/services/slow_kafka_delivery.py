@@ -9,12 +9,12 @@ import itertools
 import json
 
 from pyspark.sql import SparkSession
-from topics_held import held
 
 from headrace import connect
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.testing import delivery
+from tests.support.topics_held import held
 
 _numbers = itertools.count()
 

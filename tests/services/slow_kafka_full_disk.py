@@ -9,15 +9,15 @@ import os
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from servers import small_disk
-from sinks import deliver
-from topics_held import held
 
 from headrace import connect
 from headrace.connectors.base import WriteContext
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError
+from tests.support.servers import small_disk
+from tests.support.sinks import deliver
+from tests.support.topics_held import held
 
 
 def rows(spark: SparkSession, epoch: int) -> DataFrame:

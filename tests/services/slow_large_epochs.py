@@ -14,10 +14,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from servers import Server
-
 from headrace.devtools.kafka_client import Client
 from headrace.testing.delivery.sinks import kill_at_random
+from tests.support.servers import Server
 
 ROWS, EPOCH = 600_000, 60_000
 STEPS = ("fenced", "swept", "prepared", "staged", "begun", "rows", "ledger", "committed", "cleared")

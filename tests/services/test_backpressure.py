@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 from benchmarks.backpressure import SlowSink, piped
-from waiting import PATIENCE
 
 from headrace.devtools.kafka_client import Client
+from tests.support.waiting import PATIENCE
 
 MOST = 400
 USUAL, BURST = 200, 2_000

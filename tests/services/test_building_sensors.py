@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from examples.building_sensors.devices import publish
-from examples_at_hand import copy_of, json_rows
 from pyspark.sql import SparkSession
-from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.devtools import mosquitto
 from headrace.devtools.mqtt_client import subscribe
+from tests.support.examples_at_hand import copy_of, json_rows
+from tests.support.waiting import wait_until
 
 LAST = {"topic": "building/203/temperature", "celsius": 21.0, "ts": "2026-03-02T09:30:00Z"}
 

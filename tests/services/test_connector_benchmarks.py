@@ -13,9 +13,9 @@ from benchmarks import connectors, harness, topics
 from benchmarks.connectors.cases import CASES
 from benchmarks.connectors.setting import Setting
 from benchmarks.engines.taken import ALL, Taken, measured
-from topics_held import held
 
 from headrace.devtools.kafka_client import Client
+from tests.support.topics_held import held
 
 EVENTS = topics.Events(3_000, keys=10)
 

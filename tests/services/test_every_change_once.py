@@ -100,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--kills", type=int, default=20)
     kills = parser.parse_args().kills
-    from servers import started as server_of
+    from tests.support.servers import started as server_of
 
     with tempfile.TemporaryDirectory(prefix="headrace-changes-") as place, server_of("postgres") as server:
         work = Path(place)

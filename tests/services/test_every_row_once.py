@@ -112,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--kills", type=int, default=20)
     kills = parser.parse_args().kills
-    from servers import started
+    from tests.support.servers import started
 
     with (
         tempfile.TemporaryDirectory(prefix="headrace-delivery-") as place,

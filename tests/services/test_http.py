@@ -15,7 +15,6 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from pyspark.sql import SparkSession
-from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext
@@ -27,6 +26,7 @@ from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools.kafka_server import free_ports
 from headrace.errors import SourceError
 from headrace.testing import delivery
+from tests.support.waiting import wait_until
 
 ROW = {"id": 1}
 

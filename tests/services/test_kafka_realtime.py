@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
-from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.checkpoints.signatures import STATELESS, write_signature
 from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, PlanError
+from tests.support.waiting import wait_until
 
 Topic = Callable[..., str]
 

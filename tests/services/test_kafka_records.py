@@ -9,12 +9,12 @@ from typing import Any
 import confluent_kafka
 import pytest
 from pyspark.sql import SparkSession
-from topics_held import settle
 
 from headrace import connect
 from headrace.connectors.kafka import properties
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
+from tests.support.topics_held import settle
 
 Topic = Callable[..., str]
 Record = tuple[int, bytes | None]

@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from sinks import deliver, rows
-from topics_held import held
-from waiting import wait_until
 
 from headrace import connect
 from headrace.connectors import failpoints
@@ -21,6 +18,9 @@ from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, FencedError
+from tests.support.sinks import deliver, rows
+from tests.support.topics_held import held
+from tests.support.waiting import wait_until
 
 Topic = Callable[..., str]
 SCHEMA = "card string, amount int, at timestamp"

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from topics_held import settle
-from waiting import wait_until
 
 from headrace import Pipeline, connect, windows
 from headrace.connectors.base import ReadContext
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.errors import OptionError, SourceError
+from tests.support.topics_held import settle
+from tests.support.waiting import wait_until
 
 Topic = Callable[..., str]
 CONTEXT = ReadContext("p", "tx", None, None, "")

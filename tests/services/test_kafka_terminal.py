@@ -16,12 +16,12 @@ import pytest
 from click.testing import Result
 from confluent_kafka import Consumer
 from typer.testing import CliRunner
-from waiting import PATIENCE
 
 from headrace.cli.app import app
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.errors import HeadraceError, OptionError, SetupError, SourceError
+from tests.support.waiting import PATIENCE
 
 Topic = Callable[..., str]
 

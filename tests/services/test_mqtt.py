@@ -18,7 +18,6 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from pyspark.sql import SparkSession
-from waiting import PATIENCE, wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext, WriteContext
@@ -30,6 +29,7 @@ from headrace.devtools import mosquitto
 from headrace.devtools.kafka_server import free_ports
 from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
+from tests.support.waiting import PATIENCE, wait_until
 
 numbers = itertools.count()
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from waiting import PATIENCE
+
+from tests.support.waiting import PATIENCE
 
 COMMAND = [sys.executable, "-m", "headrace.cli.app", "mqtt"]
 

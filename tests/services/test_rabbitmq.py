@@ -15,8 +15,6 @@ from typing import Any
 import pika
 import pytest
 from pyspark.sql import SparkSession
-from rabbit_server import RabbitServer
-from waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext, WriteContext
@@ -27,6 +25,8 @@ from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools.kafka_server import free_ports
 from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
+from tests.support.rabbit_server import RabbitServer
+from tests.support.waiting import wait_until
 
 numbers = itertools.count()
 

@@ -18,12 +18,12 @@ import paho.mqtt.client as paho
 import pika
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
-from rabbit_server import RabbitServer
-from receiving import kill_receivers, start
-from waiting import PATIENCE
 
 from headrace.devtools import mosquitto
 from headrace.devtools.kafka_server import free_ports
+from tests.support.rabbit_server import RabbitServer
+from tests.support.receiving import kill_receivers, start
+from tests.support.waiting import PATIENCE
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "3"))
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from redis_server import RedisProcess, running_redis
-from sinks import deliver
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import LookupContext, WriteContext
@@ -19,6 +17,8 @@ from headrace.errors import DeliveryError, HeadraceError, SourceError
 from headrace.formats import Schema
 from headrace.lowering.lookups.worker import LookupTask, WorkerLookup
 from headrace.testing import delivery
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.sinks import deliver
 
 _numbers = itertools.count()
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import Server
-from waiting import PATIENCE, wait_until
 
 from headrace.checkpoints.layout import progress_of
 from headrace.cli.app import main
 from headrace.devtools import spark_cluster
 from headrace.devtools.processes import command_line
 from headrace.devtools.spark_cluster import ClusterOptions, SparkCluster
+from tests.support.servers import Server
+from tests.support.waiting import PATIENCE, wait_until
 
 FILES, ROWS = 9, 40
 SMALL = ("spark.executor.memory=512m", "spark.driver.memory=512m")

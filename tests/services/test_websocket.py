@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 from pyspark.sql import SparkSession
-from waiting import PATIENCE, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as connect_client
 from websockets.sync.server import ServerConnection, serve
@@ -26,6 +25,7 @@ from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools.kafka_server import free_ports
 from headrace.errors import DeliveryError, OptionError, SourceError
+from tests.support.waiting import PATIENCE, wait_until
 
 
 class Feed:

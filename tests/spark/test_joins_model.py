@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import joins_model as model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from joins_model import Batch, Result, Row
 from pyspark.sql import SparkSession
+from tests.support import joins_model as model
+from tests.support.joins_model import Batch, Result, Row
 
 from headrace import windows
 from headrace.lowering.joins.joins import JoinDriver

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from waiting import wait_until
+from tests.support.waiting import wait_until
 
 from headrace import Pipeline, connect, windows
 from headrace.connectors.base import Connector

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
-from patterns_model import Element as ModelElement
+from tests.support.patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
+from tests.support.patterns_model import Element as ModelElement
 
 from headrace.lowering.patterns import MatchDriver
 from headrace.lowering.watermarks import END_OF_TIME_MS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from row_pattern_model import Condition, Match, Model, Row, StuckError
+from tests.support.row_pattern_model import Condition, Match, Model, Row, StuckError
 
 from headrace.lowering.match_recognize import Expressions
 from headrace.lowering.watermarks import END_OF_TIME_MS

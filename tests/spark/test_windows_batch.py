@@ -7,7 +7,7 @@ import random
 
 import pytest
 from pyspark.sql import functions
-from windows_model import END, model
+from tests.support.windows_model import END, model
 
 from headrace import windows
 from headrace.lowering.windows import declaration, windowed_batch

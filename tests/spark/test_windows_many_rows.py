@@ -10,7 +10,7 @@ import random
 from typing import Any
 
 import pytest
-from windows_model import model
+from tests.support.windows_model import model
 
 from headrace.lowering.windows import WindowDriver
 

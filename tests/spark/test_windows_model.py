@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from windows_model import model
+from tests.support.windows_model import model
 
 from headrace.lowering.windows import WindowDriver
 

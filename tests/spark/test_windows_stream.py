@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions
-from windows_model import model
+from tests.support.windows_model import model
 
 from headrace import triggers, windows
 from headrace.lowering.windows import Counts, declaration, windowed

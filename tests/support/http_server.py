@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from tests.support.waiting import wait_until
 
 from headrace.devtools.kafka_server import free_ports
+from tests.support.waiting import wait_until
 
 
 @contextmanager

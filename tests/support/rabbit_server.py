@@ -14,9 +14,9 @@ from typing import Any
 
 import pika
 import pytest
-from waiting import PATIENCE
 
 from headrace.devtools.kafka_server import free_ports
+from tests.support.waiting import PATIENCE
 
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """The script itself: the one in /usr/sbin changes the user and drops the environment."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from servers import WAIT, free_port, program
+from tests.support.servers import WAIT, free_port, program
 
 
 @dataclass

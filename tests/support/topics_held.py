@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from waiting import wait_until
-
 from headrace.devtools.kafka_client import Client
 from headrace.devtools.kafka_records import Record
+from tests.support.waiting import wait_until
 
 
 def settle(client: Client, topic: str) -> None:

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from servers import KINDS, Server
+from tests.support.servers import KINDS, Server
 
 from headrace.connectors.base import ReadContext, WriteContext
 from headrace.formats import Schema

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from servers import KINDS, Server
-from waiting import wait_until
+from tests.support.servers import KINDS, Server
+from tests.support.waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import Connector, ReadContext

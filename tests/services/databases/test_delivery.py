@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import SparkSession
-from servers import Server
+from tests.support.servers import Server
 
 from headrace import connect
 from headrace.testing import delivery

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from servers import CROWDED, DATABASE, Server, small_disk
-from sinks import deliver
+from tests.support.servers import CROWDED, DATABASE, Server, small_disk
+from tests.support.sinks import deliver
 
 from headrace import connect
 from headrace.connectors.base import Connector, WriteContext

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from servers import Server
+from tests.support.servers import Server
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import Connector, LookupContext

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow
 import pytest
 from pyspark.sql import SparkSession
-from servers import DATABASE, Server
-from waiting import wait_until
+from tests.support.servers import DATABASE, Server
+from tests.support.waiting import wait_until
 
 from headrace import Pipeline, connect
 from headrace.connectors import failpoints

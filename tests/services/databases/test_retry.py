@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from servers import Server
+from tests.support.servers import Server
 
 JOB = """
 import sys

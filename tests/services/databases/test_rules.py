@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from servers import Server
+from tests.support.servers import Server
 
 from headrace import Pipeline, connect
 from headrace.connectors import registry

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from pyspark.sql import SparkSession
-from servers import Server
+from tests.support.servers import Server
 
 from headrace import connect
 from headrace.connectors.base import Connector

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from servers import Server
-from sinks import deliver, rows
+from tests.support.servers import Server
+from tests.support.sinks import deliver, rows
 
 from headrace import connect
 from headrace.connectors import failpoints

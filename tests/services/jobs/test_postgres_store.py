@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from servers import Server
 
 from headrace.errors import OptionError
 from headrace.jobs.security.principals import PrincipalStore, Role
@@ -16,6 +15,7 @@ from headrace.jobs.states import JobState
 from headrace.jobs.store.database import Database
 from tests.services.jobs.conftest import kill_all, run, wait_for
 from tests.support.fake_service import COMMAND
+from tests.support.servers import Server
 
 
 @pytest.fixture

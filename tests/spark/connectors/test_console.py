@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 import rich.console
 from pyspark.sql import SparkSession
-from sinks import deliver, rows
+from tests.support.sinks import deliver, rows
 
 from headrace import connect
 from headrace.connectors.base import WriteContext

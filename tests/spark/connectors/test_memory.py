@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from sinks import deliver, rows
+from tests.support.sinks import deliver, rows
 
 from headrace import Pipeline, connect
 from headrace.connectors.base import ReadContext, WriteContext

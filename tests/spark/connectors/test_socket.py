@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 from headrace import connect
 from headrace.connectors.base import ReadContext

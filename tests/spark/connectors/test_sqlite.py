@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from sinks import deliver, rows
+from tests.support.sinks import deliver, rows
 
 from headrace import connect
 from headrace.connectors import failpoints

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from headrace.testing.transcripts.case import Case, read_case
 from tests.support.matrix.cells import Cell, cells
 from tests.support.matrix.writing import case_of, content_of
-
-from headrace.testing.transcripts.case import Case, read_case
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

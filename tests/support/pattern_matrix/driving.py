@@ -8,6 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from headrace.lowering.patterns import MatchDriver
+from headrace.lowering.watermarks import END_OF_TIME_MS
+from headrace.steps.patterns.match import Match
+from headrace.testing.transcripts.case import read_case
 from tests.support.matrix.runs import Outcomes
 from tests.support.matrix.streams import End, Watermark
 from tests.support.pattern_matrix.cells import Cell
@@ -15,11 +19,6 @@ from tests.support.pattern_matrix.expected import Outputs, told
 from tests.support.pattern_matrix.runs import PATTERNS
 from tests.support.pattern_matrix.streams import STREAMS, Line, Rows
 from tests.support.pattern_matrix.writing import content_of
-
-from headrace.lowering.patterns import MatchDriver
-from headrace.lowering.watermarks import END_OF_TIME_MS
-from headrace.steps.patterns.match import Match
-from headrace.testing.transcripts.case import read_case
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import wait_until
+from tests.support.waiting import wait_until
 
 from headrace.connectors.base import Connector, ReadContext
 from headrace.connectors.registry import connector, kinds

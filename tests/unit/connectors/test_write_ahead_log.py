@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from waiting import wait_until
+from tests.support.waiting import wait_until
 
 from headrace.connectors.failpoints import watch
 from headrace.connectors.write_ahead_log import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from doc_blocks import blocks_of
+from tests.support.doc_blocks import blocks_of
 
 from headrace.errors import OptionError
 from headrace.jobs.store.database import Database

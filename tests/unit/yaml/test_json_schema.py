@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from document_words import CONTRACT, TRIGGERS, WINDOWS
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
+from tests.support.document_words import CONTRACT, TRIGGERS, WINDOWS
 
 from headrace import Pipeline
 from headrace.connectors import registry

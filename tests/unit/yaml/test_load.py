@@ -8,8 +8,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from document_words import CONTRACT, SCHEMA, TRIGGERS, WINDOWS
 from ruamel.yaml import YAML
+from tests.support.document_words import CONTRACT, SCHEMA, TRIGGERS, WINDOWS
 
 from headrace import Pipeline, connect, triggers, windows
 from headrace.connectors.registry import connector
