@@ -70,7 +70,7 @@ def alternating(frames: dict[str, DataFrame], rounds: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in frames}
     for turn in range(rounds + 2):
         for name, frame in frames.items():
-            took = seconds(lambda frame=frame: frame.write.format("noop").mode("overwrite").save())
+            took = seconds(frame.write.format("noop").mode("overwrite").save)
             if turn >= 2:
                 times[name].append(took)
     return {name: statistics.median(each) for name, each in times.items()}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 Rows = NDArray[np.void]
 ROW = np.dtype([("ts", "i8"), ("id", "i8"), ("value", "f8"), ("end", "?")])
@@ -138,7 +138,8 @@ class Delta(Ordered):
     def splits(self, taken: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
         if not len(rows):
             return []
-        values, found, at = rows["value"], [], 0
+        values, at = rows["value"], 0
+        found: list[Any] = []
         base = window[4] if window[0] else values[0]
         while True:
             far = np.abs(values[at:] - base) > self.BY
@@ -154,7 +155,7 @@ class Punctuation(Ordered):
     """A row with a mark ends the window, and is in it."""
 
     def splits(self, taken: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
-        return (np.flatnonzero(rows["end"]) + 1).tolist()  # type: ignore[no-any-return]
+        return (np.flatnonzero(rows["end"]) + 1).tolist()
 
 
 class Sessions(ByTurns):

@@ -47,7 +47,7 @@ def test_the_transcripts_of_the_documentation_pass(spark: SparkSession) -> None:
     assert len(report.outcomes) >= 20
 
 
-@pytest.mark.parametrize("transcript", list(filter(quick, TRANSCRIPTS)), ids=name_of)
+@pytest.mark.parametrize("transcript", [each for each in TRANSCRIPTS if quick(each)], ids=name_of)
 def test_picture_of_transcript_is_up_to_date(transcript: Path, spark: SparkSession) -> None:
     drawn = (PICTURES / f"{name_of(transcript)}.svg").read_text(encoding="utf-8")
     assert drawn == draw(transcript, spark=spark), "run `make pictures`"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
+from typing import Any
 
 from benchmarks.backpressure import SlowSink, piped
+from pyspark.sql import SparkSession
 
 from headrace.devtools.kafka_client import Client
 from tests.support.waiting import PATIENCE
@@ -13,7 +16,9 @@ MOST = 400
 USUAL, BURST = 200, 2_000
 
 
-def test_a_burst_into_a_slow_sink_loses_nothing_and_epochs_stay_small(spark, broker, tmp_path):
+def test_a_burst_into_a_slow_sink_loses_nothing_and_epochs_stay_small(
+    spark: SparkSession, broker: Any, tmp_path: Path
+) -> None:
     client = Client(broker.servers)
     client.create("burst", partitions=2)
     first_epoch, burst_is_in = threading.Event(), threading.Event()

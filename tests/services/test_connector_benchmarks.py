@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks import connectors, harness, topics
 from benchmarks.connectors.cases import CASES
 from benchmarks.connectors.setting import Setting
 from benchmarks.engines.taken import ALL, Taken, measured
+from pyspark.sql import SparkSession
 
 from headrace.devtools.kafka_client import Client
 from tests.support.topics_held import held
@@ -21,22 +23,28 @@ EVENTS = topics.Events(3_000, keys=10)
 
 
 @pytest.fixture(scope="module")
-def topic(broker) -> str:
+def topic(broker: Any) -> str:
     return topics.fill(broker.servers, EVENTS)
 
 
 @pytest.fixture
-def given(broker, topic, tmp_path: Path) -> Setting:
+def given(broker: Any, topic: Any, tmp_path: Path) -> Setting:
     return Setting(broker.servers, topic, warm=1_500, events=1_500, batch=1_500, place=tmp_path)
 
 
-def sides_on_spark(name: str):
+def sides_on_spark(name: str) -> Any:
     case = next(case for case in CASES if case.name == name)
     return case, [side for side in case.sides if "Flink" not in side.name]
 
 
 @pytest.mark.parametrize("name", ["filter", "tumbling"])
-def test_all_sides_of_a_case_give_the_same_results(spark, given, name, monkeypatch, capsys):
+def test_all_sides_of_a_case_give_the_same_results(
+    spark: SparkSession,
+    given: Any,
+    name: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setattr(harness, "RESULTS", given.place)
     case, sides = sides_on_spark(name)
 
@@ -48,19 +56,23 @@ def test_all_sides_of_a_case_give_the_same_results(spark, given, name, monkeypat
     assert (given.place / f"connectors_{name}.json").exists()
 
 
-def test_both_ways_from_kafka_to_kafka_write_the_same_records(spark, given, broker):
+def test_both_ways_from_kafka_to_kafka_write_the_same_records(
+    spark: SparkSession, given: Any, broker: Any
+) -> None:
     for side in sides_on_spark("kafka")[1]:
         connectors.measure(side, given)
 
     client = Client(broker.servers)
     by_hand, ours = (
-        sorted(record.value for record in held(client, name)) for name in ("by-hand", "by-headrace")
+        sorted(str(record.value) for record in held(client, name)) for name in ("by-hand", "by-headrace")
     )
     assert len(by_hand) == len(ours) == EVENTS.count
     assert ours[0].count('"v":') == 1
 
 
-def test_upserts_reach_postgres_one_by_one_and_by_headrace(spark, given, servers):
+def test_upserts_reach_postgres_one_by_one_and_by_headrace(
+    spark: SparkSession, given: Any, servers: Any
+) -> None:
     case, _ = sides_on_spark("postgres")
     server = servers("postgres")
     for side in (case.side("row by row"), case.side("Headrace")):
@@ -75,21 +87,21 @@ def test_upserts_reach_postgres_one_by_one_and_by_headrace(spark, given, servers
     assert len(keys[0]) > EVENTS.count / 2
 
 
-def test_a_topic_that_is_full_is_taken_as_it_is(broker, topic):
+def test_a_topic_that_is_full_is_taken_as_it_is(broker: Any, topic: Any) -> None:
     held = {one.name: one.records for one in Client(broker.servers).topics()}
 
     assert topics.fill(broker.servers, EVENTS) == topic
     assert held[topic] == EVENTS.count
 
 
-def test_the_measured_range_begins_where_the_warm_up_ends():
+def test_the_measured_range_begins_where_the_warm_up_ends() -> None:
     assert measured([(0, 0), (5, 100), (7, 200), (8, 300)], warm=100, events=200) == Taken(200, 3)
 
 
-def test_the_end_of_a_job_counts_as_the_end_of_its_events():
+def test_the_end_of_a_job_counts_as_the_end_of_its_events() -> None:
     assert measured([(0, 0), (1, 100), (4, ALL)], warm=100, events=500).seconds == 3
 
 
-def test_a_range_that_was_never_reached_is_told():
+def test_a_range_that_was_never_reached_is_told() -> None:
     with pytest.raises(ValueError, match="300 events were never taken"):
         measured([(0, 0), (1, 100)], warm=100, events=200)

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
 from confluent_kafka import Consumer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from headrace.cli.app import app
 from headrace.devtools import kafka_server

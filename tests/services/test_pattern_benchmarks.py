@@ -6,16 +6,26 @@ A few events, so that it can't rot.
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
+import pytest
 from benchmarks import harness, patterns
 from benchmarks.patterns import by_hand, engines
 from benchmarks.patterns.events import OUT_OF_ORDER, CardEvents, answers
 from benchmarks.topics import START, fill
+from pyspark.sql import SparkSession
 
 EVENTS = CardEvents(6_000, cards=20, every=100)
 
 
-def test_headrace_and_processors_in_python_find_the_same(spark, broker, tmp_path, monkeypatch, capsys):
+def test_headrace_and_processors_in_python_find_the_same(
+    spark: SparkSession,
+    broker: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setattr(harness, "RESULTS", tmp_path)
     given = engines.Given(broker.servers, fill(broker.servers, EVENTS), warm=3_000, events=3_000, epoch=3_000)
     ours = engines.headrace(given, spark)

@@ -168,8 +168,8 @@ def test_rows_are_published_with_computed_routing_keys(
     pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
     read = Pipeline("read")
     out = connect.memory()
-    source = connect.rabbitmq(url=broker.url, queue=queue, metadata={"routing_key": "key", "headers": "sent"})
-    read.read("rows", source, format="json", schema="n int").write("out", out)
+    queued = connect.rabbitmq(url=broker.url, queue=queue, metadata={"routing_key": "key", "headers": "sent"})
+    read.read("rows", queued, format="json", schema="n int").write("out", out)
     read.run(until="caught_up", checkpoint=tmp_path / "read")
     assert [(row["n"], row["key"], dict(row["sent"])) for row in out.contents()] == [
         (1, "high", {"site": "n"})

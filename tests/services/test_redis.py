@@ -159,7 +159,7 @@ def test_sorted_set_stream_and_channel(spark: SparkSession, server: RedisProcess
         deliver(entries, context(f"{name}-stream"), 0, frame.coalesce(1))
         assert next(fields for _, fields in client.xrange(f"{name}:entries")) == {"data": '{"card":"a"}'}
         messages.subscribe(f"{name}:SE")
-        assert messages.get_message(timeout=60)["type"] == "subscribe"  # type: ignore[index]
+        assert messages.get_message(timeout=60)["type"] == "subscribe"
         deliver(
             connect.redis(url=server.url, channel=f"{name}:{{country}}"), context(f"{name}-channel"), 0, frame
         )
@@ -179,7 +179,7 @@ def test_lookup_reads_hashes_and_json_values(
             client.set(f"{name}:1", '{"country": "FI", "limit": 2.5, "tags": ["x"]}')
     pipeline = Pipeline(name)
     rows = pipeline.read("tx", connect.memory(rows=[{"id": 1}, {"id": 2}]), schema="id int")
-    table = connect.redis(url=server.url, **{kind: f"{name}:{{id}}"})  # type: ignore[arg-type]
+    table = connect.redis(url=server.url, **{kind: f"{name}:{{id}}"})
     schema = "country string, limit double, tags array<string>"
     found = rows.lookup("cards", table, on="id", load="key", schema=schema)
     found.write("out", connect.files(path=tmp_path / "out", format="json"))

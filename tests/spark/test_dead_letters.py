@@ -106,7 +106,7 @@ def test_dead_letters_above_the_limit_are_spilled_to_files(
     taken = dead_letters.take().collect()
     assert sorted(row["position"] for row in taken) == list(range(50))
     first = next(row for row in taken if row["position"] == 0)
-    assert (bytes(first["raw"]), first["field"], first["source"]) == (BAD, "a", "tx")
+    assert (bytes(first["raw"]), first["field"], first["source"]) == (bytes(BAD), "a", "tx")
     assert first["read_at"].year >= 2026
     dead_letters.reset()
     assert not (tmp_path / "spill").exists()

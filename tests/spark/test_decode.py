@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import math
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -66,7 +66,7 @@ def in_utc(moment: dt.datetime) -> dt.datetime:
 
 def reasons(
     spark: SparkSession, records: list[bytes], schema: str | None, kind: Any = "json"
-) -> dict[bytes, str]:
+) -> dict[bytes, Any]:
     """Each record with the reason for its dead letter, or the row it became."""
     good, bad = decode(spark, list(records), schema, kind)
     found: dict[int, Any] = {row["__position"]["offset"]: row for row in good}
@@ -154,7 +154,11 @@ def test_each_type_is_read_in_its_usual_spellings(spark: SparkSession, schema: s
     assert dead_letters == []
     for (name, text, wanted), row in zip(table, rows, strict=True):
         value = in_utc(row[name]) if name == "t" else row[name]
-        same = math.isnan(value) if isinstance(wanted, float) and math.isnan(wanted) else value == wanted
+        same = (
+            math.isnan(cast(float, value))
+            if isinstance(wanted, float) and math.isnan(wanted)
+            else value == wanted
+        )
         assert same, f"{name} of {text}: {value!r}"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 FORMAT = "org.apache.spark.sql.headrace.time.HeartbeatProvider"
 MEMORY = "org.apache.spark.sql.execution.streaming.runtime.MemoryStream"
@@ -87,7 +87,7 @@ def counting(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], Count
 
 
 def _plan(query: StreamingQuery) -> str:
-    return str(query._jsq.streamingQuery().lastExecution().executedPlan().toString())  # type: ignore[attr-defined]
+    return str(query._jsq.streamingQuery().lastExecution().executedPlan().toString())
 
 
 def test_a_heartbeat_closes_windows_without_a_row(counting: Callable[[], Counting]) -> None:

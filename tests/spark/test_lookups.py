@@ -19,8 +19,8 @@ from headrace.lowering.lookups.snapshots import SnapshotReader, Snapshots, Snaps
 from headrace.runtime.handle import RunHandle
 
 ROWS = [{"id": 1, "card": "a"}, {"id": 2, "card": "b"}, {"id": 3, "card": None}, {"id": 4, "card": "a"}]
-HOMES = [{"id": 1, "card": "a", "home": "FI"}, {"id": 4, "card": "a", "home": "FI"}]
-UNKNOWN = [{"id": 2, "card": "b", "home": None}, {"id": 3, "card": None, "home": None}]
+HOMES: list[dict[str, Any]] = [{"id": 1, "card": "a", "home": "FI"}, {"id": 4, "card": "a", "home": "FI"}]
+UNKNOWN: list[dict[str, Any]] = [{"id": 2, "card": "b", "home": None}, {"id": 3, "card": None, "home": None}]
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 from tests.support.patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
 from tests.support.patterns_model import Element as ModelElement
 
@@ -45,7 +46,7 @@ def patterns(draw: st.DrawFn) -> tuple[ModelElement, ...]:
         before = found[-1] if found else None
         several = draw(st.sampled_from([None, None, None, groups, eithers]))
         if several is not None:
-            found.append(draw(several(at, before)))
+            found.append(cast(ModelElement, draw(several(at, before))))
             continue
         if isinstance(before, Step) and forbids_after(before) and draw(st.integers(0, 4)) == 0:
             found.append(Step(f"not{at}", draw(st.sampled_from(["not_next", "not_followed_by"])), "x"))
@@ -168,12 +169,12 @@ def element(one: ModelElement, *, first: bool) -> Element:
     once = (one.least, one.most) == (1, 1)
     return Element(
         one.name,
-        "first" if first else one.verb,
+        "first" if first else cast(Any, one.verb),
         body(one),
         None if once else Times(one.least, one.most),
         one.optional,
         one.greedy,
-        "relaxed" if once else REPEATS[one.repeats],
+        "relaxed" if once else cast(Any, REPEATS[one.repeats]),
         among(one.until) if one.until else None,
         one.gap * SECOND if isinstance(one, Step) and one.gap else None,
     )
@@ -229,7 +230,9 @@ def paths(answer: dict[str, Any], places: dict[int, int], names: list[str], key:
     st.sampled_from([(None, None), (3, None), (8, None), (None, 3), (8, 2)]),
     st.data(),
 )
-def test_matches_are_those_of_the_model(spark, pattern, rows, random, cuts, limits, data) -> None:
+def test_matches_are_those_of_the_model(
+    spark: SparkSession, pattern: Any, rows: Any, random: Any, cuts: Any, limits: Any, data: Any
+) -> None:
     taking = [step.name for step in steps_of(pattern) if not step.verb.startswith("not")]
     kind = data.draw(st.sampled_from(["none", "none", "past_last", "to_next", "to_first", "to_last"]))
     skip = Skip(kind, data.draw(st.sampled_from(taking)) if kind in ("to_first", "to_last") else "")

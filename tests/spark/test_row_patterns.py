@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -128,8 +128,8 @@ def test_a_pattern_is_compiled_once_and_run_with_another_clause(spark: SparkSess
     rows = [{"v": v, "ts": v, "__ts": v, "__position": None} for v in (1, 2, 3)]
     script = [{"rows": rows}, {"rows": [], "watermark": END}]
     other = replace(node.clause, skip="to_next")
-    assert len(step.run(node.clause, script)["events"][1]) == 1
-    assert len(step.run(other, script)["events"][1]) == 2
+    assert len(step.run(node.clause, cast(Any, script))["events"][1]) == 1
+    assert len(step.run(other, cast(Any, script))["events"][1]) == 2
 
 
 def test_the_state_shows_the_open_match_and_rows_that_wait(spark: SparkSession, tmp_path: Path) -> None:

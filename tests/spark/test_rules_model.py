@@ -11,6 +11,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 from tests.spark.test_patterns_model import ROWS, SECOND, declared, patterns, script
 
 from headrace.lowering.patterns import MatchDriver
@@ -92,7 +93,9 @@ def shown(kind: str, row: dict[str, Any], steps: Any) -> str:
 
 @SETTINGS
 @given(RULES, ROWS, st.randoms(use_true_random=False), st.integers(1, 4))
-def test_rules_together_find_what_each_finds_alone(spark, rules, rows, random, cuts) -> None:
+def test_rules_together_find_what_each_finds_alone(
+    spark: SparkSession, rules: Any, rows: Any, random: Any, cuts: Any
+) -> None:
     matches = [declared(steps, limits, Skip(kind)) for steps, limits, kind in rules]
     order = list(range(len(rows)))
     random.shuffle(order)
@@ -108,7 +111,9 @@ def test_rules_together_find_what_each_finds_alone(spark, rules, rows, random, c
 
 @SETTINGS
 @given(RULES, RULES, ROWS, ROWS, st.integers(1, 3))
-def test_a_change_touches_only_the_rules_it_changes(spark, before, after, early, late, cuts) -> None:
+def test_a_change_touches_only_the_rules_it_changes(
+    spark: SparkSession, before: Any, after: Any, early: Any, late: Any, cuts: Any
+) -> None:
     """The first rule stays.
 
     Those of `before` are retired, those of `after` see only rows that came after them.

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -102,7 +102,8 @@ def test_state_is_in_rocksdb(spark: SparkSession, tmp_path: Path) -> None:
     writer = counts.writeStream.format("noop").outputMode("complete").trigger(availableNow=True)
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     query.awaitTermination()
-    [operator] = query.lastProgress["stateOperators"]
+    progress: Any = query.lastProgress
+    [operator] = progress["stateOperators"]
     assert "rocksdbCommitFlushLatency" in operator["customMetrics"]
     # Format 2 names each state checkpoint in the commit log; format 1 has only a number.
     assert '"stateUniqueIds":{"0":[[' in (tmp_path / "checkpoint" / "commits" / "0").read_text()

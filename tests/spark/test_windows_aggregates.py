@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import IllegalArgumentException
-from pyspark.sql import functions
+from pyspark.sql import DataFrame, SparkSession, functions
 
 from headrace import triggers, windows
 from headrace.lowering.windows import WindowDriver, declaration
@@ -53,7 +53,7 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def frame(spark):
+def frame(spark: SparkSession) -> Any:
     return spark.createDataFrame([], "k string, v int, x double, s string, __ts timestamp")
 
 
@@ -61,7 +61,7 @@ def run(frame: Any, aggregates: dict[str, Any], window: windows.Window) -> list[
     """Each row in a batch of its own, so that buffers are stored and read again, and sessions merge."""
     driver = WindowDriver(frame, ["k"], aggregates)
     script: list[dict[str, Any]] = [
-        {"rows": [{**row, "__ts": row["t"] * SECOND}], "clock": 0} for row in ROWS
+        {"rows": [{**row, "__ts": cast(int, row["t"]) * SECOND}], "clock": 0} for row in ROWS
     ]
     script.append({"rows": [], "watermark": 253402214400000000, "clock": 0})
     answer = driver.run(declaration(window, triggers.emission()), script)
@@ -71,12 +71,14 @@ def run(frame: Any, aggregates: dict[str, Any], window: windows.Window) -> list[
 @pytest.mark.parametrize(
     "window", [windows.global_window(), windows.session("15 seconds")], ids=["kept", "merged"]
 )
-def test_kernel_aggregates_as_spark_does(spark, frame, window):
+def test_kernel_aggregates_as_spark_does(spark: SparkSession, frame: DataFrame, window: Any) -> None:
     (came,) = run(frame, AGGREGATES, window)
 
     table = spark.createDataFrame(ROWS, "k string, v int, x double, s string, t int")
     said = table.groupBy("k").agg(*(functions.expr(e).alias(n) for n, e in AGGREGATES.items()))
-    expected = json.loads(said.select(functions.to_json(functions.struct("*"))).first()[0])
+    [expected] = [
+        json.loads(row[0]) for row in said.select(functions.to_json(functions.struct("*"))).collect()
+    ]
 
     assert {name: _near(came[name]) for name in AGGREGATES} == {n: _near(expected.get(n)) for n in AGGREGATES}
 
@@ -88,26 +90,26 @@ def _near(value: Any) -> Any:
     return float(f"{value:.9g}") if isinstance(value, float) and math.isfinite(value) else value
 
 
-def test_column_is_taken_as_well_as_text(frame):
+def test_column_is_taken_as_well_as_text(frame: DataFrame) -> None:
     (came,) = run(frame, {"total": functions.sum("v")}, windows.global_window())
 
     assert came["total"] == sum(range(9))
 
 
-def test_aggregate_over_other_groups_is_refused(frame):
+def test_aggregate_over_other_groups_is_refused(frame: DataFrame) -> None:
     with pytest.raises(IllegalArgumentException, match="needs a step of its own"):
         WindowDriver(frame, ["k"], {"n": "sum(sum(v)) over ()"})
 
 
-def test_python_function_is_refused(frame):
-    def doubled(values):  # never called: only the plan is looked at
+def test_python_function_is_refused(frame: DataFrame) -> Any:
+    def doubled(values: Any) -> Any:  # never called: only the plan is looked at
         return values
 
     with pytest.raises(IllegalArgumentException, match="doubled is a Python function"):
         WindowDriver(frame, ["k"], {"n": functions.sum(functions.udf(doubled, "int", useArrow=False)("v"))})
 
 
-def test_unknown_kind_of_window_is_said(frame):
+def test_unknown_kind_of_window_is_said(frame: DataFrame) -> None:
     driver = WindowDriver(frame, ["k"], {"n": "count(*)"})
     with pytest.raises((Py4JJavaError, IllegalArgumentException), match="unknown window kind: spiral"):
         driver.run('{"window": {"kind": "spiral"}, "trigger": {"after_count": 1}, "mode": "discarding"}', [])

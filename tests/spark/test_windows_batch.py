@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pytest
-from pyspark.sql import functions
+from pyspark.sql import SparkSession, functions
 from tests.support.windows_model import END, model
 
 from headrace import windows
@@ -28,14 +29,14 @@ KINDS = {
 }
 
 
-def rows():
+def rows() -> Any:
     chance = random.Random(11)
     found = [{"k": chance.choice("ab"), "v": v, "t": chance.randrange(60) * SECOND} for v in range(40)]
     return [*found, {"k": "a", "v": 40, "t": None}]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_batch_gives_the_last_pane_of_each_window(spark, kind):
+def test_batch_gives_the_last_pane_of_each_window(spark: SparkSession, kind: Any) -> None:
     window = KINDS[kind]
     frame = (
         spark.createDataFrame(rows(), "k string, v int, t bigint")
@@ -52,13 +53,13 @@ def test_batch_gives_the_last_pane_of_each_window(spark, kind):
     assert late == [40]
 
 
-def _shown(main):
+def _shown(main: Any) -> Any:
     start, end = main["window"]["start"], main["window"]["end"]
     bounds = (None, None) if start is None else (round(start.timestamp()), round(end.timestamp()))
     return str((main["k"], bounds, main["values"]))
 
 
-def _modelled(kind):
+def _modelled(kind: Any) -> Any:
     spec = json.loads(declaration(KINDS[kind], Emission()))
     for key in "ab":
         said = model(spec)
@@ -69,5 +70,5 @@ def _modelled(kind):
             yield str((key, bounds, pane["values"]))
 
 
-def _mark(kind, value):
+def _mark(kind: Any, value: Any) -> Any:
     return value % 10 if kind == "delta" else value % 5 == 0

@@ -10,6 +10,7 @@ import random
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from tests.support.windows_model import model
 
 from headrace.lowering.windows import WindowDriver
@@ -33,7 +34,7 @@ def script(batches: int, rows: int, *, lag: int, disorder: int) -> list[dict[str
 
 
 @pytest.mark.parametrize("disorder", [1, 12])
-def test_rows_that_wait_for_long_come_out_in_order(spark, disorder):
+def test_rows_that_wait_for_long_come_out_in_order(spark: SparkSession, disorder: Any) -> None:
     driver = WindowDriver(spark.createDataFrame([], COLUMNS), ["k"], {"values": "collect_list(v)"})
     spec = {
         "window": {"kind": "count", "size": 7, "every": 7},
@@ -52,7 +53,7 @@ def test_rows_that_wait_for_long_come_out_in_order(spark, disorder):
     assert (answer["counts"]["rows"], answer["counts"]["pending"]) == (len(rows), 0)
 
 
-def test_trailing_windows_of_many_rows_are_those_of_the_model(spark):
+def test_trailing_windows_of_many_rows_are_those_of_the_model(spark: SparkSession) -> None:
     aggregates = {"n": "count(*)", "total": "sum(v)", "most": "max(v)"}
     driver = WindowDriver(spark.createDataFrame([], COLUMNS), ["k"], aggregates)
     spec = {

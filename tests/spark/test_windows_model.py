@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 from tests.support.windows_model import model
 
 from headrace.lowering.windows import WindowDriver
@@ -21,13 +22,13 @@ CASES = 300  # of each of the kinds below
 
 
 @pytest.fixture(scope="module")
-def driver(spark):
+def driver(spark: SparkSession) -> Any:
     frame = spark.createDataFrame([], "k string, v int, __ts timestamp, __when boolean, __of double")
     return WindowDriver(frame, ["k"], {"values": "sort_array(collect_list(v))"})
 
 
 @pytest.fixture(scope="module")
-def unordered(spark):
+def unordered(spark: SparkSession) -> Any:
     """Over an aggregate that takes rows in any order; values are distinct, so a set is as good as a list."""
     frame = spark.createDataFrame([], "k string, v int, __ts timestamp, __when boolean, __of double")
     return WindowDriver(frame, ["k"], {"values": "sort_array(collect_set(v))"})
@@ -111,7 +112,8 @@ NUMBERS = st.sampled_from([0.0, 1.0, 2.5, 7.0, None])
 @st.composite
 def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Batches of rows, a watermark that goes up at times, a clock that goes up, the end now and then."""
-    clock, watermark, events = 0, 0, []
+    clock, watermark = 0, 0
+    events: list[Any] = []
     for _ in range(draw(st.integers(1, 9))):
         event: dict[str, Any] = {}
         times = draw(st.lists(st.one_of(TIMES, TIMES, TIMES, st.sampled_from([None, -SECOND])), max_size=5))
@@ -219,19 +221,21 @@ THOROUGH = settings(
 
 @THOROUGH
 @given(spec=declarations(TUMBLING), script=scripts())
-def test_tumbling_windows_do_what_the_model_says(driver, spec, script):
+def test_tumbling_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(SLIDING), script=scripts())
-def test_sliding_windows_do_what_the_model_says(driver, spec, script):
+def test_sliding_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(window=SLIDING, mode=st.sampled_from(["discarding", "accumulating", "retracting"]), script=scripts())
-def test_sliding_windows_that_share_slices_do_what_the_model_says(unordered, window, mode, script):
+def test_sliding_windows_that_share_slices_do_what_the_model_says(
+    unordered: Any, window: Any, mode: Any, script: Any
+) -> None:
     once = {"window": window, "trigger": {"after_watermark": {}}, "mode": mode, "lateness": 0}
     ended = {"rows": [], "watermark": 253402214400000000, "clock": script[-1]["clock"]}
 
@@ -242,37 +246,39 @@ def test_sliding_windows_that_share_slices_do_what_the_model_says(unordered, win
 
 @THOROUGH
 @given(spec=declarations(SESSION), script=scripts())
-def test_sessions_do_what_the_model_says(driver, spec, script):
+def test_sessions_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(GLOBAL), script=scripts())
-def test_global_windows_do_what_the_model_says(driver, spec, script):
+def test_global_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(COUNT), script=scripts())
-def test_count_windows_do_what_the_model_says(driver, spec, script):
+def test_count_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(MARKED), script=scripts())
-def test_delta_punctuation_and_landmark_windows_do_what_the_model_says(driver, spec, script):
+def test_delta_punctuation_and_landmark_windows_do_what_the_model_says(
+    driver: Any, spec: Any, script: Any
+) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(RESET), script=scripts())
-def test_landmark_windows_with_a_reset_do_what_the_model_says(driver, spec, script):
+def test_landmark_windows_with_a_reset_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(TRAILING, st.just({"after_watermark": {}})), script=scripts())
-def test_trailing_windows_do_what_the_model_says(driver, spec, script):
+def test_trailing_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
@@ -283,6 +289,6 @@ def test_trailing_windows_do_what_the_model_says(driver, spec, script):
     script=scripts(),
 )
 def test_keys_without_rows_for_the_length_of_their_ttl_are_forgotten_as_the_model_says(
-    driver, spec, ttl, script
-):
+    driver: Any, spec: Any, ttl: Any, script: Any
+) -> None:
     check(driver, spec | {"ttl": ttl}, script)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import functions
+from pyspark.sql import SparkSession, functions
 from tests.support.windows_model import model
 
 from headrace import triggers, windows
@@ -133,7 +133,9 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize(("window", "emission"), SAMPLE.values(), ids=SAMPLE)
-def test_query_gives_what_the_model_says_over_a_restart(spark, tmp_path, window, emission):
+def test_query_gives_what_the_model_says_over_a_restart(
+    spark: SparkSession, tmp_path: Path, window: Any, emission: Any
+) -> None:
     feed = Feed(spark, tmp_path, window, EMISSIONS[emission])
     played = batches(seed=7, count=6)
     feed.play(played[:3])
@@ -146,7 +148,7 @@ def test_query_gives_what_the_model_says_over_a_restart(spark, tmp_path, window,
     assert counts["rows"] == sum(map(len, played)) == counts["folded"] + counts["late"] + counts["pending"]
 
 
-def test_delta_windows_in_arrival_order_equal_the_model(spark, tmp_path):
+def test_delta_windows_in_arrival_order_equal_the_model(spark: SparkSession, tmp_path: Path) -> None:
     window = windows.delta("v % 10", by=4, order="arrival")
     feed = Feed(spark, tmp_path, window, EMISSIONS["early"])
     played = batches(seed=7, count=6)
@@ -163,7 +165,9 @@ SUMMED = {
 
 
 @pytest.mark.parametrize(("window", "emission"), SUMMED.values(), ids=SUMMED)
-def test_rows_combined_before_the_shuffle_give_what_the_model_says(spark, tmp_path, window, emission):
+def test_rows_combined_before_the_shuffle_give_what_the_model_says(
+    spark: SparkSession, tmp_path: Path, window: Any, emission: Any
+) -> None:
     feed = Feed(spark, tmp_path, window, EMISSIONS[emission], SUMS)
     played = batches(seed=11, count=6)
     played[-1] += [{"k": key, "v": 900 + i, "t": SECOND} for i, key in enumerate(KEYS[:3])]
@@ -178,7 +182,7 @@ def test_rows_combined_before_the_shuffle_give_what_the_model_says(spark, tmp_pa
     assert counts["late"] >= 3
 
 
-def test_rows_of_one_key_and_window_are_sent_as_one(spark, tmp_path):
+def test_rows_of_one_key_and_window_are_sent_as_one(spark: SparkSession, tmp_path: Path) -> None:
     feed, sent = Feed(spark, tmp_path, TUMBLING, EMISSIONS["retracting"], SUMS), []
 
     def look(batch: Any, _: int) -> None:
@@ -186,7 +190,7 @@ def test_rows_of_one_key_and_window_are_sent_as_one(spark, tmp_path):
         [query] = spark.streams.active
         sent.append(_sent(query._jsq.streamingQuery().lastExecution().executedPlan()))
 
-    feed._take = look
+    feed._take = look  # type: ignore[method-assign]
     feed.play([[{"k": "ab"[i % 2], "v": i, "t": SECOND + i} for i in range(90)]])
 
     assert sent[0] == 2
@@ -209,7 +213,7 @@ def _summed(row: Any) -> Any:
     return (*row[:3], said, *row[4:])
 
 
-def test_state_of_another_declaration_is_refused_not_misread(spark, tmp_path):
+def test_state_of_another_declaration_is_refused_not_misread(spark: SparkSession, tmp_path: Path) -> None:
     feed = Feed(spark, tmp_path, TUMBLING, EMISSIONS["retracting"])
     played = batches(seed=7, count=3)
     feed.play(played[:2])

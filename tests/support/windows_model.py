@@ -59,7 +59,7 @@ class Trigger:
 
     def fires(self, passed: bool, clock: float) -> bool:
         if self.kind == "after_count":
-            return self.rows >= self.arg
+            return bool(self.rows >= self.arg)
         if self.kind == "every":
             return clock >= self.due
         if self.kind == "after_watermark" and not self.on_time and passed:
@@ -515,11 +515,11 @@ class Expiring:
 
     @property
     def lost(self) -> int:
-        return self.lost_before + self.inner.lost
+        return int(self.lost_before + self.inner.lost)
 
     @property
     def held(self) -> int:
-        return self.inner.held
+        return int(self.inner.held)
 
     def batch(self, rows: Iterable[Row], watermark: float | None, clock: float) -> list[dict[str, Any]]:
         came, out = list(rows), []
@@ -530,7 +530,7 @@ class Expiring:
             self.inner.watermark = mark
         if came:
             self.touched = max([self.touched, mark, *(time for time, _, _ in came if time is not None)])
-        return out + self.inner.batch(came, watermark, clock)
+        return [*out, *self.inner.batch(came, watermark, clock)]
 
     def _forget(self) -> None:
         self.forgotten += sum(len(pane.fresh) for pane in self.inner.open)

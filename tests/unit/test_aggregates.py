@@ -54,7 +54,7 @@ def summed(**aggregates: Any) -> Pipeline:
 def running() -> None:
     pipeline = Pipeline("p")
     tx = pipeline.read("tx", connect.memory(), schema="k string, v double")
-    tx.key_by("k").aggregate("sums", total=Sum("v"))
+    tx.key_by("k").aggregate("sums", total=Sum("v"))  # type: ignore[arg-type]
     pipeline.check()
 
 

@@ -21,7 +21,7 @@ def test_server_gone_in_the_middle_and_back_loses_nothing(
     spark: SparkSession, server: Server, table: str, run: Callable[..., WriteContext], step: str
 ) -> None:
     out = getattr(connect, server.kind)(url=server.url, table=table)
-    bounced = []
+    bounced: list[Any] = []
 
     def bounce(reached: str) -> None:
         if reached == step and not bounced:

@@ -164,10 +164,10 @@ def test_every_step_has_a_fail_point(spark: SparkSession, server: Server, table:
 def test_rows_of_an_attempt_that_spark_did_not_count_stay_out(
     spark: SparkSession, server: Server, table: str, run: MakeRun
 ) -> None:
-    writer = sink(server, table).writer()
+    writer: Any = sink(server, table).writer()
     writer.open(run())
     staged: Any = writer.stage(0, rows(spark, ("a", 1)))
-    with closing(writer._dialect.connect()) as database:  # type: ignore[attr-defined]
+    with closing(writer._dialect.connect()) as database:
         database.load(writer._staging._stage, {"k": "string", "v": "int"}, 999_999, [b"0\tghost\t1\n"])
     writer.commit(0, staged)
     writer.close()

@@ -101,7 +101,8 @@ def test_ticks_are_streamed(client: httpx.Client, job: str) -> None:
 
 def test_an_openmetrics_parser_accepts_the_metrics(client: httpx.Client, job: str) -> None:
     response = client.get("/metrics")
-    families = {family.name: family for family in text_string_to_metric_families(response.text)}
+    parsed = text_string_to_metric_families(response.text)  # type: ignore[no-untyped-call]
+    families = {family.name: family for family in parsed}
     assert response.headers["content-type"].startswith("application/openmetrics-text")
     states = families["headrace_job_state"].samples
     assert [sample.labels["state"] for sample in states if sample.value] == ["running"]

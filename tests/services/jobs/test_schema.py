@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import schemathesis
@@ -32,13 +33,13 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_no_request_causes_an_internal_error(url: str) -> None:
     schema = schemathesis.openapi.from_url(f"{url}/api/v1/openapi.json").exclude(path_regex=STREAMS)
-    operations = [result.ok() for result in schema.get_all_operations()]
+    operations: list[Any] = [cast(Any, result).ok() for result in schema.get_all_operations()]
     assert len(operations) > 20
     for operation in operations:
 
         @given(case=operation.as_strategy())
         @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
-        def call(case: schemathesis.Case) -> None:
+        def call(case: Any) -> None:
             response = case.call()
             assert response.status_code < 500, f"{case.method} {case.path}: {response.text}"
 

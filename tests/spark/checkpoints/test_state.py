@@ -175,7 +175,7 @@ def test_uncommitted_epoch_is_not_repartitioned(feed: Any, checkpoint: Path, tmp
 def partitions(spark: SparkSession) -> Iterator[None]:
     before = spark.conf.get("spark.sql.shuffle.partitions")
     yield
-    spark.conf.set("spark.sql.shuffle.partitions", before)
+    spark.conf.set("spark.sql.shuffle.partitions", str(before))
 
 
 @pytest.mark.usefixtures("partitions")
@@ -187,7 +187,7 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
     The results are those of one run.
     """
     feed = connect.memory(rows=PAYMENTS)
-    outs = []
+    outs: list[Any] = []
     for options in (
         {"until": "caught_up"},
         {"until": "drained", "conf": {"spark.sql.shuffle.partitions": "5"}},
@@ -205,7 +205,7 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
         native.write("native_out", outs[1])
         if options["until"] == "drained":
             kernel.where("total > 5").write("more", outs[2])
-        with pipeline.start(checkpoint=tmp_path / "checkpoint", **options) as running:  # type: ignore[arg-type]
+        with pipeline.start(checkpoint=tmp_path / "checkpoint", **options) as running:
             running.wait(timeout=300)
         if options["until"] == "caught_up":
             assert repartition(pipeline.check(), tmp_path / "checkpoint", 3, step="kernel") == {

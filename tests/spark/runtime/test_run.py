@@ -333,7 +333,7 @@ def test_unrouted_dead_letters_are_stored_and_epochs_without_any_write_nothing(
 
 
 @pytest.mark.parametrize("on_error", ["divert", "skip"])
-def test_dead_letters_are_counted_with_divert_and_skip(bench: Bench, tmp_path: Path, on_error: str) -> None:
+def test_dead_letters_are_counted_with_divert_and_skip(bench: Bench, tmp_path: Path, on_error: Any) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.jsonl").write_text('{"a": 2}\n{"a": "x"}\n')
     out, taken = bench.sink(), bench.sink()

@@ -24,12 +24,14 @@ TABLE = re.compile(r"\bFROM (?:VALUES|\(|[a-z_]+\()", re.IGNORECASE)
 
 @cache
 def built_in(spark: SparkSession) -> tuple[Any, ...]:
-    return tuple(spark._jvm.org.apache.spark.sql.api.python.PythonSQLUtils.listBuiltinFunctionInfos())
+    jvm: Any = spark._jvm
+    return tuple(jvm.org.apache.spark.sql.api.python.PythonSQLUtils.listBuiltinFunctionInfos())
 
 
 def _is_list(text: str) -> bool:
     try:
-        return len(sqlglot.parse_one(f"select {text}", dialect="spark").selects) > 1
+        query: Any = sqlglot.parse_one(f"select {text}", dialect="spark")
+        return len(query.selects) > 1
     except sqlglot.ParseError:
         return False
 

@@ -137,9 +137,10 @@ LATE: tuple[Line, ...] = (
 
 def killed(stream: tuple[_Line, ...], deaths: Mapping[int, Kill]) -> tuple[_Line | Kill, ...]:
     """The stream with deaths, each after the line of its number."""
-    return tuple(
-        line for i, given in enumerate(stream) for line in (given, *([deaths[i]] if i in deaths else []))
-    )
+    lines: list[_Line | Kill] = []
+    for i, line in enumerate(stream):
+        lines += [line, deaths[i]] if i in deaths else [line]
+    return tuple(lines)
 
 
 STREAMS: dict[str, tuple[Line, ...]] = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.dashboard.stored.logs import read_log
 from headrace.dashboard.stored.side_outputs import list_side_outputs, read_rows
 
 
-def write_rows(checkpoint: Path, name: str, *rows: dict[str, object]) -> None:
+def write_rows(checkpoint: Path, name: str, *rows: Mapping[str, object]) -> None:
     directory = checkpoint / "unrouted" / name
     directory.mkdir(parents=True)
     if rows:
@@ -25,7 +26,7 @@ def test_payload_of_a_dead_letter_is_decoded(tmp_path: Path) -> None:
 
 
 def test_newest_rows_come_first_and_can_be_searched(tmp_path: Path) -> None:
-    write_rows(tmp_path, "totals.late", *({"reason": "late", "card": f"c{n}"} for n in range(5)))
+    write_rows(tmp_path, "totals.late", *[{"reason": "late", "card": f"c{n}"} for n in range(5)])
     assert [row.values["card"] for row in read_rows(tmp_path, "totals.late", limit=2)] == ["c4", "c3"]
     assert [row.values["card"] for row in read_rows(tmp_path, "totals.late", search="C1")] == ["c1"]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from headrace.devtools import doctor
+from headrace.connectors import registry
 from headrace.devtools.doctor import Check, examine, healthy
 from headrace.spark import java, kernel_jar
 
@@ -78,7 +79,7 @@ def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPat
 
 def test_an_extra_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     requires = ["rich>=13", "rich>=13; extra == 'show'", "no-such-package>=1; extra == 'queue'"]
-    monkeypatch.setattr(doctor.metadata, "requires", lambda name: requires)
+    monkeypatch.setattr(metadata, "requires", lambda name: requires)
     assert named("extra show") == Check("extra show", "ok", "rich")
     assert named("extra queue") == Check(
         "extra queue", "optional", "needs no-such-package", "pip install 'headrace[queue]'"
@@ -89,8 +90,8 @@ def test_a_connector_whose_client_is_absent_is_optional(monkeypatch: pytest.Monk
     def load(kind: str) -> None:
         raise ImportError(f"No module named {kind!r}", name=kind)
 
-    monkeypatch.setattr(doctor.metadata, "requires", lambda name: ["client; extra == 'queue'"])
-    monkeypatch.setattr(doctor.registry, "kinds", lambda: ("queue",))
-    monkeypatch.setattr(doctor.registry, "connector", load)
+    monkeypatch.setattr(metadata, "requires", lambda name: ["client; extra == 'queue'"])
+    monkeypatch.setattr(registry, "kinds", lambda: ("queue",))
+    monkeypatch.setattr(registry, "connector", load)
     fact, mend = "can't be loaded: No module named 'queue'", "pip install 'headrace[queue]'"
     assert named("connector queue") == Check("connector queue", "optional", fact, mend)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -119,7 +120,8 @@ def test_options_of_match_are_checked(keyed: TimedKeyedStream) -> None:
 def test_without_a_key_all_rows_have_one() -> None:
     tx = Pipeline("p").read("tx", connect.memory(), schema="v string, ts timestamp").event_time("ts")
     found = tx.match("m", A, within="1 minute")
-    assert found._pipeline.graph["m"].keys == ()
+    node: Any = found._pipeline.graph["m"]
+    assert node.keys == ()
 
 
 def test_what_is_said_twice_of_repeats_is_refused() -> None:

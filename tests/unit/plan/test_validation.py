@@ -147,7 +147,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "a union of timed and untimed": (
         lambda p: read(p).union(
-            p.graph and p.read("b", connect.files(path="b"), format="json", schema=SCHEMA).event_time("ts")
+            p.read("b", connect.files(path="b"), format="json", schema=SCHEMA).event_time("ts")
         ),
         "some of these streams have event time and some don't",
         "give all of them event time",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from headrace import Pipeline, connect, triggers, windows
@@ -135,7 +137,7 @@ def test_plans_are_equal_whatever_unnamed_steps_are_called() -> None:
     def build(order: int) -> Pipeline:
         pipeline = Pipeline("p")
         tx = pipeline.read("tx", connect.memory(), schema="a int")
-        branches = [
+        branches: list[Callable[[], object]] = [
             lambda: tx.where("a > 1", name="one"),
             lambda: tx.where("a > 2").select("a", step_name="two"),
         ]

@@ -77,14 +77,14 @@ def test_order_does_not_matter_and_multiplicity_does() -> None:
 
 
 def test_a_loose_row_does_not_take_the_partner_of_a_strict_one() -> None:
-    expected = [{"k": "a"}, {"k": "a", "n": 1}, {"k": "a", "m": 1}]
+    expected: list[dict[str, Any]] = [{"k": "a"}, {"k": "a", "n": 1}, {"k": "a", "m": 1}]
     came = [{"k": "a", "n": 1, "m": 0}, {"k": "a", "n": 0, "m": 1}, {"k": "a", "n": 0, "m": 0}]
     assert compare("out", expected, came) is None
 
 
 def test_a_difference_names_the_nearest_row_and_its_columns() -> None:
     expected = [{"k": "a", "window": {"start": 0, "end": 10}, "n": 2}, {"k": "b", "n": 1}]
-    came = [
+    came: list[dict[str, Any]] = [
         {"k": "b", "window": {"start": Instant(0), "end": Instant(10_000_000)}, "n": 1},
         {"k": "a", "window": {"start": Instant(0), "end": Instant(10_500_000)}, "n": 3},
         {"k": "c", "window": None, "n": None},

@@ -86,7 +86,12 @@ def test_a_session_that_was_over_before_the_row_came_that_would_join_it_is_not_s
 
 def test_the_last_row_of_each_key_of_a_running_aggregate_is_left() -> None:
     plan = graph("key_by: k, aggregate: {n: count(*)}")
-    rows = [{"k": "a", "n": 1}, {"k": None, "n": 1}, {"k": "a", "n": 2}, {"k": "null", "n": 5}]
+    rows: list[dict[str, Any]] = [
+        {"k": "a", "n": 1},
+        {"k": None, "n": 1},
+        {"k": "a", "n": 2},
+        {"k": "null", "n": 5},
+    ]
     assert final_rows(plan, Ref("out"), rows) == [
         {"k": "a", "n": 2},
         {"k": None, "n": 1},

@@ -277,9 +277,10 @@ VERBS = (
 @st.composite
 def plans(draw: st.DrawFn) -> Pipeline:
     pipeline = Pipeline("p")
+    csv: Any = {"csv": {"delimiter": ";"}}
     streams: list[Any] = [
         pipeline.read("tx", feed(), schema=SCHEMA, on_error=draw(st.sampled_from(["divert", "skip"]))),
-        pipeline.read("log", connector("kafka")(servers="s:1", topic="t"), format={"csv": {"delimiter": ";"}}, schema="a int"),
+        pipeline.read("log", connect.kafka(servers="s:1", topic="t"), format=csv, schema="a int"),
     ]  # fmt: skip
     if draw(st.booleans()):
         streams.append(streams[0].event_time("ts", out_of_order="1 minute"))
@@ -310,7 +311,8 @@ def grown(
         case "drop":
             return [stream.drop(*draw(columns), name=draw(st.sampled_from([None, name])))]
         case "lookup":
-            table = connector("shelf")(url="u", table="t")
+            shelf: Any = connector("shelf")
+            table = shelf(url="u", table="t")
             return [
                 stream.lookup(name, table, on=draw(columns), how=draw(st.sampled_from(["left", "inner"])))
             ]

@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 from tests.support.document_words import CONTRACT, SCHEMA, TRIGGERS, WINDOWS
 
-from headrace import Pipeline, connect, triggers, windows
+from headrace import Connector, Pipeline, TimedStream, connect, triggers, windows
 from headrace.connectors.registry import connector
 from headrace.errors import DocumentError, PlanError
 from headrace.plan.graph import Graph
@@ -32,11 +32,11 @@ def graph(text: str) -> Graph:
     return Pipeline.from_yaml_text(dedent(text), file="p.yaml", name="p").graph
 
 
-def feed() -> object:
+def feed() -> Connector:
     return connector("feed")()
 
 
-def python() -> tuple[Pipeline, object]:
+def python() -> tuple[Pipeline, TimedStream]:
     pipeline = Pipeline("p")
     return pipeline, pipeline.read("tx", feed(), schema=SCHEMA).event_time("ts")
 
@@ -44,9 +44,10 @@ def python() -> tuple[Pipeline, object]:
 def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path) -> None:
     document = tmp_path / "fraud.yaml"
     document.write_text(CONTRACT)
-    kafka, postgres = connector("kafka"), connector("postgres")
     fraud = Pipeline("card-fraud")
-    tx = fraud.read("tx", kafka(servers="localhost:9092", topic="payments"), format="json", schema=SCHEMA)
+    tx = fraud.read(
+        "tx", connect.kafka(servers="localhost:9092", topic="payments"), format="json", schema=SCHEMA
+    )
     timed = tx.event_time("ts", out_of_order="1 minute", idle="30 seconds")
     big = timed.where("amount > 50", name="big")
     totals = (
@@ -62,7 +63,7 @@ def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path
     timed.route("split", foreign="country <> 'FI'", rest="true")
     query = "select country, count(*) n from tx group by country, window(ts, '1 hour')"
     fraud.add(Sql("report", query, (("tx", timed._ref),), groups=True))
-    totals.write("totals_table", postgres(url="there", table="totals", key=["card", "window"]))
+    totals.write("totals_table", connect.postgres(url="there", table="totals", key=["card", "window"]))
     totals.late.write("late_rows", connect.files(path="late/", format="json"), mode="append")
 
     loaded = Pipeline.from_yaml(document, environment={"PG": "there"})
