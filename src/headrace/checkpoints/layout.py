@@ -98,6 +98,15 @@ def has_pending_firing(checkpoint: Path) -> bool:
     return after > watermark_in_force(checkpoint, last_started)
 
 
+def has_unfinished_epoch(checkpoint: Path) -> bool:
+    """True if the last epoch of a query has started and is not committed: its run was killed."""
+    started, committed = (
+        max((int(file.name) for file in (checkpoint / "spark" / log).glob("[0-9]*")), default=-1)
+        for log in ("offsets", "commits")
+    )
+    return started > committed
+
+
 def watermark_in_force(checkpoint: Path, epoch: int) -> int:
     """Return the watermark, in milliseconds, under which an epoch is computed; 0 if there is none yet.
 

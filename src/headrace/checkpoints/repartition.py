@@ -6,6 +6,7 @@ rewritten, which Spark does as an epoch of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from headrace.checkpoints.directory import PipelineDirectory
 from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
 from headrace.errors import OptionError
 from headrace.spark.gateway import JavaError, java_message, java_session
+from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -22,11 +24,17 @@ if TYPE_CHECKING:
 
 
 def repartition(
-    graph: Graph, directory: Path, partitions: int, *, step: str | None = None
+    graph: Graph,
+    directory: Path,
+    partitions: int,
+    *,
+    step: str | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
 ) -> dict[str, tuple[int | None, int]]:
     """Rewrite the state of a pipeline that is not running with this number of partitions.
 
-    Only that of `step`, if given.
+    Only that of `step`, if given. `master` and `conf` are those of the session that rewrites it.
 
     Returns:
         For each step the number before and after. A step that has this number already is not rewritten.
@@ -39,7 +47,7 @@ def repartition(
     queries = queries_with_state(graph, directory, step)
     held = PipelineDirectory.acquire(graph.name, directory)
     try:
-        spark = open_session(graph.name)
+        spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
         return {query.name: _rewrite(spark, checkpoint_of(directory, query), partitions) for query in queries}
     except (PySparkException, JavaError) as error:
         raise OptionError(

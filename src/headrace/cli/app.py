@@ -61,7 +61,7 @@ app.add_typer(cluster.cluster, name="cluster")
 app.command()(serve.serve)
 app.command(hidden=True)(drive.drive)
 app.add_typer(jobs.jobs, name="jobs")
-for _command in (upgrades.savepoint, upgrades.restore, upgrades.upgrade):
+for _command in (upgrades.savepoint, upgrades.restore, upgrades.upgrade, upgrades.scale):
     jobs.jobs.command()(_command)
 app.add_typer(users.users, name="users")
 app.add_typer(jars.jars, name="jars")

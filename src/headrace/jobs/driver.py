@@ -13,6 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.checkpoints.layout import (
+    checkpoint_of,
+    has_unfinished_epoch,
+    progress_of,
+    queries_with_state,
+)
+from headrace.checkpoints.repartition import repartition
+from headrace.checkpoints.savepoints import has_checkpoint
 from headrace.errors import DeliveryError, FencedError, HeadraceError, SourceError, without_passwords
 from headrace.explain.explanation import as_json, explain
 from headrace.jobs.directory import JobDirectory, read_json, write_json
@@ -77,11 +85,26 @@ class Driver:
         write_json(self._job.plan, as_json(explain(graph)) | {"datasets": datasets_of(graph)})
         if self._job.read_request() == "drain":  # an earlier attempt failed while it drained
             options = drain_options(options)
+        self._scale(graph, options, on_start)
         self._follow(graph, options, on_start)
         if self._job.read_request() == "drain" and options.until != "drained":
             self._follow(graph, drain_options(options), on_start)
             return "drained"
         return options.until if not self._stops() else "stopped"
+
+    def _scale(self, graph: Graph, options: RunOptions, on_start: Callable[[], None]) -> None:
+        """Rewrite the state if the checkpoint has another number of partitions than the settings."""
+        partitions, directory = self._settings.partitions, self._job.checkpoint
+        if partitions is None or not has_checkpoint(directory):
+            return
+        places = [checkpoint_of(directory, query) for query in queries_with_state(graph, directory)]
+        if all(progress_of(place).partitions in (partitions, None) for place in places):
+            return
+        if any(map(has_unfinished_epoch, places)):  # Spark rewrites committed state only
+            finishing = replace(options, until="caught_up", mode="micro_batch", every=None)
+            self._follow(graph, finishing, on_start)
+        self._report({"phase": f"rewriting the state in {partitions} partitions"})
+        repartition(graph, directory, partitions, master=options.master, conf=options.conf)
 
     def _follow(self, graph: Graph, options: RunOptions, on_start: Callable[[], None]) -> None:
         ticks = TickBuilder(graph, self._totals_before())

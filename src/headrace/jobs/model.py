@@ -12,6 +12,7 @@ from headrace.durations import microseconds
 from headrace.errors import HeadraceError
 from headrace.jobs.states import JobState
 from headrace.runtime.options import ExecutionMode, RunOptions, Until
+from headrace.spark.cluster import PARTITIONS, executor_settings
 
 
 class JobSettings(BaseModel):
@@ -33,6 +34,12 @@ class JobSettings(BaseModel):
         pattern=r"^[1-9][0-9]{0,5}[mg]$",
         description="Memory of the driver, as 1g; default: Spark's.",
     )
+    partitions: int | None = Field(
+        default=None, ge=1, le=100_000, description="Partitions of the state; default: one per core."
+    )
+    executors: int | None = Field(
+        default=None, ge=1, le=100_000, description="Executors, on a cluster; default: the cluster's."
+    )
     conf: dict[str, str] = Field(default_factory=dict, description="Spark settings.")
     pipeline: str | None = Field(default=None, description="Which pipeline, if the file builds several.")
     restart_limit: int = Field(default=3, ge=0, le=1000, description="Restarts after consecutive failures.")
@@ -52,13 +59,15 @@ class JobSettings(BaseModel):
     def run_options(self, declared: RunOptions) -> RunOptions:
         """Return the options of a run: those that the file declares, overridden by these settings."""
         memory = {"spark.driver.memory": self.memory} if self.memory else {}
+        width = {PARTITIONS: str(self.partitions)} if self.partitions else {}
+        sizes = width | executor_settings(self.executors, self.conf)
         chosen: dict[str, Any] = {
             name: value
             for name in ("until", "mode", "every", "guarantee", "master")
             if (value := getattr(self, name)) is not None
         }
         known = {name: getattr(declared, name) for name in RunOptions.__dataclass_fields__}
-        return RunOptions(**{**known, **chosen, "conf": {**declared.conf, **memory, **self.conf}})
+        return RunOptions(**{**known, **chosen, "conf": {**declared.conf, **memory, **self.conf, **sizes}})
 
     @property
     def backoff_seconds(self) -> float:

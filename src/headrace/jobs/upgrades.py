@@ -1,4 +1,4 @@
-"""Savepoints and upgrades of jobs: a job goes on with another pipeline file, and can go back.
+"""Savepoints, upgrades and scaling of jobs: a job goes on with another pipeline file, and can go back.
 
 A running job is stopped gracefully first and started again afterwards. An upgrade is compared with the
 checkpoint before anything stops, and is rejected if it needs a replay. It leaves a savepoint, which holds the
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from headrace.checkpoints.savepoints import (
     list_savepoints,
     restore_savepoint,
 )
+from headrace.errors import OptionError
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.security.documents import check_submission
@@ -36,10 +37,11 @@ STOP_SECONDS = 100.0
 """How long a graceful stop may take before the request is given up; the job then stays stopped."""
 _POLL = 0.1
 _FILES = "savepoint-files"
+_SCALABLE = {JobState.SUBMITTED, JobState.RUNNING, *ENDED} - {JobState.DRAINED}
 
 
 class JobUpgrades:
-    """Savepoints and upgrades of the jobs of a service."""
+    """Savepoints, upgrades and scaling of the jobs of a service."""
 
     def __init__(self, service: JobService) -> None:
         self._service = service
@@ -78,6 +80,26 @@ class JobUpgrades:
             self._replace_files(stopped, submission)
 
         return self._while_stopped(job, act, start=True)
+
+    def scale(self, job: str, *, partitions: int | None = None, executors: int | None = None) -> Job:
+        """Change the numbers of state partitions and executors; a running job is restarted.
+
+        The driver of the next attempt rewrites the state before it starts the queries.
+
+        Raises:
+            ConflictError: the state of the job does not allow it.
+            OptionError: no number is given, or a local job can't have executors.
+        """
+        numbers = {"partitions": partitions, "executors": executors}
+        changes = {name: number for name, number in numbers.items() if number is not None}
+        with self._service.lock:
+            current = self._service.get(job)
+            _check_scaling(current, changes)
+            settings = {**current.settings.model_dump(), **changes}
+            self._change(current, current.file, current.version, settings)
+            if current.state is JobState.RUNNING:
+                return self._service.restart(job)
+            return self._service.get(job)
 
     def restore(self, job: str, name: str) -> Job:
         """Bring back checkpoint and files of a savepoint and start the job from there.
@@ -163,16 +185,31 @@ class JobUpgrades:
         shutil.rmtree(draft)
         kept = submission.settings == JobSettings()
         settings = job.settings if kept else submission.settings
-        self._change(job, submission.file, submission.version, settings.model_dump())
+        self._change(job, submission.file, submission.version, settings.model_dump(), submission.files)
 
     def _replace_directory(self, directory: JobDirectory, source: Path) -> None:
         """Copy new files over the submitted ones; data files that are not uploaded again stay."""
         shutil.copytree(source, directory.files, dirs_exist_ok=True)
 
-    def _change(self, job: Job, file: str, version: str, settings: dict[str, object]) -> None:
-        write_json(self._service.directory(job.id).path / "job.json", {"file": file, "settings": settings})
-        known = JobSettings.model_validate(settings)
-        self._service.store.change(job, file=file, version=version, settings=known)
+    def _change(
+        self, job: Job, file: str, version: str, settings: dict[str, object], files: Iterable[str] = ()
+    ) -> None:
+        record = self._service.directory(job.id).path / "job.json"
+        known = read_json(record) or {}
+        names = {"files": sorted({*known["files"], *files})} if "files" in known else {}
+        write_json(record, {"file": file, "settings": settings, **names})
+        checked = JobSettings.model_validate(settings)
+        self._service.store.change(job, file=file, version=version, settings=checked)
+
+
+def _check_scaling(job: Job, changes: Mapping[str, int]) -> None:
+    if job.state not in _SCALABLE:
+        raise ConflictError(f"a job that is {job.state} can't be scaled", where=f"job {job.id}")
+    if not changes:
+        raise OptionError("expected `partitions`, `executors` or both", where="scale")
+    if "executors" in changes and (job.settings.master or "local").startswith("local"):
+        hint = "submit the job with --master, or scale its partitions only"
+        raise OptionError("a local job has no executors", where="executors", hint=hint)
 
 
 def _needs_replay(job: Job, comparison: Comparison) -> ConflictError:

@@ -72,3 +72,21 @@ def await_executors(session: SparkSession, expected: int) -> int:
             break
         time.sleep(_POLL)
     return seen
+
+
+def executor_settings(executors: int | None, conf: Mapping[str, str]) -> dict[str, str]:
+    """Return the Spark settings for a number of executors; each has one core, unless `conf` sets it.
+
+    A standalone cluster limits the cores of an application, other cluster managers the executors.
+
+    >>> executor_settings(4, {"spark.executor.cores": "2"})["spark.cores.max"]
+    '8'
+    """
+    if executors is None:
+        return {}
+    cores = int(conf.get("spark.executor.cores", 1))
+    return {
+        "spark.executor.instances": str(executors),
+        "spark.executor.cores": str(cores),
+        "spark.cores.max": str(executors * cores),
+    }

@@ -11,6 +11,7 @@ from headrace import Pipeline
 from headrace.checkpoints.planned_state import state_of_plan
 from headrace.checkpoints.signatures import write_signature
 from headrace.checkpoints.sources import refuse_moved
+from headrace.errors import OptionError
 from headrace.jobs.model import Job
 from headrace.jobs.service import JobService
 from headrace.jobs.states import ConflictError, JobState
@@ -109,3 +110,28 @@ def test_verbs_over_rest(client: httpx.Client, service: JobService) -> None:
     assert client.post(f"{base}/restore", json={"name": "none"}).status_code == 422
     assert client.post(f"{base}/restore", json={"name": "v1"}).status_code == 200
     assert service.document(job.id) == DOCUMENT
+    wait_for(service, job, JobState.RUNNING)
+    answer = client.post(f"{base}/scale", json={"partitions": 4})
+    assert (answer.status_code, answer.json()["state"]) == (200, "restarting")
+
+
+def test_scaling_a_running_job_restarts_it_with_other_settings(running: JobService, job: Job) -> None:
+    assert JobUpgrades(running).scale(job.id, partitions=8).state is JobState.RESTARTING
+    assert wait_for(running, job, JobState.RUNNING).attempts == 2
+    assert running.get(job.id).settings == QUICK.model_copy(update={"partitions": 8})
+    record = json.loads((running.directory(job.id).path / "job.json").read_text())
+    assert (record["settings"]["partitions"], record["files"]) == (8, ["pipeline.yaml"])
+
+
+def test_scaling_a_stopped_job_leaves_it_stopped(running: JobService, job: Job) -> None:
+    running.stop_job(job.id)
+    wait_for(running, job, JobState.STOPPED)
+    assert JobUpgrades(running).scale(job.id, partitions=3).state is JobState.STOPPED
+
+
+def test_scaling_to_nothing_and_executors_of_a_local_job_are_rejected(running: JobService, job: Job) -> None:
+    with pytest.raises(OptionError, match="expected `partitions`"):
+        JobUpgrades(running).scale(job.id)
+    with pytest.raises(OptionError, match="a local job has no executors"):
+        JobUpgrades(running).scale(job.id, executors=2)
+    assert running.get(job.id).attempts == 1

@@ -1,4 +1,4 @@
-"""Savepoints and upgrades of jobs."""
+"""Savepoints, upgrades and scaling of jobs."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ class SavepointRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$", description="The name of the savepoint.")
+
+
+class ScaleRequest(BaseModel):
+    """The numbers of state partitions and executors; a number that is missing stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    partitions: int | None = Field(default=None, ge=1, le=100_000, description="Partitions of the state.")
+    executors: int | None = Field(default=None, ge=1, le=100_000, description="Executors, on a cluster.")
 
 
 class SavepointModel(BaseModel):
@@ -50,6 +59,15 @@ def savepoints(job: JobId, service: Service) -> list[SavepointModel]:
 def restore(job: JobId, body: SavepointRequest, service: Service) -> Created:
     """Bring back checkpoint and files of a savepoint, and start the job from there."""
     return _answer(JobUpgrades(service).restore(service.get(job).id, body.name))
+
+
+@router.post("/{job}/scale")
+def scale(job: JobId, body: ScaleRequest, service: Service) -> Created:
+    """Rewrite the state in another number of partitions; a running job is restarted gracefully."""
+    scaled = JobUpgrades(service).scale(
+        service.get(job).id, partitions=body.partitions, executors=body.executors
+    )
+    return _answer(scaled)
 
 
 @router.post("/{job}/upgrade", openapi_extra={"requestBody": SUBMIT_BODY})

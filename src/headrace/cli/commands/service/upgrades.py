@@ -1,4 +1,4 @@
-"""`headrace jobs savepoint`, `upgrade` and `restore`."""
+"""`headrace jobs savepoint`, `upgrade`, `restore` and `scale`."""
 
 from __future__ import annotations
 
@@ -52,6 +52,33 @@ def upgrade(
         raise LoadError("there is no such file", where=str(file))
     parts = upload(file, data or [], file.resolve().parent)
     _print(Client(url).post(f"/jobs/{job}/upgrade", files=parts), json)
+
+
+def scale(
+    job: JobId,
+    *,
+    partitions: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Rewrite the state in N partitions.")
+    ] = None,
+    executors: Annotated[
+        int | None, typer.Option(metavar="M", min=1, help="Use M executors; the job runs on a cluster.")
+    ] = None,
+    json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Change the number of state partitions and executors of a job.
+
+    A running job is stopped gracefully; its next attempt rewrites the state and goes on from there. A stopped
+    job stays stopped.
+
+    For example:
+
+    - `headrace jobs scale 3f2a9c01b7de --partitions 16`
+    - `headrace jobs scale 3f2a9c01b7de --partitions 16 --executors 4`
+    """
+    numbers = {"partitions": partitions, "executors": executors}
+    body = {name: number for name, number in numbers.items() if number is not None}
+    _print(Client(url).post(f"/jobs/{job}/scale", json=body), json)
 
 
 def _print(answer: dict[str, Any], json: bool) -> None:

@@ -1,0 +1,175 @@
+"""Take the screenshots of the dashboard: `python docs/_making/dashboard.py`, in the root.
+
+Runs the demo and a job that fails under a job service, and writes the pictures of the documentation.
+`--all DIRECTORY` writes every page instead, in light and dark, 1440 and 390 pixels wide, for a review.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from examples.demo import copy_example, serve, submit
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from headrace.jobs.model import Job, JobSettings
+from headrace.jobs.service import JobService
+from headrace.jobs.submission import Submission
+
+TARGET = Path(__file__).parents[1] / "images" / "dashboard"
+WIDE, NARROW = 1440, 390
+SECONDS = 90.0
+"""How long the demo runs before the pictures are taken, so that the charts have lines."""
+FAILING = """name: orders-import
+sources: {orders: {files: {path: missing/orders.csv}, format: csv, schema: "id string, amount double"}}
+sinks: {table: {from: orders, sqlite: {path: orders.db, table: orders, key: [id]}}}
+"""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture: a page, its width and theme, and the element to click first."""
+
+    name: str
+    path: str
+    width: int = WIDE
+    theme: str = "light"
+    click: str = ""
+    whole: bool = True
+
+
+PAGES = {
+    "jobs": Shot("jobs", "/"),
+    "graph": Shot("graph", "/jobs/{job}"),
+    "step": Shot("step", "/jobs/{job}", click=".react-flow__node[data-id=totals]"),
+    "metrics": Shot("metrics", "/jobs/{job}/metrics"),
+    "data": Shot("data", "/jobs/{job}/data", click=".records summary"),
+    "runs": Shot("runs", "/jobs/{job}/runs"),
+    "edit": Shot("edit", "/jobs/{job}/edit"),
+    "failed": Shot("failed", "/jobs/{failed}"),
+    "new": Shot("new", "/new"),
+    "alerts": Shot("alerts", "/alerts"),
+    "about": Shot("about", "/about"),
+    "login": Shot("login", "/login"),
+}
+DOCUMENTED = (
+    Shot("jobs", "/", whole=False),
+    Shot("graph", "/jobs/{job}"),
+    Shot("graph-dark", "/jobs/{job}", theme="dark"),
+    Shot("step", "/jobs/{job}", click=PAGES["step"].click),
+    Shot("metrics", "/jobs/{job}/metrics"),
+    Shot("data", "/jobs/{job}/data", click=PAGES["data"].click),
+    Shot("edit", "/jobs/{job}/edit", theme="dark"),
+    Shot("phone", "/jobs/{job}", width=NARROW, whole=False),
+)
+
+
+def main() -> None:
+    """Run the jobs and take the pictures."""
+    parser = argparse.ArgumentParser(description="Screenshots of the dashboard.")
+    parser.add_argument("--all", type=Path, metavar="DIRECTORY", help="every page, for a review")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="how long the demo runs first")
+    options = parser.parse_args()
+    shots = list(every_page()) if options.all else DOCUMENTED
+    target: Path = options.all or TARGET
+    target.mkdir(parents=True, exist_ok=True)
+    with run_jobs() as (address, ids, service), open_browser() as browser:
+        wait(service, ids["job"], options.seconds)
+        for shot in shots:
+            take(browser, address + shot.path.format(**ids), shot, target / f"{shot.name}.png")
+            sys.stderr.write(f"{target / shot.name}.png\n")
+
+
+def every_page() -> Iterator[Shot]:
+    """Yield every page in both themes and widths."""
+    for page in PAGES.values():
+        for theme in ("light", "dark"):
+            for width in (WIDE, NARROW):
+                yield Shot(f"{page.name}-{theme}-{width}", page.path, width, theme, page.click)
+
+
+@contextmanager
+def run_jobs() -> Iterator[tuple[str, dict[str, str], JobService]]:
+    """Run the demo and a job that fails; yield the address of the pages and the ids of the jobs."""
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place) / "demo"
+        copy_example(directory, 20)
+        service = JobService(Path(place) / "data")
+        try:
+            with serve(service, 0) as address:
+                job = submit(service, directory, once=False, master=None)
+                failed = submit_failing(service)
+                yield address, {"job": job.id, "failed": failed.id}, service
+                for each in service.jobs():
+                    if each.state.active:
+                        service.kill(each.id)
+        finally:
+            service.close()
+
+
+def submit_failing(service: JobService) -> Job:
+    """Submit a job whose input is missing."""
+    files = {"orders.yaml": FAILING.encode()}
+    return service.submit(Submission("orders.yaml", files, settings=JobSettings(restart_limit=0)))
+
+
+def wait(service: JobService, job: str, seconds: float) -> None:
+    """Wait until the job has read rows, and then some time more.
+
+    Raises:
+        SystemExit: the job has failed.
+    """
+    deadline = time.monotonic() + 600
+    while not service.snapshot(service.get(job))["metrics"]["rows_in"]:
+        if time.monotonic() > deadline or not service.get(job).state.active:
+            sys.exit(f"the demo did not start:\n{service.logs(job)}")
+        time.sleep(0.5)
+    time.sleep(seconds)
+
+
+@contextmanager
+def open_browser() -> Iterator[Browser]:
+    """Start Debian's Chromium."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("chromium is not installed: make servers")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:
+    """Open a page, wait until it is drawn, and store the picture."""
+    scheme = "dark" if shot.theme == "dark" else "light"
+    context = browser.new_context(
+        viewport={"width": shot.width, "height": 900 if shot.width == WIDE else 844},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page = context.new_page()
+    page.goto(url)
+    settle(page)
+    if shot.click and page.locator(shot.click).count():
+        page.locator(shot.click).first.click()
+        page.wait_for_timeout(800)
+    page.screenshot(path=file, full_page=shot.whole)
+    context.close()
+
+
+def settle(page: Page) -> None:
+    """Wait for the graph and the charts of a page, and for a first live message."""
+    for part in (".react-flow__node", ".plot canvas, .plot .waiting", ".cm-content"):
+        if page.locator(part.split(" ")[0].replace(".react-flow__node", "#graph")).count():
+            page.locator(part).first.wait_for()
+    page.wait_for_timeout(2500)
+
+
+if __name__ == "__main__":
+    main()
