@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace import yaml
 from headrace.dashboard.feeds.base import AlertView, AttemptView, History, JobFigures, JobView, StepFigures
+from headrace.errors import OptionError
 from headrace.explain.explanation import as_json, explain
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -97,6 +98,21 @@ class SimulatedFeed:
 
     def checkpoint(self, job: str) -> Path:
         return self.directory_of_jobs / job / "checkpoint"
+
+    def inquire(self, job: str, kind: str, step: str = "", key: str = "") -> Mapping[str, Any]:
+        if kind == "plan":
+            executor = {"id": "driver", "host": "127.0.0.1:7077", "cores": 2, "active_tasks": 2}
+            executors = [executor | {"completed_tasks": 48_211, "failed_tasks": 0}]
+            return {
+                "plans": {"totals": "WriteToDataSourceV2\n+- StateStoreSave [card]"},
+                "executors": executors,
+            }
+        if key == "nobody":
+            raise OptionError("unknown key `nobody`", where=step)
+        window = {"start": "2026-03-02T09:10:00Z", "end": "2026-03-02T09:20:00Z", "rows": 3}
+        entry = {"key": {"card": key or "4711"}, "windows": [window | {"values": {"n": 3, "total": 81.5}}]}
+        facts = {"epoch": 12, "watermark": "2026-03-02T09:12:00Z", "keys": 1, "counts": {"windows": 1}}
+        return {"steps": [{"step": step, "verb": "window", "entries": [entry], **facts}]}
 
     def alerts(self) -> Sequence[AlertView]:
         now = time.time()
@@ -240,6 +256,7 @@ def _point(job: str, at: float) -> dict[str, float | None]:
         "watermark_delay": 640 + 30 * wave if lagging else 62 + 4 * noise,
         "batch_ms": 300 + 180 * noise,
         "state_rows": 48_000 + 2_000 * wave,
+        "state_bytes": 9_600_000 + 400_000 * wave,
         "late": 12.0,
         "dead_letters": 3.0,
     }

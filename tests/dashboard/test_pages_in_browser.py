@@ -19,6 +19,7 @@ PAGES = (
     f"{JOB}/metrics",
     f"{JOB}/data",
     f"{JOB}/runs",
+    f"{JOB}/plan",
     f"{JOB}/edit",
     "/jobs/d4410c7ae902",
     "/new",
@@ -86,6 +87,24 @@ def test_step_opens_by_keyboard_and_closes_with_escape(simulated_url: str, open_
     expect(page.locator("#step")).to_contain_text("✓ balanced")
     page.keyboard.press("Escape")
     expect(page.locator("#step")).to_be_hidden()
+
+
+def test_step_shows_the_open_windows_of_a_key(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}#step=totals")
+    page.get_by_label("Key", exact=True).fill("0815")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#key-state")).to_contain_text("card 0815")
+    expect(page.locator("#key-state")).to_contain_text("2026-03-02T09:10:00Z")
+    page.get_by_label("Key", exact=True).fill("nobody")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#key-state")).to_contain_text("unknown key `nobody`")
+
+
+def test_plan_shows_queries_executors_and_the_physical_plan(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/plan")
+    expect(page.get_by_role("heading", name="Logical plan")).to_be_visible()
+    expect(page.get_by_role("row", name="driver")).to_contain_text("127.0.0.1:7077")
+    expect(page.locator(".physical")).to_contain_text("StateStoreSave")
 
 
 def test_charts_follow_the_time_range(simulated_url: str, open_page: OpenPage) -> None:

@@ -34,7 +34,7 @@ OVERVIEW = (THROUGHPUT, LATENCY, LAG, DELAY)
 ALL = (
     *OVERVIEW,
     Chart("batch", "Batch duration", "ms", (("batch_ms", "batch"),)),
-    Chart("state", "State", "rows", (("state_rows", "rows"),)),
+    Chart("state", "State", "B", (("state_bytes", "bytes"),)),
     Chart("late", "Late data", "rows", (("late", "total"),)),
     Chart("dead_letters", "Dead letters", "records", (("dead_letters", "total"),)),
 )

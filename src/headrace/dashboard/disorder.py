@@ -42,9 +42,13 @@ def bars_of(figures: JobFigures) -> list[Bar]:
 
 
 def recommendation(figures: JobFigures) -> str:
-    """Return the recommended duration as a document would have it.
+    """Return the recommended duration as a document would have it, rounded up to two digits.
 
     >>> recommendation(JobFigures(recommended_ms=20_000)), recommendation(JobFigures(recommended_ms=0))
     ('20 seconds', '1 millisecond')
+    >>> recommendation(JobFigures(recommended_ms=32_767)), recommendation(JobFigures(recommended_ms=319))
+    ('33 seconds', '320 milliseconds')
     """
-    return text(max(figures.recommended_ms or 0, 1) * 1000)
+    milliseconds = max(figures.recommended_ms or 0, 1)
+    unit = 1000 if milliseconds > 10_000 else 10 ** max(0, len(str(milliseconds)) - 2)
+    return text(math.ceil(milliseconds / unit) * unit * 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 
 NOTHING = "\N{EN DASH}"
@@ -109,3 +110,24 @@ def sparkline(values: object, width: int = 96, height: int = 24) -> str:
             path += f"{'L' if pen_down else 'M'}{x:.4g} {height - 1 - value / top * (height - 2):.3g}"
         pen_down = value is not None
     return path
+
+
+def outline(values: Mapping[str, object], without: Container[str] = (), indent: str = "") -> str:
+    """Format nested values as indented lines; empty ones and those named in `without` are left out.
+
+    >>> print(outline({"key": 1, "matches": [{"from": "09:00", "rows": 2}], "none": []}, ("key",)))
+    matches:
+      from: 09:00
+      rows: 2
+    """
+    lines = []
+    for name, value in values.items():
+        if name in without or value in (None, "", [], {}, ()):
+            continue
+        items = value if isinstance(value, list | tuple) else [value]
+        if any(isinstance(item, Mapping) for item in items):
+            nested = [outline(item, (), indent + "  ") for item in items if isinstance(item, Mapping)]
+            lines += [f"{indent}{name}:", *filter(None, nested)]
+        else:
+            lines.append(f"{indent}{name}: {', '.join(map(str, items))}")
+    return "\n".join(lines)

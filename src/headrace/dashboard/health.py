@@ -27,6 +27,7 @@ _ACTIONS: dict[str, frozenset[str]] = {
     "drain": frozenset({"starting", "running"}),
     "kill": frozenset({"submitted", "starting", "running", "stopping", "draining", "restarting"}),
     "restart": frozenset({"running", "restarting", "stopped", "failed", "killed"}),
+    "scale": frozenset({"submitted", "running", "stopped", "failed", "killed"}),
     "clone": frozenset(_STATES),
     "delete": _ENDED,
 }
@@ -69,7 +70,7 @@ def actions_of(state: str) -> tuple[str, ...]:
     """Return the verbs that a state allows.
 
     >>> actions_of("drained"), actions_of("running")
-    (('clone', 'delete'), ('stop', 'drain', 'kill', 'restart', 'clone'))
+    (('clone', 'delete'), ('stop', 'drain', 'kill', 'restart', 'scale', 'clone'))
     """
     return tuple(verb for verb, states in _ACTIONS.items() if state in states)
 

@@ -13,12 +13,14 @@ from headrace.dashboard.charts import RANGES
 from headrace.dashboard.editor.completion import complete
 from headrace.dashboard.editor.documents import check_document
 from headrace.dashboard.feeds.base import Feed
+from headrace.dashboard.formatting import outline
 from headrace.dashboard.health import by_urgency
 from headrace.dashboard.messages import job_cells, job_message, jobs_message, node_figures
 from headrace.dashboard.plan_graph import graph_of
 from headrace.dashboard.rendering import render
 from headrace.dashboard.stored.logs import read_log
 from headrace.dashboard.stored.side_outputs import read_rows
+from headrace.errors import HeadraceError
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 JOBS = "jobs"
@@ -88,6 +90,28 @@ def step(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
     if node is None or found is None:
         raise HTTPException(404, "no such step")
     return render(request, "step.html", job=found, node=node, figures=node_figures(found, node))
+
+
+@router.get("/jobs/{job}/steps/{step}/key")
+def key_state(request: Request, feed: FeedOf, job: str, step: str, key: str = "") -> HTMLResponse:
+    """Return the state or the partial matches of a key, which the driver reads."""
+    nodes = (graph_for(feed, job) or {"nodes": []})["nodes"]
+    patterns = any(node["patterns"] for node in nodes if node["id"] == step)
+    try:
+        answer = feed.inquire(job, "why" if patterns else "state", step, key)
+    except HeadraceError as error:
+        return render(request, "key_state.html", error=error.problem.what)
+    return render(request, "key_state.html", error="", steps=answer["steps"], outline=outline)
+
+
+@router.get("/jobs/{job}/physical")
+def physical(request: Request, feed: FeedOf, job: str) -> HTMLResponse:
+    """Return executors and physical plans, which the driver reads."""
+    try:
+        answer = feed.inquire(job, "plan")
+    except HeadraceError as error:
+        return render(request, "physical.html", error=error.problem.what)
+    return render(request, "physical.html", error="", **answer)
 
 
 @router.get("/jobs/{job}/data/{output}")

@@ -73,6 +73,7 @@ def kpis_of(job: JobView) -> dict[str, str]:
         "p99": text.milliseconds(figures.p99),
         "lag": text.number(figures.lag, "rows") if figures.lag is not None else text.NOTHING,
         "delay": text.duration(figures.watermark_delay),
+        "watermark": (figures.watermark or "").replace("T", " ")[:19],
         "state": text.number(state, "B") if state is not None else text.number(figures.state_rows),
         "late": text.count(figures.late),
         "dead_letters": text.count(figures.dead_letters),
@@ -93,7 +94,7 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "rows_in": text.count(step.rows_in),
         "rows_out": text.count(step.rows_out),
         "busy": None if step.busy is None else round(step.busy, 2),
-        "state": text.number(step.state_rows, "rows") if step.state_rows else "",
+        "state": _state(step),
         "late": step.late,
         "dead_letters": step.dead_letters,
         "lag": text.count(step.lag),
@@ -101,6 +102,8 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "pressure": node["stateful"] and _is_pressed(step),
         "balanced": step.balanced,
         "accounting": dict(step.accounting),
+        "rules": dict(step.rules),
+        "faults": list(step.faults),
     }
 
 
@@ -124,7 +127,16 @@ def _merge(parts: list[StepFigures]) -> StepFigures:
         first.lag,
         held.accounting,
         held.balanced,
+        next((part.rules for part in parts if part.rules), {}),
+        next((part.faults for part in parts if part.faults), ()),
     )
+
+
+def _state(step: StepFigures) -> str:
+    """Return the size of the state; Spark counts rows only if it is told to."""
+    if step.state_rows:
+        return text.number(step.state_rows, "rows")
+    return text.number(step.state_bytes, "B") if step.state_bytes else ""
 
 
 def _is_pressed(step: StepFigures) -> bool:

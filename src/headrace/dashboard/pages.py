@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
+from headrace.checkpoints.savepoints import list_savepoints
 from headrace.dashboard import charts, live
 from headrace.dashboard.disorder import bars_of, recommendation
 from headrace.dashboard.editor.starters import STARTER
@@ -104,8 +105,17 @@ def runs_page(request: Request, feed: FeedOf, job: JobOf, attempt: int = 0) -> H
         attempts=attempts,
         shown=shown,
         checkpoints=checkpoints,
+        savepoints=list_savepoints(feed.checkpoint(job.id)),
         state={"attempt": shown},
     )
+
+
+@router.get("/jobs/{job}/plan")
+def plan_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
+    """Show the logical plan of a job; physical plan and executors follow from the driver."""
+    plan = feed.plan(job.id) or {}
+    tiers = {step["name"]: step["tier"] for step in plan.get("steps", ())}
+    return _job_page(request, feed, job, "plan", plan=plan, tiers=tiers)
 
 
 @router.get("/jobs/{job}/edit")

@@ -65,6 +65,7 @@ def _node(step: Step, parts: list[Step], document: str) -> dict[str, Any]:
         "kind": step["kind"],
         "verb": stateful["verb"] if stateful.get("stateful") else " + ".join(part["verb"] for part in parts),
         "parts": [part["name"] for part in parts],
+        "patterns": stateful["verb"].startswith("match"),
         "stateful": any(part.get("stateful") for part in parts),
         "facts": [fact for part in parts for fact in part.get("facts", ())],
         "tier": stateful.get("tier", ""),

@@ -5,6 +5,8 @@ checkpoint/             the checkpoint directory of the pipeline
 job.json                the pipeline file and the settings
 lock                    locked by the driver process as long as it lives
 control.json            the last request of the service: stop or drain
+inquiry.json            an inquiry of the service, such as the state of a key
+answer.json             the answer of the driver
 plan.json               the plan, as `headrace explain --json` prints it
 attempts/<n>/
     driver.json         the driver's pid and start time

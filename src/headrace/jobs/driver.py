@@ -24,6 +24,7 @@ from headrace.checkpoints.savepoints import has_checkpoint
 from headrace.errors import DeliveryError, FencedError, HeadraceError, SourceError, without_passwords
 from headrace.explain.explanation import as_json, explain
 from headrace.jobs.directory import JobDirectory, read_json, write_json
+from headrace.jobs.inquiries import Answers
 from headrace.jobs.model import JobSettings
 from headrace.jobs.process import start_time
 from headrace.metrics.lineage import datasets_of
@@ -110,14 +111,16 @@ class Driver:
         ticks = TickBuilder(graph, self._totals_before())
         with start(graph, options, lambda phase: self._report({"phase": phase})) as handle:
             on_start()
-            self._watch(handle, ticks, draining=options.until == "drained")
+            answers = Answers(self._job, graph, options)
+            self._watch(handle, ticks, answers, draining=options.until == "drained")
             self._report(ticks.build(handle.status()))
 
-    def _watch(self, handle: RunHandle, ticks: TickBuilder, *, draining: bool) -> None:
+    def _watch(self, handle: RunHandle, ticks: TickBuilder, answers: Answers, *, draining: bool) -> None:
         stopping: Future[None] | None = None
         due = 0.0
-        with ThreadPoolExecutor(1, thread_name_prefix="stop") as executor:
+        with ThreadPoolExecutor(2, thread_name_prefix="driver") as executor:
             while not handle.wait(POLL):
+                answers.answer_pending(executor)
                 if stopping is None and (self._stops() or (self._job.read_request() and not draining)):
                     stopping = executor.submit(handle.stop)
                 if time.monotonic() >= due:

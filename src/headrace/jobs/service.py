@@ -15,6 +15,7 @@ from typing import Any
 
 from headrace.errors import OptionError, without_passwords
 from headrace.jobs.directory import JobDirectory, read_json, write_json
+from headrace.jobs.inquiries import Inquiry, inquire
 from headrace.jobs.model import Job
 from headrace.jobs.reporting import Reporter
 from headrace.jobs.security.documents import check_submission, limit_memory
@@ -218,6 +219,13 @@ class JobService:
     def plan(self, job: str) -> dict[str, Any] | None:
         """Return the plan as `headrace explain --json` prints it; None until the driver has loaded it."""
         return read_json(self.directory(self.store.get(job).id).plan)
+
+    def inquire(self, job: str, inquiry: Inquiry) -> dict[str, Any]:
+        """Return the answer of the driver of a running job."""
+        current = self.store.get(job)
+        if current.state is not JobState.RUNNING:
+            raise self._conflict(current, "inspected")
+        return inquire(self.directory(job), inquiry)
 
     def snapshot(self, job: Job) -> dict[str, Any]:
         """Return a job with the metrics of its last tick, as one document."""

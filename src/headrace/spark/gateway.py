@@ -53,6 +53,24 @@ def executor_count(spark: SparkSession) -> int:
     return len(context.statusTracker().getExecutorInfos()) - 1
 
 
+def executors_of(spark: SparkSession) -> list[dict[str, Any]]:
+    """Return the active executors with their cores and tasks; in local mode the driver is the only one."""
+    context = spark.sparkContext._jsc.sc()  # type: ignore[attr-defined, unused-ignore]
+    listed = context.statusStore().executorList(True)
+    executors = [listed.apply(index) for index in range(listed.size())]
+    return [
+        {
+            "id": each.id(),
+            "host": each.hostPort(),
+            "cores": each.totalCores(),
+            "active_tasks": each.activeTasks(),
+            "completed_tasks": each.completedTasks(),
+            "failed_tasks": each.failedTasks(),
+        }
+        for each in executors
+    ]
+
+
 def is_launched() -> bool:
     """Return True if this process has a JVM."""
     from pyspark import SparkContext

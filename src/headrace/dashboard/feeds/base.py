@@ -29,6 +29,10 @@ class StepFigures:
     accounting: Mapping[str, int] = field(default_factory=dict)
     """The terms of the row accounting, by name."""
     balanced: bool | None = None
+    rules: Mapping[str, int] = field(default_factory=dict)
+    """The rules in force and their versions, of a step that reads its patterns from a table."""
+    faults: Sequence[str] = ()
+    """The faults of the rule table."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,13 @@ class Feed(Protocol):
 
     def checkpoint(self, job: str) -> Path:
         """Return the checkpoint directory of a job."""
+
+    def inquire(self, job: str, kind: str, step: str = "", key: str = "") -> Mapping[str, Any]:
+        """Return the answer of the driver: the state of a key, `why`, or physical plans. This may be slow.
+
+        Raises:
+            HeadraceError: the job is not running, or there is no such step or key.
+        """
 
     def alerts(self) -> Sequence[AlertView]:
         """Return firing and resolved alerts, newest first."""

@@ -17,6 +17,7 @@ from headrace.dashboard.feeds.base import (
     StepFigures,
 )
 from headrace.dashboard.feeds.series import SPARK_SECONDS, columns_of, sparkline_of
+from headrace.jobs.inquiries import Inquiry
 from headrace.jobs.model import Job
 from headrace.jobs.service import JobService
 from headrace.jobs.states import UnknownJobError
@@ -76,6 +77,11 @@ class ServiceFeed:
     def checkpoint(self, job: str) -> Path:
         """Return the checkpoint directory of a job."""
         return self._service.directory(job).checkpoint
+
+    def inquire(self, job: str, kind: str, step: str = "", key: str = "") -> Mapping[str, Any]:
+        """Return the answer of the driver."""
+        content = {"kind": kind, "step": step or None, "key": key or None}
+        return self._service.inquire(job, Inquiry.model_validate(content))
 
     def alerts(self) -> Sequence[AlertView]:
         """Return firing and resolved alerts, newest first."""
@@ -185,7 +191,7 @@ def without_rates(figures: JobFigures) -> JobFigures:
 def _step(
     name: str, step: Mapping[str, Any], queries: Mapping[str, Any], metrics: Mapping[str, Any]
 ) -> StepFigures:
-    query = queries.get(name, {})
+    query, rules = queries.get(name, {}), step.get("rules") or {}
     return StepFigures(
         step.get("rows_in"),
         step.get("rows_out"),
@@ -200,4 +206,6 @@ def _step(
         metrics.get("lag"),
         step.get("accounting") or {},
         step.get("balanced"),
+        rules.get("in_force") or {},
+        rules.get("faults") or (),
     )

@@ -5,6 +5,13 @@ const short = value => {
   for (const [size, unit] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]]) if (Math.abs(value) >= size) return +(value / size).toPrecision(3) + unit;
   return String(+value.toPrecision(3));
 };
+const lasting = seconds => {
+  if (seconds <= 0) return "0";
+  for (const [size, unit] of [[86400, " d"], [3600, " h"], [60, " min"], [1, " s"]]) if (seconds >= size) return +(seconds / size).toPrecision(3) + unit;
+  return +(seconds * 1000).toPrecision(3) + " ms";
+};
+const FORMATS = {ms: value => lasting(value / 1000), s: lasting, B: value => short(value).replace(/(?: (.))?$/, " $1B")};
+const format = (chart, value) => (FORMATS[chart.unit] ?? short)(value);
 const clock = (seconds, withDate) => new Date(seconds * 1000).toISOString().slice(withDate ? 5 : 11, withDate ? 16 : 19).replace("T", " ");
 
 export class Charts {
@@ -28,7 +35,7 @@ export class Charts {
       chart.element.textContent = "";
       chart.plot = null;
       if (this.measured(chart)) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
-      else chart.element.innerHTML = '<div class="waiting">No measurements in this time range</div>';
+      else chart.element.innerHTML = `<div class="waiting">${chart.id === "lag" ? "The sources report no lag" : "No measurements in this time range"}</div>`;
     }
   }
 
@@ -50,7 +57,7 @@ export class Charts {
       cursor: {sync: {key: "job"}, y: false, points: {size: 6}}, scales: {y: scale},
       axes: [
         {...axis, space: 70, size: 26, values: (_, values) => values.map(value => clock(value, long))},
-        {...axis, size: 48, values: (_, values) => values.map(value => value === null ? "" : short(value))},
+        {...axis, size: 54, values: (_, values) => values.map(value => value === null ? "" : format(chart, value))},
       ],
       series: [{}, ...chart.series.map(([, label], index) => ({label, stroke: css("--s" + (index + 1)), width: 1.5, points: {show: false}, spanGaps: false}))],
       hooks: {draw: [plot => this.drawMarks(plot), drawLabels], setCursor: [plot => showValues(plot, chart)]},
@@ -98,6 +105,6 @@ function showValues(plot, chart) {
   }
   const index = plot.cursor.idx;
   if (index === null || index === undefined || plot.cursor.left < 0) { element.textContent = ""; return; }
-  const values = plot.series.slice(1).map((series, i) => `${series.label} ${plot.data[i + 1][index] == null ? "–" : short(plot.data[i + 1][index])}`);
+  const values = plot.series.slice(1).map((series, i) => `${series.label} ${plot.data[i + 1][index] == null ? "–" : format(chart, plot.data[i + 1][index])}`);
   element.textContent = `${clock(plot.data[0][index])} · ${values.join(" · ")}`;
 }

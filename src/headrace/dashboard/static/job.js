@@ -12,6 +12,7 @@ if ($("graph") && $("split") && state.graph) {
     const response = await fetch(`/ui/jobs/${state.job}/steps/${encodeURIComponent(id)}`);
     if (!response.ok) return;
     panel.innerHTML = await response.text();
+    htmx.process(panel);
     panel.dataset.step = id;
     panel.hidden = false;
     $("split").classList.add("open");

@@ -91,7 +91,7 @@ const CONFIRM = {
   kill: "The driver process ends at once. A restart processes the current micro-batch again.",
   delete: "The job, its logs and its checkpoint are removed.",
 };
-const DONE = {stop: "Stopping after the current micro-batch", drain: "Draining", kill: "Killed", restart: "Restarting from the checkpoint", clone: "Cloned", delete: "Deleted"};
+const DONE = {scale: "Restarting with other partitions", stop: "Stopping after the current micro-batch", drain: "Draining", kill: "Killed", restart: "Restarting from the checkpoint", clone: "Cloned", delete: "Deleted"};
 function confirmed(title, text) {
   const dialog = $("confirm");
   $("confirm-title").textContent = title;
@@ -100,6 +100,16 @@ function confirmed(title, text) {
   dialog.showModal();
   return new Promise(resolve => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), {once: true}));
 }
+function chosenScale() {  // the numbers of the dialog; null if it is cancelled or empty
+  const dialog = $("scale");
+  dialog.returnValue = "no";
+  dialog.querySelector("form").reset();
+  dialog.showModal();
+  return new Promise(resolve => dialog.addEventListener("close", () => {
+    const inputs = [...dialog.querySelectorAll("input")].filter(input => input.value);
+    resolve(dialog.returnValue === "yes" && inputs.length ? Object.fromEntries(inputs.map(input => [input.name, Number(input.value)])) : null);
+  }, {once: true}));
+}
 document.addEventListener("click", async event => {
   const button = event.target.closest("[data-action]");
   if (!button) return;
@@ -107,8 +117,10 @@ document.addEventListener("click", async event => {
   button.closest("details")?.removeAttribute("open");
   if (readonly) { toast("Refused: " + readonly, true); return; }
   if (CONFIRM[verb] && !await confirmed(`${button.textContent} ${name}?`, CONFIRM[verb])) return;
+  const body = verb === "scale" ? await chosenScale() : undefined;
+  if (body === null) return;
   try {
-    const answer = verb === "delete" ? await request("DELETE", `/api/v1/jobs/${job}`) : await request("POST", `/api/v1/jobs/${job}/${verb}`);
+    const answer = verb === "delete" ? await request("DELETE", `/api/v1/jobs/${job}`) : await request("POST", `/api/v1/jobs/${job}/${verb}`, body);
     toast(`${name}: ${DONE[verb]}`);
     if (verb === "delete") location.assign("/");
     if (verb === "clone") location.assign("/jobs/" + answer.id);

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from headrace.checkpoints.layout import progress_of
 
+_RECENT = 20
+
 
 @dataclass(frozen=True)
 class QueryCheckpoint:
@@ -18,6 +20,8 @@ class QueryCheckpoint:
     partitions: int | None
     committed: float | None
     """The time of the last commit."""
+    recent: tuple[tuple[int, float], ...] = ()
+    """The last committed epochs and the times of their commits, newest first."""
 
 
 def list_checkpoints(checkpoint: Path) -> list[QueryCheckpoint]:
@@ -27,6 +31,13 @@ def list_checkpoints(checkpoint: Path) -> list[QueryCheckpoint]:
 
 def _read(place: Path) -> QueryCheckpoint:
     progress = progress_of(place)
-    commit = place / "spark" / "commits" / str(progress.epoch)
-    committed = commit.stat().st_mtime if commit.is_file() else None
-    return QueryCheckpoint(place.name, progress.epoch, progress.watermark, progress.partitions, committed)
+    recent = _commits(place)
+    committed = recent[0][1] if recent else None
+    return QueryCheckpoint(
+        place.name, progress.epoch, progress.watermark, progress.partitions, committed, recent
+    )
+
+
+def _commits(place: Path) -> tuple[tuple[int, float], ...]:
+    files = sorted((place / "spark" / "commits").glob("[0-9]*"), key=lambda file: -int(file.name))
+    return tuple((int(file.name), file.stat().st_mtime) for file in files[:_RECENT])

@@ -15,6 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 from headrace.errors import OptionError, without_passwords
 from headrace.jobs.api.access import JobId, Sender, Service
 from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
+from headrace.jobs.inquiries import Inquiry
 from headrace.jobs.live import summarize
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.submission import MAX_FILE_BYTES, MAX_FILES, Submission
@@ -31,6 +32,8 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=ERRORS)
+_Step = Annotated[str | None, Query(max_length=200, description="Only this step.")]
+_Key = Annotated[str | None, Query(max_length=1000, description="Values of the key columns, with commas.")]
 SUBMIT_BODY = {
     "required": True,
     "content": {
@@ -100,6 +103,26 @@ def document(job: JobId, service: Service, sender: Sender) -> str:
 def plan(job: JobId, service: Service) -> dict[str, Any]:
     """Return the plan: steps, queries, guarantees; empty until the driver has loaded the pipeline."""
     return service.plan(job) or {}
+
+
+@router.get("/{job}/physical")
+def physical(job: JobId, service: Service) -> dict[str, Any]:
+    """Return the physical plans of the queries of a running job, and its executors."""
+    return service.inquire(job, Inquiry(kind="plan"))
+
+
+@router.get("/{job}/state")
+def state(job: JobId, service: Service, step: _Step = None, key: _Key = None) -> dict[str, Any]:
+    """Return the state of a running job, or of one key: open windows, buffered rows, running results."""
+    return service.inquire(job, Inquiry(kind="state", step=step, key=key))
+
+
+@router.get("/{job}/why")
+def explain_key(
+    job: JobId, service: Service, key: Annotated[str, Query(max_length=1000)], step: _Step = None
+) -> dict[str, Any]:
+    """Return the partial matches of a key and why they are not complete; the job is running."""
+    return service.inquire(job, Inquiry(kind="why", step=step, key=key))
 
 
 @router.get("/{job}/transitions")
