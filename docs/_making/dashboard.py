@@ -1,4 +1,4 @@
-"""Take the screenshots of the dashboard: `python docs/_making/dashboard.py`, in the root.
+"""Take the screenshots of the dashboard: `python -m docs._making.dashboard`, in the root.
 
 Runs the demo and a job that fails under a job service, and writes the pictures of the documentation.
 `--all DIRECTORY` writes every page instead, in light and dark, 1440 and 390 pixels wide, for a review.
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from examples.demo import copy_example, serve, submit
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from headrace.jobs.model import Job, JobSettings
@@ -52,6 +53,7 @@ PAGES = {
     "metrics": Shot("metrics", "/jobs/{job}/metrics"),
     "data": Shot("data", "/jobs/{job}/data", click=".records summary"),
     "runs": Shot("runs", "/jobs/{job}/runs"),
+    "plan": Shot("plan", "/jobs/{job}/plan"),
     "edit": Shot("edit", "/jobs/{job}/edit"),
     "failed": Shot("failed", "/jobs/{failed}"),
     "new": Shot("new", "/new"),
@@ -59,6 +61,13 @@ PAGES = {
     "about": Shot("about", "/about"),
     "login": Shot("login", "/login"),
 }
+PARTS = {
+    "#graph": "#graph .react-flow__node",
+    ".plot": ".plot canvas, .plot .waiting",
+    "#editor": ".cm-content",
+    "[hx-trigger=load]": "#executors-title, [hx-trigger=load] h2",
+}
+"""Elements of pages, and what has to appear before a picture is taken."""
 DOCUMENTED = (
     Shot("jobs", "/", whole=False),
     Shot("graph", "/jobs/{job}"),
@@ -106,10 +115,12 @@ def run_jobs() -> Iterator[tuple[str, dict[str, str], JobService]]:
             with serve(service, 0) as address:
                 job = submit(service, directory, once=False, master=None)
                 failed = submit_failing(service)
-                yield address, {"job": job.id, "failed": failed.id}, service
-                for each in service.jobs():
-                    if each.state.active:
-                        service.kill(each.id)
+                try:
+                    yield address, {"job": job.id, "failed": failed.id}, service
+                finally:
+                    for each in service.jobs():
+                        if each.state.active:
+                            service.kill(each.id)
         finally:
             service.close()
 
@@ -161,13 +172,21 @@ def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:
         page.wait_for_timeout(800)
     page.screenshot(path=file, full_page=shot.whole)
     context.close()
+    reduce_colours(file)
+
+
+def reduce_colours(file: Path) -> None:
+    """Store a picture with 256 colours, which takes a third of the space."""
+    with Image.open(file) as picture:
+        reduced = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    reduced.save(file, optimize=True)
 
 
 def settle(page: Page) -> None:
     """Wait for the graph and the charts of a page, and for a first live message."""
-    for part in (".react-flow__node", ".plot canvas, .plot .waiting", ".cm-content"):
-        if page.locator(part.split(" ")[0].replace(".react-flow__node", "#graph")).count():
-            page.locator(part).first.wait_for()
+    for place, part in PARTS.items():
+        if page.locator(place).first.is_visible():
+            page.locator(part).first.wait_for(timeout=120_000)
     page.wait_for_timeout(2500)
 
 

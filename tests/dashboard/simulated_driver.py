@@ -40,7 +40,8 @@ def main() -> None:
         attempt.driver,
         {"pid": os.getpid(), "started": start_time(os.getpid()), "attempt": arguments.attempt},
     )
-    graph = yaml.load(job.files / "pipeline.yaml")
+    specification = json.loads((job.path / "job.json").read_text())
+    graph = yaml.load(job.files / specification["file"])
     write_json(job.plan, as_json(explain(graph)))
     store_dead_letter(job.checkpoint, next(iter(graph.nodes)))
     began = time.monotonic()

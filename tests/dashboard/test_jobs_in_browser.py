@@ -23,7 +23,9 @@ def running(service_url: str, browser: object) -> str:
     """The page of a job that runs."""
     import httpx
 
-    answer = httpx.post(f"{service_url}/api/v1/jobs", json={"name": "sensors", "document": STARTER})
+    answer = httpx.post(
+        f"{service_url}/api/v1/jobs", json={"name": "sensors", "document": STARTER}, timeout=60
+    )
     assert answer.status_code == 201, answer.text
     return f"{service_url}/jobs/{answer.json()['id']}"
 
@@ -56,6 +58,19 @@ def test_numbers_move_without_a_reload(running: str, open_page: OpenPage) -> Non
     assert page.evaluate("window.same")
     expect(page.locator("#live")).to_have_text("● Live")
     expect(page.locator("#step pre").first).to_contain_text("generator")
+
+
+def test_scale_restarts_the_job_with_other_partitions(running: str, open_page: OpenPage) -> None:
+    page = open_page(running)
+    wait_for_state(page, "Running")
+    page.get_by_label("More actions").click()
+    page.get_by_role("button", name="Scale").click()
+    page.get_by_label("State partitions").fill("4")
+    page.locator("#scale").get_by_role("button", name="Scale").click()
+    expect(page.locator(".toast")).to_contain_text("Restarting with other partitions")
+    wait_for_state(page, "Running")
+    settings = page.request.get(running.replace("/jobs/", "/api/v1/jobs/")).json()["settings"]
+    assert settings["partitions"] == 4
 
 
 def test_dead_letter_shows_payload_and_reason(running: str, open_page: OpenPage) -> None:

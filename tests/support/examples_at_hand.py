@@ -36,10 +36,13 @@ class Example:
         return pipeline
 
     def run(self, language: str) -> Pipeline:
-        """Run a twin to the end of its input."""
+        """Run a twin to the end of its input; its row accounting balances."""
         pipeline = self.pipeline(language)
         with pipeline.start(until="drained", checkpoint=self.directory / "checkpoint") as running:
             running.wait()
+            status = running.status()
+        assert {step: str(each) for step, each in status.steps.items() if not each.balanced} == {}
+        assert status.mismatches == ()
         return pipeline
 
 

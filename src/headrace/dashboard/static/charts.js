@@ -7,7 +7,7 @@ const short = value => {
 };
 const lasting = seconds => {
   if (seconds <= 0) return "0";
-  for (const [size, unit] of [[86400, " d"], [3600, " h"], [60, " min"], [1, " s"]]) if (seconds >= size) return +(seconds / size).toPrecision(3) + unit;
+  for (const [size, unit] of [[86400, " d"], [3600, " h"], [60, " min"], [1, " s"]]) if (seconds >= (size === 1 ? 1 : 2 * size)) return +(seconds / size).toPrecision(3) + unit;
   return +(seconds * 1000).toPrecision(3) + " ms";
 };
 const FORMATS = {ms: value => lasting(value / 1000), s: lasting, B: value => short(value).replace(/(?: (.))?$/, " $1B")};
@@ -35,7 +35,7 @@ export class Charts {
       chart.element.textContent = "";
       chart.plot = null;
       if (this.measured(chart)) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
-      else chart.element.innerHTML = `<div class="waiting">${chart.id === "lag" ? "The sources report no lag" : "No measurements in this time range"}</div>`;
+      else chart.element.innerHTML = `<div class="waiting">${chart.id === "lag" && this.columns.t.length > 1 ? "The sources report no lag" : "No measurements in this time range"}</div>`;
     }
   }
 
