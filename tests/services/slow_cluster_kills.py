@@ -21,8 +21,8 @@ from headrace.devtools.spark_cluster import ClusterOptions
 from tests.services.test_spark_cluster import (
     FILES,
     PIPELINE,
-    expected,
     executors,
+    expected,
     finish,
     kill_driver,
     rows_of_files,
