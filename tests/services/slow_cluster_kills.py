@@ -13,8 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from servers import Server
-from waiting import wait_until
 
 from headrace.devtools import spark_cluster
 from headrace.devtools.spark_cluster import ClusterOptions
@@ -30,6 +28,8 @@ from tests.services.test_spark_cluster import (
     start_run,
     wait_for_epochs,
 )
+from tests.support.servers import Server
+from tests.support.waiting import wait_until
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))
 VICTIMS = ("driver", "executor", "worker")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from waiting import wait_until
+from tests.support.waiting import wait_until
 
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError
