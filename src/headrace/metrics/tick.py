@@ -44,7 +44,8 @@ class TickBuilder:
         edges = rows_at_edges(self._graph, self._queries, status)
         totals = self._totals(status)
         steps = {node.name: _step(node, edges, status) for node in self._graph}
-        rates = self._rates.add(time.monotonic(), _counters(totals, steps))
+        batch = (status.latency_ms or 0) / 1000
+        rates = self._rates.add(time.monotonic(), _counters(totals, steps), batch)
         for name, step in steps.items():
             step["rate_in"], step["rate_out"] = rates.get(f"{name} in"), rates.get(f"{name} out")
         return {
