@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing, suppress
-from mailbox import mailbox
 from pathlib import Path
 from typing import Any
 
 import pytest
 from examples.page_views.visitors import post
-from examples_at_hand import copy_of, json_rows
-from http_server import serving
 from pyspark.sql import SparkSession
-from waiting import wait_until
 from websockets.sync.client import connect as open_page
 
 from headrace import Pipeline
 from headrace.devtools.kafka_server import free_ports
+from tests.support.examples_at_hand import copy_of, json_rows
+from tests.support.http_server import serving
+from tests.support.mailbox import mailbox
+from tests.support.waiting import wait_until
 
 LAST = {"visitor": "Zoe", "page": "/", "status": 200, "ts": "2026-03-02T09:30:00Z"}
 

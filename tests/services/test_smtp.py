@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 import subprocess
 import threading
-from mailbox import Mailbox, mailbox
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from headrace.connectors.smtp import Smtp
 from headrace.connectors.smtp.sink import RateLimit, SmtpPublisher
 from headrace.errors import DeliveryError
 from headrace.testing import delivery
+from tests.support.mailbox import Mailbox, mailbox
 
 CONTEXT = WriteContext("p", "mails", "c1", "append", "")
 ROW = (["ada@example.org"], "full", "disk 1")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_server import serving
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
@@ -21,6 +20,7 @@ from headrace.connectors.webhook.sink import WebhookPublisher
 from headrace.devtools.kafka_server import free_ports
 from headrace.errors import DeliveryError
 from headrace.testing import delivery
+from tests.support.http_server import serving
 
 CONTEXT = WriteContext("p", "out", "c1", "append", "")
 
@@ -102,7 +102,7 @@ def test_rows_are_posted_one_by_one_or_in_batches(
 
 def test_request_that_is_sent_again_has_the_same_key(receiver: tuple[Receiver, str]) -> None:
     app, url = receiver
-    rows = [([], b"1"), ([], b"2"), ([], b"3")]
+    rows: list[Any] = [([], b"1"), ([], b"2"), ([], b"3")]
     for epoch, order in ((0, 1), (0, 1), (0, -1), (1, 1)):
         publish(connect.webhook(url, batch=2), *rows[::order], epoch=epoch)
     other = WriteContext("p", "other", "c1", "append", "")
