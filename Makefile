@@ -49,6 +49,7 @@ delivery: kernel servers ## kill runs after every step and at random, brokers, a
 	$(RUN)/pytest tests/services/slow_*.py
 	$(RUN)/python -m tests.services.test_every_row_once
 	$(RUN)/python -m tests.services.test_every_change_once
+	$(RUN)/python -m tests.services.test_edge_kills --kills 50
 
 docs: $(READY) ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict

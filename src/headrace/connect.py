@@ -20,8 +20,10 @@ from headrace.connectors.postgres import Postgres as postgres  # noqa: N813
 from headrace.connectors.postgres_cdc import PostgresCdc as postgres_cdc  # noqa: N813
 from headrace.connectors.rabbitmq import RabbitMQ as rabbitmq  # noqa: N813
 from headrace.connectors.redis import Redis as redis  # noqa: N813
+from headrace.connectors.smtp import Smtp as smtp  # noqa: N813
 from headrace.connectors.socket import Socket as socket  # noqa: N813
 from headrace.connectors.sqlite import SQLite as sqlite  # noqa: N813
+from headrace.connectors.webhook import Webhook as webhook  # noqa: N813
 from headrace.connectors.websocket import WebSocket as websocket  # noqa: N813
 from headrace.errors import did_you_mean
 
@@ -38,8 +40,10 @@ __all__ = [
     "postgres_cdc",
     "rabbitmq",
     "redis",
+    "smtp",
     "socket",
     "sqlite",
+    "webhook",
     "websocket",
 ]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,54 @@ def test_rows_pushed_to_a_pipeline_reach_its_sink_and_others_are_dead_letters(
     wait_until(lambda: len(out.contents()) == 2 and len(letters.contents()) == 1, run)
     run.stop()
     assert out.contents() == [{"id": 1, "client": "127.0.0.1"}, {"id": 2, "client": "127.0.0.1"}]
+
+
+def begin(listen: str, size: int) -> socket.socket:
+    """Send the head of a request with a body of that size, and one byte of it."""
+    host, _, port = listen.partition(":")
+    connection = socket.create_connection((host, int(port)), timeout=60)
+    head = "POST /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer right\r\n"
+    connection.sendall(f"{head}Content-Length: {size}\r\n\r\n{{".encode())
+    return connection
+
+
+def test_job_continues_although_requests_are_fuzzed(spark: SparkSession, tmp_path: Path) -> None:
+    """Each request is refused with a reason, or its records are rows or dead letters."""
+    listen, chance = f"127.0.0.1:{free_ports(1)[0]}", random.Random(19)
+    pipeline = Pipeline("fuzzed")
+    source = connect.http(
+        listen=listen, path="/events", token="right", max_body="64 KB", body_timeout="1 second"
+    )
+    rows = pipeline.read("rows", source, format="json", schema="id int, inner struct<a: int>")
+    out, letters = connect.memory(), connect.memory()
+    rows.write("out", out)
+    rows.dead_letters.write("letters", letters)
+    deep = b'{"id": 1, "inner": ' + b'{"a":' * 400 + b"1" + b"}" * 400 + b"}"
+    bodies = [deep, b'{"id": ' + b"[" * 30_000, b'{"id": "\\ud800"}', b'{"id": 99999999999}', b"\x00" * 10]
+    for _ in range(60):
+        fuzzed = bytearray(json.dumps([{"id": n, "inner": {"a": n}} for n in range(3)]).encode())
+        for _ in range(chance.randint(1, 6)):
+            fuzzed[chance.randrange(len(fuzzed))] = chance.randrange(256)
+        bodies.append(bytes(fuzzed))
+    headers = {"Authorization": "Bearer right"}
+    accepted = 0
+    with pipeline.start(checkpoint=tmp_path / "checkpoint") as run, ExitStack() as open_sockets:
+        slow, large = (open_sockets.enter_context(begin(listen, size)) for size in (9, 100 << 20))
+        with httpx.Client(base_url=f"http://{listen}", timeout=60) as client:
+            for body in bodies:
+                answer = client.post("/events", content=body, headers=headers)
+                assert answer.status_code in (202, 400), (body, answer.text)
+                accepted += answer.json().get("rows", 0)
+            for wrong in (b"", b"Bearer \xc3\xa4", b"Bearer"):
+                header = {b"Authorization": wrong}
+                assert client.post("/events", content=b"{}", headers=header).status_code == 401
+            assert client.post("/events", content=b'{"id": -7}', headers=headers).status_code == 202
+        assert b" 413 " in large.recv(1000)
+        assert b" 408 " in slow.recv(1000)
+        wait_until(lambda: any(row["id"] == -7 for row in out.contents()), run)
+        wait_until(lambda: len(out.contents()) + len(letters.contents()) == accepted + 1, run)
+        run.stop()
+    assert letters.contents()
 
 
 class Items:

@@ -100,14 +100,30 @@ def test_messages_of_every_qos_are_stored_in_order(
         }
 
 
+@pytest.mark.parametrize("subscribed", [0, 1, 2])
 def test_qos_of_a_message_is_the_lower_of_publisher_and_subscriber(
+    broker: mosquitto.Broker, tmp_path: Path, room: str, subscribed: int
+) -> None:
+    with receiving(broker, tmp_path, room, qos=subscribed) as (log, _):
+        for published in (0, 1, 2):
+            publish(broker, room, str(published), qos=published)
+            wait_until(lambda: log.end == published + 1)  # noqa: B023 - called at once
+        assert [metadata["qos"] for _, metadata in messages(log)] == [min(subscribed, n) for n in (0, 1, 2)]
+
+
+def test_qos_0_is_not_stored_while_no_run_is_connected(
     broker: mosquitto.Broker, tmp_path: Path, room: str
 ) -> None:
-    with receiving(broker, tmp_path, room, qos=1) as (log, _):
-        publish(broker, room, "2", qos=2)
-        publish(broker, room, "0", qos=0)
-        wait_until(lambda: log.end == 2)
-        assert [metadata["qos"] for _, metadata in messages(log)] == [1, 0]
+    for qos in (0, 1):  # of the subscription
+        with receiving(broker, tmp_path / f"{room}-{qos}", room, qos=qos):
+            pass
+    publish(broker, room, "0", qos=0)
+    publish(broker, room, "1", qos=1)
+    for qos, expected in ((0, ["end"]), (1, ["1", "end"])):
+        with receiving(broker, tmp_path / f"{room}-{qos}", room, qos=qos) as (log, _):
+            publish(broker, room, "end")
+            wait_until(lambda: values(log)[-1:] == ["end"])
+            assert values(log) == expected
 
 
 @pytest.mark.parametrize("version", ["3.1.1", "5"])
@@ -146,6 +162,69 @@ def test_retained_message_is_marked_and_sent_once_per_subscription(
         wait_until(lambda: log.end == 3)
         expected = [("last", True), ("live", False), ("end", False)]
         assert [(value, metadata["retained"]) for value, metadata in messages(log)] == expected
+
+
+def test_retained_message_is_replaced_by_a_retained_one_only_and_removed_by_an_empty_one(
+    broker: mosquitto.Broker, tmp_path: Path, room: str
+) -> None:
+    publish(broker, room, "kept", retain=True)
+    publish(broker, room, "live")
+    with receiving(broker, tmp_path / f"{room}-a", room) as (log, _):
+        wait_until(lambda: log.end == 1)
+        publish(broker, room, b"", retain=True)
+        wait_until(lambda: log.end == 2)
+        assert [(value, m["retained"]) for value, m in messages(log)] == [("kept", True), ("", False)]
+    with receiving(broker, tmp_path / f"{room}-b", room) as (log, _):
+        publish(broker, room, "end")
+        wait_until(lambda: log.end == 1)
+        assert values(log) == ["end"]
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_retained_message_has_the_lower_qos(
+    broker: mosquitto.Broker, tmp_path: Path, room: str, qos: int
+) -> None:
+    publish(broker, room, "kept", retain=True, qos=1)
+    with receiving(broker, tmp_path / f"{room}-a", room, qos=qos) as (log, _):
+        wait_until(lambda: log.end == 1)
+        assert messages(log)[0][1]["qos"] == min(qos, 1)
+
+
+def test_retained_message_is_marked_for_a_shared_subscription_too(
+    broker: mosquitto.Broker, tmp_path: Path, room: str
+) -> None:
+    """MQTT 5 forbids to send it; mosquitto 2.0.11 does so."""
+    publish(broker, room, "kept", retain=True)
+    with receiving(broker, tmp_path / f"{room}-a", f"$share/jobs/{room}") as (log, _):
+        publish(broker, room, "end")
+        wait_until(lambda: values(log)[-1:] == ["end"])
+        assert [value for value, metadata in messages(log) if not metadata["retained"]] == ["end"]
+
+
+@pytest.mark.parametrize(("qos", "retain"), [(0, True), (1, True), (2, True), (1, False)])
+def test_sink_publishes_with_its_qos_and_retain(
+    broker: mosquitto.Broker, tmp_path: Path, room: str, qos: int, retain: bool
+) -> None:
+    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic=room, qos=qos, retain=retain))
+    publisher.open(WriteContext("p", "out", room, "append", ""))
+    with receiving(broker, tmp_path / f"{room}-a", room, qos=2) as (log, _):
+        publisher.publish([(room, b"a", [])], 0)
+        wait_until(lambda: log.end == 1)
+        assert (messages(log)[0][1]["qos"], messages(log)[0][1]["retained"]) == (qos, False)
+    publisher.close()
+    with receiving(broker, tmp_path / f"{room}-b", room, qos=2) as (log, _):
+        publish(broker, room, "end", qos=2)
+        wait_until(lambda: values(log)[-1:] == ["end"])
+        assert values(log) == (["a", "end"] if retain else ["end"])
+
+
+@pytest.mark.parametrize("level", ["ä", " ", "€🌍", "a" * 2000, "$x", "'\"{}\\"])
+def test_unusual_topics_are_received(broker: mosquitto.Broker, tmp_path: Path, room: str, level: str) -> None:
+    with receiving(broker, tmp_path, f"{room}/#") as (log, _):
+        publish(broker, f"{room}/{level}", "a")
+        publish(broker, f"{room}//", "b")  # empty levels
+        wait_until(lambda: log.end == 2)
+        assert [metadata["topic"] for _, metadata in messages(log)] == [f"{room}/{level}", f"{room}//"]
 
 
 def test_filter_that_is_no_longer_read_is_unsubscribed(

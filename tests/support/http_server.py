@@ -14,9 +14,9 @@ from tests.support.waiting import wait_until
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
+def serving(app: Any, port: int = 0) -> Iterator[str]:
     """Serve inside the block; yields the URL."""
-    port = free_ports(1)[0]
+    port = port or free_ports(1)[0]
     settings = uvicorn.Config(
         app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=1, ws="none"
     )

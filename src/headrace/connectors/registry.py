@@ -22,8 +22,10 @@ _BUILT_IN = {
     "postgres_cdc": "headrace.connectors.postgres_cdc:PostgresCdc",
     "rabbitmq": "headrace.connectors.rabbitmq:RabbitMQ",
     "redis": "headrace.connectors.redis:Redis",
+    "smtp": "headrace.connectors.smtp:Smtp",
     "socket": "headrace.connectors.socket:Socket",
     "sqlite": "headrace.connectors.sqlite:SQLite",
+    "webhook": "headrace.connectors.webhook:Webhook",
     "websocket": "headrace.connectors.websocket:WebSocket",
 }
 

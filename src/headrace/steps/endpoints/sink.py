@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, get_args
 
@@ -47,6 +47,8 @@ class Sink(Node):
         columns = plan.facts(self.input).columns
         for option in _COLUMN_OPTIONS:
             value = getattr(self.connector, option, None) or ()
+            if isinstance(value, Mapping):  # the headers of a webhook, with their values
+                continue
             names = (value,) if isinstance(value, str) else tuple(value)
             yield from unknown_columns(names, columns, option, (option,))
         used = (name.split(".")[0] for name in getattr(self.connector, "template_columns", ()))

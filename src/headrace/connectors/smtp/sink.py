@@ -1,0 +1,185 @@
+"""Sends the mails of an epoch, and waits until the server has accepted each of them."""
+
+from __future__ import annotations
+
+import smtplib
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from email.message import EmailMessage
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.base import WriteContext
+from headrace.connectors.message_sink import MessageWriter
+from headrace.connectors.network.tls import client_context
+from headrace.connectors.retry import retry
+from headrace.connectors.smtp.mails import group_rows, mail_expressions
+from headrace.durations import microseconds
+from headrace.errors import DeliveryError
+
+if TYPE_CHECKING:
+    from headrace.connectors.smtp import Smtp
+
+_MINUTE = 60.0
+_FINAL = (smtplib.SMTPNotSupportedError, ssl.SSLCertVerificationError)
+
+
+def smtp_writer(options: Smtp) -> MessageWriter:
+    """Return the writer of a sink."""
+    return MessageWriter(
+        SmtpPublisher(options), lambda fields, where: mail_expressions(options, fields, where)
+    )
+
+
+class MailSession:
+    """A connection to the server, after TLS and login."""
+
+    def __init__(self, options: Smtp) -> None:
+        timeout = microseconds(options.timeout) / 1e6
+        implicit = options.security == "tls" or (options.security == "auto" and options.port == 465)
+        self._smtp = (
+            smtplib.SMTP_SSL(options.host, options.port, timeout=timeout, context=client_context(options.tls))
+            if implicit
+            else smtplib.SMTP(options.host, options.port, timeout=timeout)
+        )
+        try:
+            self._secure(options, encrypted=implicit)
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, message: EmailMessage, to: Iterable[str]) -> dict[str, tuple[int, bytes]]:
+        """Send a message; return the answers for recipients that the server refuses."""
+        return self._smtp.send_message(message, to_addrs=list(to))
+
+    def close(self) -> None:
+        with suppress(OSError):  # smtplib's errors are of this class too
+            self._smtp.quit()
+        self._smtp.close()
+
+    def _secure(self, options: Smtp, *, encrypted: bool) -> None:
+        self._smtp.ehlo_or_helo_if_needed()
+        offered = options.security == "auto" and self._smtp.has_extn("starttls")
+        if not encrypted and (options.security == "starttls" or offered):
+            self._smtp.starttls(context=client_context(options.tls))
+            encrypted = True
+        if options.user is not None and options.password is not None:
+            if not encrypted and options.security != "none":
+                raise smtplib.SMTPNotSupportedError("it offers no TLS, without which a login is readable")
+            self._smtp.login(options.user, options.password.get_secret_value())
+
+
+class MailServer:
+    """The server, and the meaning of its errors."""
+
+    def __init__(self, options: Smtp) -> None:
+        self._options = options
+
+    @property
+    def place(self) -> str:
+        return f"{self._options.host}:{self._options.port}"
+
+    def connect(self) -> MailSession:
+        return MailSession(self._options)
+
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        if isinstance(error, smtplib.SMTPAuthenticationError):
+            return f"refuses the login: {_text(error.smtp_error)}", "check `user` and `password`"
+        if isinstance(error, smtplib.SMTPRecipientsRefused):
+            (address, (code, answer)), *_ = error.recipients.items()
+            return f"refuses the recipient `{address}`: {code} {_text(answer)}", "check `to`"
+        if isinstance(error, smtplib.SMTPResponseException):
+            return f"refuses the mail: {error.smtp_code} {_text(error.smtp_error)}", "check `from` and `to`"
+        if isinstance(error, smtplib.SMTPNotSupportedError):
+            return f"can't be used: {error}", "check `security` and `user`"
+        if isinstance(error, OSError):
+            return f"does not answer: {error or type(error).__name__}", "is it running? The next run resumes"
+        return None
+
+    def is_unavailable(self, error: Exception) -> bool:
+        if isinstance(error, smtplib.SMTPRecipientsRefused):
+            return all(400 <= code < 500 for code, _ in error.recipients.values())
+        if isinstance(error, smtplib.SMTPResponseException):
+            return 400 <= error.smtp_code < 500
+        return isinstance(error, OSError) and not isinstance(error, _FINAL)
+
+
+class RateLimit:
+    """At most `limit` actions per minute; `wait` blocks until the next one is allowed."""
+
+    def __init__(
+        self,
+        limit: int | None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._clock, self._sleep, self._limited = clock, sleep, limit is not None
+        self._times: deque[float] = deque(maxlen=limit)
+
+    def wait(self) -> None:
+        """Wait until an action is allowed, and count it."""
+        if not self._limited:
+            return
+        if len(self._times) == self._times.maxlen:
+            self._sleep(max(self._times[0] + _MINUTE - self._clock(), 0))
+        self._times.append(self._clock())
+
+
+class SmtpPublisher:
+    """Sends mails one after the other, over one connection per epoch."""
+
+    def __init__(self, options: Smtp, rate_limit: RateLimit | None = None) -> None:
+        self._options, self._server = options, MailServer(options)
+        self._rate_limit = rate_limit or RateLimit(options.rate_limit)
+        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._context = WriteContext("", "", "", "append", "")
+        self._session: MailSession | None = None
+
+    def open(self, context: WriteContext) -> None:
+        self._context = context
+        try:
+            self._server.connect().close()
+        except OSError as error:
+            raise self._error(error) from error
+
+    def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
+        try:
+            for number, mail in enumerate(group_rows(messages, self._options.batch or 1)):
+                mail.check(self._context.sink)
+                self._rate_limit.wait()
+                self._deliver(mail.message(self._options.sender, self._context, epoch, number), mail.to)
+        finally:
+            self.close()  # servers end idle connections
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        self._session = None
+
+    def _deliver(self, message: EmailMessage, to: tuple[str, ...]) -> None:
+        """Send a mail to all its recipients; one that is refused for the time being gets it later."""
+        waiting = set(to)
+
+        def send() -> None:
+            if self._session is None:
+                self._session = self._server.connect()
+            refused = self._session.send(message, sorted(waiting))
+            waiting.intersection_update(refused)
+            if refused:
+                raise smtplib.SMTPRecipientsRefused(refused)
+
+        try:
+            retry(self._server, self._timeout, send, self.close)
+        except OSError as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> DeliveryError:
+        what, hint = self._server.translate_error(error) or (str(error), "")
+        place = f"the mail server at {self._server.place} {what}"
+        return DeliveryError(place, where=self._context.sink, hint=hint)
+
+
+def _text(answer: bytes | str) -> str:
+    return answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer)

@@ -1,0 +1,164 @@
+"""Posts the rows of an epoch, and waits until the server has accepted each request."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+
+from headrace.connectors.base import WriteContext
+from headrace.connectors.message_sink import MessageWriter
+from headrace.connectors.network.tls import client_context
+from headrace.connectors.retry import retry
+from headrace.connectors.row_encoding import Fields, encode_value
+from headrace.connectors.templates import fill_template, template_expression
+from headrace.durations import microseconds
+from headrace.errors import DeliveryError, did_you_mean
+from headrace.formats import Format
+
+if TYPE_CHECKING:
+    from headrace.connectors.webhook import Webhook
+
+_RETRY = (408, 425, 429, 500, 502, 503, 504)
+"""The statuses after which a request may succeed later."""
+_CONTENT_TYPES = {"json": "application/json", "csv": "text/csv", "text": "text/plain"}
+
+
+def webhook_writer(options: Webhook) -> MessageWriter:
+    """Return the writer of a sink."""
+    return MessageWriter(
+        WebhookPublisher(options), lambda fields, where: message_expressions(options, fields, where)
+    )
+
+
+def message_expressions(options: Webhook, fields: Fields, where: str) -> list[str]:
+    """Return the expressions of the values in the address, and of the row in the format.
+
+    Raises:
+        DeliveryError: an option names an unknown column.
+    """
+    for name in options.value:
+        if name not in fields:
+            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
+    columns = options.template_columns
+    values = [template_expression(f"{{{name}}}", fields, where) for name in columns]
+    names = list(options.value) or [name for name in fields if name not in columns] or list(fields)
+    chosen = options.format if isinstance(options.format, Format) else None
+    return [
+        f"cast(array({', '.join(values)}) as array<string>)",
+        f"cast({encode_value(chosen, {name: fields[name] for name in names}, where)} as binary)",
+    ]
+
+
+class WebhookServer:
+    """The receiver of requests, and the meaning of its errors."""
+
+    def __init__(self, options: Webhook) -> None:
+        self._options = options
+        chosen = options.format
+        self.encoding = chosen.name if isinstance(chosen, Format) else "json"
+
+    @property
+    def place(self) -> str:
+        return self._options.place
+
+    def connect(self) -> httpx.Client:
+        headers = {"Content-Type": _CONTENT_TYPES.get(self.encoding, "application/octet-stream")}
+        headers |= {name: value.get_secret_value() for name, value in self._options.headers.items()}
+        if self._options.token is not None:
+            headers["Authorization"] = f"Bearer {self._options.token.get_secret_value()}"
+        verify = client_context(self._options.tls) if self.place.startswith("https:") else True
+        timeout = microseconds(self._options.timeout) / 1e6
+        return httpx.Client(headers=headers, timeout=timeout, verify=verify)
+
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        if isinstance(error, httpx.HTTPStatusError):
+            answer = error.response
+            what = f"answers {answer.status_code} {answer.reason_phrase}: {answer.text[:200]}".rstrip(": ")
+            final = answer.status_code not in _RETRY
+            return what, "check the address, the token and the headers" if final else "the next run resumes"
+        if isinstance(error, httpx.HTTPError):
+            return f"does not answer: {error or type(error).__name__}", "is it running? The next run resumes"
+        return None
+
+    def is_unavailable(self, error: Exception) -> bool:
+        if isinstance(error, httpx.HTTPStatusError):
+            return error.response.status_code in _RETRY
+        return isinstance(error, httpx.TransportError) and "CERTIFICATE_VERIFY_FAILED" not in str(error)
+
+
+class WebhookPublisher:
+    """Sends requests one after the other."""
+
+    def __init__(self, options: Webhook) -> None:
+        self._options, self._server = options, WebhookServer(options)
+        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._context = WriteContext("", "", "", "append", "")
+        self._client: httpx.Client | None = None
+        self._resume_at = 0.0
+        """The time of the monotonic clock before which the server requests a pause."""
+
+    def open(self, context: WriteContext) -> None:
+        self._context = context
+        self._client = self._server.connect()
+
+    def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
+        if self._client is None:
+            raise DeliveryError("the sink is not open", where=self._context.sink)
+        client = self._client
+        for number, (url, rows) in enumerate(self._requests(messages)):
+            body = self._body(rows)
+            key = {"Idempotency-Key": idempotency_key(self._context, epoch, number, url, body)}
+            request = client.build_request(self._options.method, url, content=body, headers=key)
+            try:
+                retry(self._server, self._timeout, lambda: self._send(client, request))  # noqa: B023
+            except httpx.HTTPError as error:
+                what, hint = self._server.translate_error(error) or (str(error), "")
+                place = f"the webhook at {self._server.place} {what}"
+                raise DeliveryError(place, where=self._context.sink, hint=hint) from error
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+        self._client = None
+
+    def _requests(self, messages: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, list[bytes]]]:
+        """Yield the address and the rows of each request; rows of an address stay in order."""
+        columns = self._options.template_columns
+        size = self._options.batch or 1
+        waiting: dict[str, list[bytes]] = {}
+        for values, row in messages:
+            escaped = {name: quote(value, safe="") for name, value in zip(columns, values, strict=True)}
+            url = fill_template(self._options.url, escaped)
+            rows = waiting.setdefault(url, [])
+            rows.append(row or b"")
+            if len(rows) == size:
+                yield url, waiting.pop(url)
+        yield from waiting.items()
+
+    def _body(self, rows: list[bytes]) -> bytes:
+        if self._options.batch is None:
+            return rows[0]
+        return b"[%s]" % b",".join(rows) if self._server.encoding == "json" else b"\n".join(rows) + b"\n"
+
+    def _send(self, client: httpx.Client, request: httpx.Request) -> None:
+        time.sleep(max(self._resume_at - time.monotonic(), 0))
+        answer = client.send(request)
+        if not answer.is_success:
+            seconds = answer.headers.get("retry-after", "")
+            if seconds.isdigit():
+                self._resume_at = time.monotonic() + min(int(seconds), self._timeout)
+            raise httpx.HTTPStatusError("", request=request, response=answer)
+
+
+def idempotency_key(context: WriteContext, epoch: int, number: int, url: str, body: bytes) -> str:
+    """Return the key of a request: checkpoint id, epoch, number, and a digest of sink and content.
+
+    The digest keeps two requests with the same number apart if an epoch is replayed in another order.
+    """
+    digest = hashlib.sha256("\0".join((context.pipeline, context.sink, url, "")).encode() + body)
+    return f"{context.checkpoint_id}-{epoch}-{number}-{digest.hexdigest()[:16]}"

@@ -1,0 +1,91 @@
+"""Runs the writer of a message sink in a process of its own, without Spark, so that it can be killed.
+
+    python sending.py KIND OPTIONS DIRECTORY EPOCHS
+
+It delivers epochs of ten numbers, from the one after the last that was recorded, and ends after the last.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.connectors.base import WriteContext
+from headrace.connectors.message_sink import MessageWriter, _Collected
+from headrace.connectors.registry import connector
+
+ROWS = 10
+ENDLESS = 1_000_000
+Row = tuple[Any, ...]
+
+
+def kill_senders(
+    kind: str, options: dict[str, Any], place: Path, kills: int, disturb: Callable[[], None] | None = None
+) -> set[int]:
+    """Kill senders at random moments; then complete an epoch, and return the numbers that must have arrived.
+
+    `disturb`, if set, is called in the middle of each sender's life, for instance to restart the server.
+    """
+    chance = random.Random(7)
+    for _ in range(kills):
+        process = start(kind, options, place, ENDLESS)
+        if disturb is not None:
+            disturb()
+        threading.Timer(chance.uniform(0.01, 0.3), process.kill).start()
+        process.wait()
+    done = recorded(place) + 2
+    assert start(kind, options, place, done).wait() == 0
+    return set(range(done * ROWS))
+
+
+def start(kind: str, options: dict[str, Any], place: Path, epochs: int) -> subprocess.Popen[bytes]:
+    """Start a sender and wait until it is connected."""
+    words = [sys.executable, __file__, kind, json.dumps(options), str(place), str(epochs)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as output:
+        assert output.readline() == b"sending\n"
+    return process
+
+
+def recorded(place: Path) -> int:
+    """Return the epoch last recorded, or -1."""
+    path = place / "published.json"
+    return int(json.loads(path.read_text())["epoch"]) if path.exists() else -1
+
+
+def _row(kind: str, options: dict[str, Any], number: int) -> Row:
+    body = json.dumps({"id": number}).encode()
+    if kind == "smtp":
+        return (options["to"], "row", str(number))
+    if kind == "webhook":
+        return ([], body)
+    return (options.get("topic") or options.get("routing_key"), body, [])
+
+
+def _main(kind: str, given: str, place: str, epochs: str) -> None:
+    options = json.loads(given)
+    writer = connector(kind)(**options).writer()
+    assert isinstance(writer, MessageWriter)
+    first = writer.open(WriteContext("kills", "out", "c", "append", place)) + 1
+    sys.stdout.write("sending\n")
+    sys.stdout.flush()
+    for epoch in range(first, int(epochs)):
+        rows = [_row(kind, options, epoch * ROWS + number) for number in range(ROWS)]
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        text = pa.list_(pa.string())
+        arrays = [pa.array(c, text) if isinstance(c[0], list) else pa.array(c) for c in columns]
+        writer.commit(epoch, _Collected(pa.table(arrays, [str(n) for n in range(len(arrays))])))
+    writer.close()
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
