@@ -34,6 +34,7 @@ from headrace.lowering.native import native_windows
 from headrace.lowering.patterns import matched
 from headrace.lowering.python_aggregates import refuse_unpicklable, with_results
 from headrace.lowering.rules import RuleStep
+from headrace.lowering.tables.joins import join_table_rows, table_join_output
 from headrace.lowering.tables.steps import latest_rows, top_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
@@ -58,6 +59,7 @@ from headrace.steps.rows.union import Union
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.window import WindowAggregate
+from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import VERSIONS, Latest
 from headrace.steps.tables.top_n import TopN
 from headrace.windows import Session, Sliding, Tumbling
@@ -432,6 +434,14 @@ def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
 
 
 @lower.register
+def _table_join(node: TableJoin, lowering: Lowering) -> DataFrame:
+    left, right = (lowering.frame(ref) for ref in node.inputs)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    facts = [lowering.graph.facts(ref) for ref in node.inputs]
+    return join_table_rows(left, right, node, facts, counts=counts)
+
+
+@lower.register
 def _latest(node: Latest, lowering: Lowering) -> DataFrame:
     frame, keys, _ = _keyed(lowering.frame(node.input), node, lowering)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
@@ -463,7 +473,9 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
 
 
 def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
-    if isinstance(node, TwoInputs):
+    if isinstance(node, TableJoin) and not ref.output:
+        return table_join_output(rows, node, f"`{node.name}`")
+    if isinstance(node, TwoInputs) and not isinstance(node, TableJoin):
         return join_output(rows, node, ref.output, f"`{node.name}`")
     if isinstance(node, RowPattern) and ref.output == MAIN:
         return queried(node.rest, {node.table: rows}, rows.sparkSession)

@@ -43,6 +43,9 @@ def _unknown_inputs(graph: Graph, node: Node) -> Iterator[Problem]:
             known = [name for name, other in graph.nodes.items() if not other.anonymous]
             yield Problem(graph.where(node), f"unknown step `{ref.step}`", did_you_mean(ref.step, known))
         elif ref.output not in graph[ref.step].outputs:
+            if (finding := node.missing_input(ref)) is not None:
+                yield Problem(graph.where(node, *finding.keys), finding.what, finding.hint)
+                continue
             outputs = [str(Ref(ref.step, out)) for out in graph[ref.step].outputs]
             yield Problem(graph.where(node), f"unknown output `{ref}`", did_you_mean(str(ref), outputs))
 

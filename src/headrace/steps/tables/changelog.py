@@ -33,6 +33,22 @@ def keyed_columns(keys: Named, columns: tuple[str, ...] | None) -> tuple[str, ..
     return (*(name for name, key in keys if name != key), *columns)
 
 
+def joined_key(
+    left: Facts, right: Facts, on: tuple[tuple[str, str], ...], columns: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """Return the columns that identify a row of a join; empty if they are unknown.
+
+    They are those of the left table, with those of the right one if it can have several rows of one key.
+    """
+    if left.change != "table" or not left.table_key:
+        return ()
+    several = not right.cdc and not set(right.table_key) <= {key for _, key in on}
+    key = (*left.table_key, *(right.table_key if several else ()))
+    if (several and not right.table_key) or columns is None or not set(key) <= set(columns):
+        return ()
+    return key
+
+
 def key_names(keys: Named) -> str:
     """Return the names of keys as text."""
     return ", ".join(names_of(keys))
