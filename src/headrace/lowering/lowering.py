@@ -34,8 +34,9 @@ from headrace.lowering.native import native_windows
 from headrace.lowering.patterns import matched
 from headrace.lowering.python_aggregates import refuse_unpicklable, with_results
 from headrace.lowering.rules import RuleStep
+from headrace.lowering.tables.changes import as_changes, is_changelog, label_panes, present_panes
 from headrace.lowering.tables.joins import join_table_rows, table_join_output
-from headrace.lowering.tables.steps import latest_rows, top_rows
+from headrace.lowering.tables.steps import latest_rows, running_rows, top_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
 from headrace.rules.revision import load_now
@@ -156,6 +157,10 @@ class Lowering:
         return (
             select_failed(raw, rows) if ref.output else keep_succeeded(raw, self.inputs.failures(node, rows))
         )
+
+    def changes(self, ref: Ref) -> DataFrame:
+        """The rows of one output as a stateful step reads them: panes may retract earlier ones."""
+        return as_changes(self.frame(ref))
 
     def is_lowered(self, ref: Ref) -> bool:
         """Return True if the frame of an output exists."""
@@ -320,14 +325,18 @@ def queried(query: str, frames: Mapping[str, DataFrame], otherwise: SparkSession
 
 @lower.register
 def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
-    frame = shown(lowering.frame(node.input))
-    return frame.groupBy(*named(node.keys)).agg(*named(node.aggregates))
+    frame = lowering.changes(node.input)
+    if not is_changelog(frame) or not frame.isStreaming:
+        return shown(frame).groupBy(*named(node.keys)).agg(*named(node.aggregates))
+    ready, keys, _ = _keyed(frame, node, lowering)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return running_rows(ready, keys, named(node.aggregates), counts=counts)
 
 
 @lower.register
 def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     refuse_unpicklable(lowering.graph.where(node), node)
-    frame = lowering.frame(node.input)
+    frame = lowering.changes(node.input)
     native = node.emission.late_rows == "count" and AHEAD not in frame.columns
     if native or _same_in_batch(frame, node):
         return native_windows(frame, node, named(node.keys), named(node.aggregates))
@@ -343,7 +352,7 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
 
 def _keyed(
     frame: DataFrame,
-    node: WindowAggregate | Match | MatchRules | Latest | TopN | Process,
+    node: Aggregate | WindowAggregate | Match | MatchRules | Latest | TopN | Process,
     lowering: Lowering,
 ) -> tuple[DataFrame, list[str], Time]:
     """A step's input with its computed keys as columns; the names of all key columns.
@@ -356,7 +365,7 @@ def _keyed(
 
 
 def _time(
-    node: WindowAggregate | Match | MatchRules | RowPattern | TwoInputs | Latest | TopN | Process,
+    node: Aggregate | WindowAggregate | Match | MatchRules | RowPattern | TwoInputs | Latest | TopN | Process,
     lowering: Lowering,
 ) -> Time:
     return "clock" if lowering.graph.facts(node.input).by_clock else "event"
@@ -435,7 +444,7 @@ def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _table_join(node: TableJoin, lowering: Lowering) -> DataFrame:
-    left, right = (lowering.frame(ref) for ref in node.inputs)
+    left, right = (lowering.changes(ref) for ref in node.inputs)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
     facts = [lowering.graph.facts(ref) for ref in node.inputs]
     return join_table_rows(left, right, node, facts, counts=counts)
@@ -452,7 +461,7 @@ def _latest(node: Latest, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _top_n(node: TopN, lowering: Lowering) -> DataFrame:
-    frame, keys, _ = _keyed(lowering.frame(node.input), node, lowering)
+    frame, keys, _ = _keyed(lowering.changes(node.input), node, lowering)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
     return top_rows(frame, keys, node, lowering.graph.facts(node.input), counts=counts)
 
@@ -483,7 +492,13 @@ def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
     rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
     if ref.output == "late":
         return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
-    return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
+    return _panes(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
+
+
+def _panes(rows: DataFrame, node: WindowAggregate) -> DataFrame:
+    retracting = node.emission.mode == "retracting" and not node.emission.fires_once
+    panes = with_results(present_panes(rows, retracting=retracting), node)
+    return label_panes(panes) if retracting else panes
 
 
 def _over_views(query: str, views: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from headrace.errors import Problem, did_you_mean
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.facts import duplicates
+from headrace.steps.stateful.window import WindowAggregate
 from headrace.steps.traits import Finding
 
 
@@ -74,20 +75,42 @@ def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
 
 
 def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
-    for ref in node.inputs if node.stateful and not node.accepts_changes else ():
-        if graph.facts(ref).change == "table":
+    for ref in node.inputs if node.stateful else ():
+        facts = graph.facts(ref)
+        if facts.change == "table" and not node.accepts_changes:
             yield Finding(
                 f"{node.verb} takes rows that never change, and `{ref}` is a table",
                 "use the stream that the table is made of; aggregate, window, top_n and join take tables",
                 ("from", node.verb),
             )
-        elif graph.facts(ref).change != "none":
-            yield Finding(
-                f"its input `{ref}` emits a row again when it changes, so it would be counted twice",
-                "let the step before fire once (no early or late firings), or write it out and read the "
-                "table",
-                ("from",),
-            )
+        elif facts.change == "updates" or (facts.change == "refinements" and not facts.adds):
+            yield from _check_replaced(graph, node, ref)
+
+
+def _check_replaced(graph: Graph, node: Node, ref: Ref) -> Iterator[Finding]:
+    """Yield a problem with rows that replace earlier ones, unless the step takes them as changes."""
+    retracting = _pane_mode(graph, ref) == "retracting"
+    if not node.accepts_changes or not retracting:
+        hint = "let the step before fire once (no early or late firings), or write it out and read the table"
+        if node.accepts_changes and graph.facts(ref).change == "refinements":
+            hint = 'let the window emit with mode="retracting", or fire once'
+        what = f"its input `{ref}` emits a row again when it changes, so it would be counted twice"
+        yield Finding(what, hint, ("from",))
+
+
+def _pane_mode(graph: Graph, ref: Ref) -> str:
+    """Return the mode of the windows whose panes an output consists of; empty if they differ."""
+    modes = {step.emission.mode for step in _windows(graph, ref)}
+    return modes.pop() if len(modes) == 1 else ""
+
+
+def _windows(graph: Graph, ref: Ref) -> Iterator[WindowAggregate]:
+    node = graph[ref.step]
+    if isinstance(node, WindowAggregate):
+        yield node
+    elif not node.stateful:
+        for before in node.inputs:
+            yield from _windows(graph, before)
 
 
 def _check_wait(graph: Graph, node: Node) -> Iterator[Finding]:

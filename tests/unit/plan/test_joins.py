@@ -189,12 +189,12 @@ sources:
   a: {memory: {}, schema: "k string, ts timestamp", event_time: ts}
 steps:
   j: {from: a, join: {with: c, on: k, within: 1 minute}}
-  w: {from: a, join: {with: a, on: k}}
+  w: {from: a, join: {with: a, within: 1 minute}}
   o: {from: a, join_as_of: {with: a, on: k, tolerance: 5}}
 """
     with pytest.raises(HeadraceError) as error:
         yaml.from_text(document, file="p.yaml")
     text = str(error.value)
     assert "p.yaml:6:29: unknown source or step `c`" in text
-    assert "p.yaml:7:22: `within` of join is missing" in text
+    assert "p.yaml:7:22: `on` of join is missing" in text
     assert "p.yaml:8:" in text

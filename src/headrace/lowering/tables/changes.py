@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 CHANGE = "change"
 LABEL = f"{HIDDEN}change"
 """The label of a row of a changelog; it stays when the user drops `change`."""
+PANE_LABEL = f"{HIDDEN}pane_change"
+"""The label that a pane in retracting mode has for stateful steps; sinks read `pane.retraction`."""
+PRESENT = f"{HIDDEN}present"
+"""The number of rows that a pane over a changelog consists of."""
 
 
 def is_changelog(frame: DataFrame) -> bool:
@@ -26,6 +30,34 @@ def is_changelog(frame: DataFrame) -> bool:
 def removes() -> Column:
     """Return the condition that a row removes an earlier one; a row without a label is an insert."""
     return F.coalesce(F.col(LABEL).isin("update_before", "delete"), F.lit(False))
+
+
+def present_panes(panes: DataFrame, *, retracting: bool) -> DataFrame:
+    """Return the panes of a window over a changelog, without those whose rows have all been removed.
+
+    A pane that has been emitted is retracted, or emitted again as that of no rows.
+    """
+    if PRESENT not in panes.columns:
+        return panes
+    gone = (F.col(PRESENT) == 0) & ~F.col("pane.retraction")
+    return panes.where(~(gone if retracting else gone & (F.col("pane.index") == 0))).drop(PRESENT)
+
+
+def label_panes(panes: DataFrame) -> DataFrame:
+    """Return panes in retracting mode with the label that stateful steps read."""
+    return panes.withColumn(
+        PANE_LABEL, F.when(F.col("pane.retraction"), "update_before").otherwise("update_after")
+    )
+
+
+def as_changes(frame: DataFrame) -> DataFrame:
+    """Return the rows as a stateful step reads them: a retraction removes the pane that it repeats."""
+    if PANE_LABEL not in frame.columns:
+        return frame
+    rows = frame.withColumnRenamed(PANE_LABEL, LABEL)
+    if "pane" in rows.columns:
+        rows = rows.withColumn("pane", F.col("pane").withField("retraction", F.lit(False)))
+    return rows
 
 
 def net_changes(frame: DataFrame) -> DataFrame:
@@ -56,8 +88,11 @@ def upserts(frame: DataFrame, key: Sequence[str]) -> DataFrame:
 def for_sink(frame: DataFrame, key: Sequence[str]) -> DataFrame:
     """Return the rows that a sink writes: upserts if it applies the changes of a table by key, else all rows.
 
+    A running aggregate has no column `change`: without a key, a sink gets the new row of each changed key.
     A key that is not among the columns is left to the sink, which reports it.
     """
-    if is_changelog(frame) and key and set(key) <= set(frame.columns):
+    if not is_changelog(frame):
+        return shown(frame)
+    if key and set(key) <= set(frame.columns):
         return upserts(frame, key)
-    return shown(frame)
+    return shown(frame if CHANGE in frame.columns else frame.where(~removes()))

@@ -7,8 +7,8 @@ A left row has its own columns; a right row has the struct `__right`. Beside the
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -19,7 +19,7 @@ from headrace.lowering.expressions import HIDDEN, POSITION, TIME, column
 from headrace.lowering.joins.sides import LEFT, RIGHT, key_names
 from headrace.lowering.tables.changes import CHANGE, LABEL, is_changelog
 from headrace.lowering.tables.steps import CDC_DELETE, run_step, step_time, with_time
-from headrace.spark.gateway import java_frame, kernel
+from headrace.spark.gateway import kernel
 from headrace.steps.facts import duplicates
 
 if TYPE_CHECKING:
@@ -119,21 +119,3 @@ def table_join_output(rows: DataFrame, node: TableJoin, where: str) -> DataFrame
             raise PlanError([Problem(where, f"two columns are called `{clash[0]}`", node.duplicate_hint)])
         chosen = {name: F.col(f"{LEFT if name in left else RIGHT}.`{name}`") for name in names}
     return structs.select(*(item.alias(name) for name, item in chosen.items()), *labels, TIME)
-
-
-class TableDriver:
-    """A table step in virtual time without a streaming query: the kernel's per-key logic in memory.
-
-    For tests: a script of batches takes milliseconds. Times are whole microseconds in both directions.
-    """
-
-    def __init__(self, frame: DataFrame, kind: str, declared: str) -> None:
-        """Take the columns of the input from a frame, whose rows are not read."""
-        tables = kernel(frame.sparkSession).tables
-        step = getattr(tables, kind).apply(java_frame(frame), declared)
-        self._kernel = tables.TableDriver(step)
-
-    def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the output of each batch of a script, from an empty state; see `WindowDriver.run`."""
-        answer: dict[str, Any] = json.loads(self._kernel.run(json.dumps(list(script))))
-        return answer

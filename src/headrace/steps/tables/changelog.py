@@ -14,11 +14,6 @@ CHANGE = "change"
 """The column of a table's rows: `insert`, `update_before`, `update_after` or `delete`."""
 
 
-def is_changelog(facts: Facts) -> bool:
-    """Return True if rows can remove earlier ones: the rows of a table, or panes that replace each other."""
-    return facts.change in ("table", "changes")
-
-
 def row_columns(facts: Facts) -> tuple[str, ...] | None:
     """Return the columns of a table's rows without `change`; those of a stream unchanged."""
     if facts.columns is None or not (facts.change == "table" or facts.cdc):

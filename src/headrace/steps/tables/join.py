@@ -27,6 +27,7 @@ from headrace.steps.joins.sides import (
 )
 from headrace.steps.tables.changelog import CHANGE, joined_key, note_table, row_columns
 from headrace.steps.tables.latest import VERSIONS
+from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier, unknown_columns
 
 At = Literal["arrival", "event_time", "live"]
@@ -79,7 +80,7 @@ class TableJoin(TwoInputs):
 
     def moment(self, left: Facts) -> At:
         """Return the moment at which a row meets the table."""
-        return self.at or ("live" if left.change == "table" else "arrival")
+        return self.at or ("live" if has_retractions(left) else "arrival")
 
     def fires_by_clock(self, facts: Facts) -> bool:
         return self.at == "event_time" and facts.by_clock
@@ -112,17 +113,9 @@ class TableJoin(TwoInputs):
         if not right.cdc and self.at != "event_time" and right.change != "table":
             hint = "make a table of it with key_by(...).latest(...), or set within= to join two streams"
             yield Finding(f"expected a table on the right, and `{self.other}` is a stream", hint, ("with",))
-        if left.change in ("updates", "refinements") or (
-            left.change == "table" and self.moment(left) != "live"
-        ):
-            yield self._reject_left(left)
-
-    def _reject_left(self, left: Facts) -> Finding:
-        if left.change == "table":
-            what = f'at="{self.at}" takes a stream, and `{self.input}` is a table'
-            return Finding(what, "remove at: the join of two tables follows both", _KEYS)
-        what = f"its input `{self.input}` emits a row again when it changes, so it would be joined twice"
-        return Finding(what, "let the step before fire once (no early or late firings)", ("from",))
+        if has_retractions(left) and self.moment(left) != "live":
+            what = f'at="{self.moment(left)}" takes a stream, and the rows of `{self.input}` change'
+            yield Finding(what, 'use at="live": the result follows both sides', _KEYS)
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
         left, right = (plan.facts(ref) for ref in self.inputs)
