@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-import tables_model as model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tables_model import Change, Put
+from tests.support import tables_model as model
+from tests.support.tables_model import Change, Put
 
 from headrace import windows
 from headrace.lowering.tables.driver import TableDriver
