@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
@@ -26,7 +27,7 @@ from headrace.lowering.code.functions import apply_function, keep_succeeded, sel
 from headrace.lowering.code.processors import Wake, apply_processor
 from headrace.lowering.distinct import deduplicated
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown
+from headrace.lowering.expressions import HIDDEN, OUTPUT, REFINED, ROUTE, TIME, column, hidden, named, shown
 from headrace.lowering.joins.joins import join_output, join_streams
 from headrace.lowering.lookups.frames import divide, join_table, lookup_output, read_by_key
 from headrace.lowering.match_recognize import recognized
@@ -34,11 +35,12 @@ from headrace.lowering.native import native_windows
 from headrace.lowering.patterns import matched
 from headrace.lowering.python_aggregates import refuse_unpicklable, with_results
 from headrace.lowering.rules import RuleStep
-from headrace.lowering.tables.changes import as_changes, is_changelog, label_panes, present_panes
+from headrace.lowering.tables.changes import as_changes, is_changelog, label_panes
 from headrace.lowering.tables.joins import join_table_rows, table_join_output
 from headrace.lowering.tables.steps import latest_rows, running_rows, top_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
+from headrace.plan.changes import feeds_changes
 from headrace.rules.revision import load_now
 from headrace.spark.errors import spark_says
 from headrace.steps.base import MAIN, Node, Ref
@@ -345,9 +347,10 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     if not frame.isStreaming:
         return windowed_batch(ready, keys, node.window, aggregates, time=time)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
-    return windowed(
-        ready, keys, node.window, node.emission, aggregates, time=time, ttl=node.ttl, counts=counts
-    )
+    refined = feeds_changes(lowering.graph, node)
+    emission = replace(node.emission, mode="retracting") if refined else node.emission
+    rows = windowed(ready, keys, node.window, emission, aggregates, time=time, ttl=node.ttl, counts=counts)
+    return rows.withColumn(REFINED, F.lit(True)) if refined else rows
 
 
 def _keyed(
@@ -475,6 +478,8 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
         rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
+        if isinstance(node, WindowAggregate) and not ref.output:
+            rows = _panes(rows, node, refined=REFINED in raw.columns)
         return _tagged_output(node, ref, rows)
     if ref.output != MAIN:
         raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
@@ -492,13 +497,13 @@ def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
     rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
     if ref.output == "late":
         return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
-    return _panes(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
+    return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
 
 
-def _panes(rows: DataFrame, node: WindowAggregate) -> DataFrame:
-    retracting = node.emission.mode == "retracting" and not node.emission.fires_once
-    panes = with_results(present_panes(rows, retracting=retracting), node)
-    return label_panes(panes) if retracting else panes
+def _panes(rows: DataFrame, node: WindowAggregate, *, refined: bool) -> DataFrame:
+    if node.emission.fires_once:
+        return label_panes(rows, "")
+    return label_panes(rows, "refined" if refined else node.emission.mode)
 
 
 def _over_views(query: str, views: Mapping[str, str]) -> str:

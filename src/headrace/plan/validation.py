@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.errors import Problem, did_you_mean
+from headrace.plan.changes import are_panes
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.facts import duplicates
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.steps.traits import Finding
 
 
@@ -89,28 +89,12 @@ def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
 
 def _check_replaced(graph: Graph, node: Node, ref: Ref) -> Iterator[Finding]:
     """Yield a problem with rows that replace earlier ones, unless the step takes them as changes."""
-    retracting = _pane_mode(graph, ref) == "retracting"
-    if not node.accepts_changes or not retracting:
-        hint = "let the step before fire once (no early or late firings), or write it out and read the table"
-        if node.accepts_changes and graph.facts(ref).change == "refinements":
-            hint = 'let the window emit with mode="retracting", or fire once'
-        what = f"its input `{ref}` emits a row again when it changes, so it would be counted twice"
-        yield Finding(what, hint, ("from",))
-
-
-def _pane_mode(graph: Graph, ref: Ref) -> str:
-    """Return the mode of the windows whose panes an output consists of; empty if they differ."""
-    modes = {step.emission.mode for step in _windows(graph, ref)}
-    return modes.pop() if len(modes) == 1 else ""
-
-
-def _windows(graph: Graph, ref: Ref) -> Iterator[WindowAggregate]:
-    node = graph[ref.step]
-    if isinstance(node, WindowAggregate):
-        yield node
-    elif not node.stateful:
-        for before in node.inputs:
-            yield from _windows(graph, before)
+    if not node.accepts_changes or not are_panes(graph, ref):
+        yield Finding(
+            f"its input `{ref}` emits a row again when it changes, so it would be counted twice",
+            "let the step before fire once (no early or late firings), or write it out and read the table",
+            ("from",),
+        )
 
 
 def _check_wait(graph: Graph, node: Node) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import DELETED
-from headrace.lowering.expressions import HIDDEN, shown
+from headrace.lowering.expressions import HIDDEN, REFINED, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,29 +32,37 @@ def removes() -> Column:
     return F.coalesce(F.col(LABEL).isin("update_before", "delete"), F.lit(False))
 
 
-def present_panes(panes: DataFrame, *, retracting: bool) -> DataFrame:
-    """Return the panes of a window over a changelog, without those whose rows have all been removed.
+def label_panes(panes: DataFrame, mode: str) -> DataFrame:
+    """Return the panes of a window that fires more than once, with the label that stateful steps read.
 
-    A pane that has been emitted is retracted, or emitted again as that of no rows.
+    A pane over a changelog whose rows have all been removed is left out. In accumulating mode sinks get it if
+    they have got an earlier one.
+
+    Args:
+        panes: the panes of the kernel.
+        mode: `retracting`; `refined` for accumulating panes that the kernel retracts; others have no label.
     """
-    if PRESENT not in panes.columns:
-        return panes
-    gone = (F.col(PRESENT) == 0) & ~F.col("pane.retraction")
-    return panes.where(~(gone if retracting else gone & (F.col("pane.index") == 0))).drop(PRESENT)
-
-
-def label_panes(panes: DataFrame) -> DataFrame:
-    """Return panes in retracting mode with the label that stateful steps read."""
-    return panes.withColumn(
-        PANE_LABEL, F.when(F.col("pane.retraction"), "update_before").otherwise("update_after")
-    )
+    change = F.when(F.col("pane.retraction"), "update_before").otherwise("update_after")
+    if PRESENT in panes.columns:
+        empty = F.col(PRESENT) == 0
+        shown_empty = ~F.col("pane.retraction") & (F.col("pane.index") > 0)
+        if mode == "retracting":
+            panes = panes.where(~empty)
+        elif mode == "refined":
+            change = F.when(empty, F.when(shown_empty, "empty").otherwise("")).otherwise(change)
+        else:
+            panes = panes.where(~empty | shown_empty)
+        panes = panes.drop(PRESENT)
+    names = {"retracting": PANE_LABEL, "refined": REFINED}
+    return panes.withColumn(names[mode], change) if mode in names else panes
 
 
 def as_changes(frame: DataFrame) -> DataFrame:
     """Return the rows as a stateful step reads them: a retraction removes the pane that it repeats."""
-    if PANE_LABEL not in frame.columns:
+    name = next((label for label in (PANE_LABEL, REFINED) if label in frame.columns), None)
+    if name is None:
         return frame
-    rows = frame.withColumnRenamed(PANE_LABEL, LABEL)
+    rows = frame.where(F.col(name).isin("update_before", "update_after")).withColumnRenamed(name, LABEL)
     if "pane" in rows.columns:
         rows = rows.withColumn("pane", F.col("pane").withField("retraction", F.lit(False)))
     return rows
