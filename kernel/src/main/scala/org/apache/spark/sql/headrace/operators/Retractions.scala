@@ -20,9 +20,7 @@ object Retractions {
 
   /** Returns the results of aggregates over a changelog; those over other rows unchanged. */
   def rewrite(results: Seq[Expression], input: Seq[Attribute]): Seq[Expression] = removes(input) match {
-    case Some(condition) => results.map(_.transformUp { case e: AggregateExpression =>
-        over(e, condition)
-      })
+    case Some(condition) => results.map(_.transformUp { case e: AggregateExpression => over(e, condition) })
     case None => results
   }
 

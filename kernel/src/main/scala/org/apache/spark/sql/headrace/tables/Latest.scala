@@ -38,9 +38,8 @@ object LatestStep {
     val input = OperatorPlan.analyzed(frame).output
     val rows = new TableRows(input)
     val main = StructType((rows.fields ++ Change.fields) :+ rows.timeField)
-    val history = StructType(
-      rows.fields :+ StructField("__deleted", BooleanType) :+ StructField("__sequence", LongType) :+
-        rows.timeField)
+    val history = StructType(rows.fields :+ StructField("__deleted", BooleanType) :+
+      StructField("__sequence", LongType) :+ rows.timeField)
     val columns = new StepColumns(input, Nil, spec.keys, Seq("main" -> main, "versions" -> history),
       if (spec.flag("versions")) Set.empty else Set("versions"))
     new LatestStep(columns, rows, spec.time, spec.number("ttl"), spec.flag("by_arrival"))
@@ -48,8 +47,8 @@ object LatestStep {
 }
 
 /** The table row of a key; `row` is null if the key was removed. */
-private final class LatestRow(
-    var row: UnsafeRow, var time: Long, var touched: Long, var timerAt: Long, var sequence: Long = 0)
+private final class LatestRow(var row: UnsafeRow, var time: Long, var touched: Long, var timerAt: Long,
+    var sequence: Long = 0)
 
 private final class LatestLogic(step: LatestStep, counts: Counts) extends TableLogic {
   private val rows = step.rows

@@ -31,8 +31,8 @@ private final class Partners(store: SlotStore, width: Int) {
 /** Reads the two sides of a join from its events. */
 private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends TableLogic {
   /** Splits the events of a micro-batch into the net changes of the right side and the left events. */
-  protected def split(key: InternalRow, table: Partners,
-      events: Iterator[Event]): (mutable.LinkedHashMap[UnsafeRow, Int], Vector[Event]) = {
+  protected def split(key: InternalRow, table: Partners, events: Iterator[Event])
+      : (mutable.LinkedHashMap[UnsafeRow, Int], Vector[Event]) = {
     val right = mutable.LinkedHashMap.empty[UnsafeRow, Int]
     val left = Vector.newBuilder[Event]
     events.foreach { event =>

@@ -29,12 +29,12 @@ object RunningAggregateStep {
     val spec = new TableSpec(text)
     val plan = GroupedPlan(frame, grouped)
     val aggregates = plan.aggregates
-    val fields = plan.keys.map(k => StructField(k.name, k.dataType)) ++
-      plan.names.zip(aggregates.types).map { case (name, kind) => StructField(name, kind) }
+    val fields = plan.keys.map(k => StructField(k.name, k.dataType)) ++ plan.names.zip(aggregates.types).map {
+      case (name, kind) => StructField(name, kind)
+    }
     val main = StructType(fields :+ StructField(Change.Hidden, StringType))
-    new RunningAggregateStep(
-      new StepColumns(plan.input, Nil, spec.keys, Seq("main" -> main)), new TableRows(plan.input), aggregates,
-      spec.time)
+    new RunningAggregateStep(new StepColumns(plan.input, Nil, spec.keys, Seq("main" -> main)),
+      new TableRows(plan.input), aggregates, spec.time)
   }
 }
 

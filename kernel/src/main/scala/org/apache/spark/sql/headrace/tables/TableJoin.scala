@@ -85,7 +85,6 @@ object TableJoinStep {
     val names = if (spec.words("identity").isEmpty) left.columns.map(_.name) else spec.words("identity")
     new TableJoinStep(
       new StepColumns(input, Nil, spec.keys, Seq("main" -> main)), left, at, spec.flag("outer"),
-      names.map(name => left.columns.indexWhere(_.name == name)).toArray,
-      spec.flag("upserts"), spec.time)
+      names.map(name => left.columns.indexWhere(_.name == name)).toArray, spec.flag("upserts"), spec.time)
   }
 }

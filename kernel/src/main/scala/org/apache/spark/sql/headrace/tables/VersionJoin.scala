@@ -106,7 +106,8 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Tab
       (0 until in.readVarInt(true)).foreach { _ =>
         val time = in.readLong()
         val sequence = in.readVarLong(true)
-        own.versions += Version(time, sequence, if (in.readBoolean()) TableRows.read(in, step.rightWidth) else null)
+        own.versions +=
+          Version(time, sequence, if (in.readBoolean()) TableRows.read(in, step.rightWidth) else null)
       }
       own.waiting.read(in, bytes)
     }

@@ -3,9 +3,7 @@ package org.apache.spark.sql.headrace.windows
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.headrace.operators.{
-  Aggregates, Counts, Event, GroupedPlan, OperatorPlan, Retractions
-}
+import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, GroupedPlan, OperatorPlan, Retractions}
 import org.apache.spark.sql.{Dataset, Row}
 
 /** A windowed step: columns, aggregates and declaration. */
@@ -50,11 +48,10 @@ object WindowStep {
   def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): WindowStep = {
     val read = GroupedPlan(frame, grouped)
     val present = Retractions.removes(read.input).map(Retractions.present).toSeq
-    val whole = read.copy(
-      names = read.names ++ present.map(_ => WindowStep.Present), results = read.results ++ present)
+    val whole = read
+      .copy(names = read.names ++ present.map(_ => WindowStep.Present), results = read.results ++ present)
     val spec = WindowingSpec.parse(text)
-    WindowStep(
-      new WindowLayout(read.input, read.keys, whole.names, whole.results.map(_.dataType), spec.kind),
+    WindowStep(new WindowLayout(read.input, read.keys, whole.names, whole.results.map(_.dataType), spec.kind),
       whole.aggregates, read.keys, spec)
   }
 
