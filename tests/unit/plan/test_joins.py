@@ -135,7 +135,7 @@ def test_a_window_join_takes_no_emit_and_a_join_takes_streams_of_one_pipeline() 
     with pytest.raises(OptionError, match="streams of one pipeline"):
         left.join("j", sides(Pipeline("q"))[1], on="k", within="1 minute")
     with pytest.raises(OptionError, match="expected a stream with time"):
-        left.join("j", "b", on="k", within="1 minute")  # type: ignore[arg-type]
+        left.join("j", "b", on="k", within="1 minute")  # type: ignore[call-overload]
 
 
 def test_explain_shows_the_bound_of_the_state() -> None:
