@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from headrace import connect
 from headrace.connectors import failpoints
@@ -18,6 +19,7 @@ from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, FencedError
+from headrace.lowering.tables.changes import for_sink
 from tests.support.sinks import deliver, rows
 from tests.support.topics_held import held
 from tests.support.waiting import wait_until
@@ -306,3 +308,18 @@ def test_a_retracted_pane_can_be_a_tombstone(spark: SparkSession, client: Client
     sink = connect.kafka(servers=client.servers, topic=name, key="k", value="n", retractions="tombstones")
     deliver(sink, run("tomb"), 0, frame)
     assert {(r.key, r.value) for r in held(client, name)} == {("a", None), ("b", '{"n":2}')}
+
+
+def test_a_table_is_written_as_upserts_and_tombstones(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    """The net effect of an epoch: a row that was added and removed again is not written."""
+    name = topic()
+    changes = spark.sql(
+        "select * from values ('a', 1, 'update_before'), ('a', 2, 'update_after'), ('b', 3, 'delete'),"
+        " ('c', 4, 'insert'), ('d', 5, 'insert'), ('d', 5, 'delete') as t(k, n, change)"
+    ).withColumn("__change", F.col("change"))
+    sink = connect.kafka(servers=client.servers, topic=name, key="k")
+    deliver(sink, run("table"), 0, for_sink(changes, ["k"]))
+    expected = {("a", '{"k":"a","n":2}'), ("b", None), ("c", '{"k":"c","n":4}')}
+    assert {(record.key, record.value) for record in held(client, name)} == expected

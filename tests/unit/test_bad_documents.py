@@ -876,10 +876,10 @@ PLANS: list[tuple[str, str, str]] = [
         "  hint: did you mean `id`? Known: amount, card, id, ts",
     ),
     (
-        "a window over rows that change",
+        "a distinct over rows that change",
         TX
         + "steps:\n  a: {from: tx, window: {tumbling: 1 hour}, emit: {early: {every: 1 minute}}, aggregate: "
-        "{n: count(*)}}\n  b:\n    from: a\n    window: {tumbling: 1 day}\n    aggregate: {n: sum(n)}\n",
+        "{n: count(*)}}\n  b:\n    from: a\n    distinct: {on: [n], within: 1 day}\n",
         "p.yaml:7:11: `b`: its input `a` emits a row again when it changes, so it would be counted twice\n"
         "  hint: let the step before fire once (no early or late firings), or write it out and read the "
         "table",

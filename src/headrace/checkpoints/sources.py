@@ -76,7 +76,7 @@ def source_problems(graph: Graph, query: Query, was: Record, now: Record) -> lis
             f"put that back to resume, or {_START_OVER}",
         )
         for name in was
-        if (lost := _missing_identity(graph, name, was[name]))
+        if was[name] != now[name] and (lost := _missing_identity(graph, name, was[name]))
     ]
 
 

@@ -16,6 +16,8 @@ TIME = "__ts"
 POSITION = "__position"
 ROUTE = "__route"
 OUTPUT = "__output"
+REFINED = "__refined"
+"""The label of accumulating panes that a stateful step reads; the kernel retracts panes for such a step."""
 
 
 def column(expression: Expression) -> Column:
@@ -45,4 +47,6 @@ def visible(frame: DataFrame) -> list[Column]:
 
 def shown(frame: DataFrame) -> DataFrame:
     """The rows as the user knows them."""
+    if REFINED in frame.columns:
+        frame = frame.where(F.col(REFINED).isin("update_after", "empty"))
     return frame.drop(*hidden(frame))

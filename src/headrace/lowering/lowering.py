@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
@@ -26,7 +27,7 @@ from headrace.lowering.code.functions import apply_function, keep_succeeded, sel
 from headrace.lowering.code.processors import Wake, apply_processor
 from headrace.lowering.distinct import deduplicated
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE, TIME, column, hidden, named, shown
+from headrace.lowering.expressions import HIDDEN, OUTPUT, REFINED, ROUTE, TIME, column, hidden, named, shown
 from headrace.lowering.joins.joins import join_output, join_streams
 from headrace.lowering.lookups.frames import divide, join_table, lookup_output, read_by_key
 from headrace.lowering.match_recognize import recognized
@@ -34,9 +35,12 @@ from headrace.lowering.native import native_windows
 from headrace.lowering.patterns import matched
 from headrace.lowering.python_aggregates import refuse_unpicklable, with_results
 from headrace.lowering.rules import RuleStep
-from headrace.lowering.tables.steps import latest_rows, top_rows
+from headrace.lowering.tables.changes import as_changes, is_changelog, label_panes
+from headrace.lowering.tables.joins import join_table_rows, table_join_output
+from headrace.lowering.tables.steps import latest_rows, running_rows, top_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows import Counts, Time, windowed, windowed_batch
+from headrace.plan.changes import feeds_changes
 from headrace.rules.revision import load_now
 from headrace.spark.errors import spark_says
 from headrace.steps.base import MAIN, Node, Ref
@@ -58,6 +62,7 @@ from headrace.steps.rows.union import Union
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.window import WindowAggregate
+from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import VERSIONS, Latest
 from headrace.steps.tables.top_n import TopN
 from headrace.windows import Session, Sliding, Tumbling
@@ -154,6 +159,10 @@ class Lowering:
         return (
             select_failed(raw, rows) if ref.output else keep_succeeded(raw, self.inputs.failures(node, rows))
         )
+
+    def changes(self, ref: Ref) -> DataFrame:
+        """The rows of one output as a stateful step reads them: panes may retract earlier ones."""
+        return as_changes(self.frame(ref))
 
     def is_lowered(self, ref: Ref) -> bool:
         """Return True if the frame of an output exists."""
@@ -318,14 +327,18 @@ def queried(query: str, frames: Mapping[str, DataFrame], otherwise: SparkSession
 
 @lower.register
 def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
-    frame = shown(lowering.frame(node.input))
-    return frame.groupBy(*named(node.keys)).agg(*named(node.aggregates))
+    frame = lowering.changes(node.input)
+    if not is_changelog(frame) or not frame.isStreaming:
+        return shown(frame).groupBy(*named(node.keys)).agg(*named(node.aggregates))
+    ready, keys, _ = _keyed(frame, node, lowering)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    return running_rows(ready, keys, named(node.aggregates), counts=counts)
 
 
 @lower.register
 def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     refuse_unpicklable(lowering.graph.where(node), node)
-    frame = lowering.frame(node.input)
+    frame = lowering.changes(node.input)
     native = node.emission.late_rows == "count" and AHEAD not in frame.columns
     if native or _same_in_batch(frame, node):
         return native_windows(frame, node, named(node.keys), named(node.aggregates))
@@ -334,14 +347,15 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     if not frame.isStreaming:
         return windowed_batch(ready, keys, node.window, aggregates, time=time)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
-    return windowed(
-        ready, keys, node.window, node.emission, aggregates, time=time, ttl=node.ttl, counts=counts
-    )
+    refined = feeds_changes(lowering.graph, node)
+    emission = replace(node.emission, mode="retracting") if refined else node.emission
+    rows = windowed(ready, keys, node.window, emission, aggregates, time=time, ttl=node.ttl, counts=counts)
+    return rows.withColumn(REFINED, F.lit(True)) if refined else rows
 
 
 def _keyed(
     frame: DataFrame,
-    node: WindowAggregate | Match | MatchRules | Latest | TopN | Process,
+    node: Aggregate | WindowAggregate | Match | MatchRules | Latest | TopN | Process,
     lowering: Lowering,
 ) -> tuple[DataFrame, list[str], Time]:
     """A step's input with its computed keys as columns; the names of all key columns.
@@ -354,7 +368,7 @@ def _keyed(
 
 
 def _time(
-    node: WindowAggregate | Match | MatchRules | RowPattern | TwoInputs | Latest | TopN | Process,
+    node: Aggregate | WindowAggregate | Match | MatchRules | RowPattern | TwoInputs | Latest | TopN | Process,
     lowering: Lowering,
 ) -> Time:
     return "clock" if lowering.graph.facts(node.input).by_clock else "event"
@@ -432,6 +446,14 @@ def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
 
 
 @lower.register
+def _table_join(node: TableJoin, lowering: Lowering) -> DataFrame:
+    left, right = (lowering.changes(ref) for ref in node.inputs)
+    counts = lowering.counts[node.name] = Counts(lowering.spark)
+    facts = [lowering.graph.facts(ref) for ref in node.inputs]
+    return join_table_rows(left, right, node, facts, counts=counts)
+
+
+@lower.register
 def _latest(node: Latest, lowering: Lowering) -> DataFrame:
     frame, keys, _ = _keyed(lowering.frame(node.input), node, lowering)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
@@ -442,7 +464,7 @@ def _latest(node: Latest, lowering: Lowering) -> DataFrame:
 
 @lower.register
 def _top_n(node: TopN, lowering: Lowering) -> DataFrame:
-    frame, keys, _ = _keyed(lowering.frame(node.input), node, lowering)
+    frame, keys, _ = _keyed(lowering.changes(node.input), node, lowering)
     counts = lowering.counts[node.name] = Counts(lowering.spark)
     return top_rows(frame, keys, node, lowering.graph.facts(node.input), counts=counts)
 
@@ -456,6 +478,8 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
         rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
+        if isinstance(node, WindowAggregate) and not ref.output:
+            rows = _panes(rows, node, refined=REFINED in raw.columns)
         return _tagged_output(node, ref, rows)
     if ref.output != MAIN:
         raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
@@ -463,7 +487,9 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
 
 
 def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
-    if isinstance(node, TwoInputs):
+    if isinstance(node, TableJoin) and not ref.output:
+        return table_join_output(rows, node, f"`{node.name}`")
+    if isinstance(node, TwoInputs) and not isinstance(node, TableJoin):
         return join_output(rows, node, ref.output, f"`{node.name}`")
     if isinstance(node, RowPattern) and ref.output == MAIN:
         return queried(node.rest, {node.table: rows}, rows.sparkSession)
@@ -472,6 +498,12 @@ def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
     if ref.output == "late":
         return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
     return with_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
+
+
+def _panes(rows: DataFrame, node: WindowAggregate, *, refined: bool) -> DataFrame:
+    if node.emission.fires_once:
+        return label_panes(rows, "")
+    return label_panes(rows, "refined" if refined else node.emission.mode)
 
 
 def _over_views(query: str, views: Mapping[str, str]) -> str:

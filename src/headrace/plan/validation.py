@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.errors import Problem, did_you_mean
+from headrace.plan.changes import are_panes
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.facts import duplicates
@@ -43,6 +44,9 @@ def _unknown_inputs(graph: Graph, node: Node) -> Iterator[Problem]:
             known = [name for name, other in graph.nodes.items() if not other.anonymous]
             yield Problem(graph.where(node), f"unknown step `{ref.step}`", did_you_mean(ref.step, known))
         elif ref.output not in graph[ref.step].outputs:
+            if (finding := node.missing_input(ref)) is not None:
+                yield Problem(graph.where(node, *finding.keys), finding.what, finding.hint)
+                continue
             outputs = [str(Ref(ref.step, out)) for out in graph[ref.step].outputs]
             yield Problem(graph.where(node), f"unknown output `{ref}`", did_you_mean(str(ref), outputs))
 
@@ -71,20 +75,26 @@ def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
 
 
 def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
-    for ref in node.inputs if node.stateful and not node.accepts_changes else ():
-        if graph.facts(ref).change == "table":
+    for ref in node.inputs if node.stateful else ():
+        facts = graph.facts(ref)
+        if facts.change == "table" and not node.accepts_changes:
             yield Finding(
                 f"{node.verb} takes rows that never change, and `{ref}` is a table",
                 "use the stream that the table is made of; aggregate, window, top_n and join take tables",
                 ("from", node.verb),
             )
-        elif graph.facts(ref).change != "none":
-            yield Finding(
-                f"its input `{ref}` emits a row again when it changes, so it would be counted twice",
-                "let the step before fire once (no early or late firings), or write it out and read the "
-                "table",
-                ("from",),
-            )
+        elif facts.change == "updates" or (facts.change == "refinements" and not facts.adds):
+            yield from _check_replaced(graph, node, ref)
+
+
+def _check_replaced(graph: Graph, node: Node, ref: Ref) -> Iterator[Finding]:
+    """Yield a problem with rows that replace earlier ones, unless the step takes them as changes."""
+    if not node.accepts_changes or not are_panes(graph, ref):
+        yield Finding(
+            f"its input `{ref}` emits a row again when it changes, so it would be counted twice",
+            "let the step before fire once (no early or late firings), or write it out and read the table",
+            ("from",),
+        )
 
 
 def _check_wait(graph: Graph, node: Node) -> Iterator[Finding]:

@@ -113,6 +113,10 @@ class Node:
         """Return the facts about an output, derived from those about the inputs."""
         return inputs[0] if len(inputs) == 1 else union_facts(inputs)
 
+    def missing_input(self, ref: Ref) -> Finding | None:
+        """Return the problem with an input that does not exist; None for the general one."""
+        return None
+
     def check(self, plan: Plan) -> Iterator[Finding]:
         """Yield the problems that prevent the step from running."""
         yield from ()

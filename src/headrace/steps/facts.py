@@ -44,6 +44,8 @@ class Facts:
     change: Change = "none"
     """`updates`: a running aggregate emits a key again; `refinements`: a window fires more than once;
     `table`: the rows are the changelog of a table."""
+    adds: bool = False
+    """True for panes that fire more than once in discarding mode: a pane adds to the earlier ones."""
     table_key: tuple[str, ...] = ()
     """The columns that identify a row of a table; empty if they are unknown."""
     cdc: bool = False
@@ -110,6 +112,7 @@ def union_facts(inputs: Sequence[Facts]) -> Facts:
         delay=max((facts.delay for facts in inputs), default=0),
         hold=None if None in holds else max(holds, default=0),  # type: ignore[type-var]
         change=next((change for change in _STRONGEST if change in changes), "none"),
+        adds=all(facts.adds for facts in inputs if facts.change == "refinements"),
         cdc=all(facts.cdc for facts in inputs),
     )
 

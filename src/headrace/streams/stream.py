@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar, cast, overload
 
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
@@ -12,6 +13,7 @@ from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.tables.join import At, TableHow
 from headrace.streams.functions import FunctionVerbs
 from headrace.streams.keyed import KeyedStream, Updates
 from headrace.streams.rows import Rows
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.streams.queried import Queried
+    from headrace.streams.tables import Table
     from headrace.streams.timed import TimedStream
 
 S = TypeVar("S", bound=Rows)
@@ -126,6 +129,68 @@ class Stream(FunctionVerbs):
         columns = (on,) if isinstance(on, str) else tuple(on)
         length = None if within is None else microseconds(within, where="distinct: within")
         return self._then(Distinct(name or self._new_name("distinct"), self._ref, columns, length))
+
+    @overload
+    def join(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        at: Literal["arrival"] = ...,
+        how: TableHow = ...,
+        select: Mapping[str, str | Column] | None = ...,
+    ) -> Stream: ...
+
+    @overload
+    def join(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        at: Literal["live"],
+        how: TableHow = ...,
+        select: Mapping[str, str | Column] | None = ...,
+    ) -> Table: ...
+
+    def join(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        at: At = "arrival",
+        how: TableHow = "inner",
+        select: Mapping[str, str | Column] | None = None,
+    ) -> Rows:
+        """Join with a table; `TimedStream.join` also joins with a stream.
+
+        Args:
+            name: the step's name.
+            right: the table, or a CDC source whose rows `on` identifies.
+            on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
+            at: `"arrival"`: a row gets the table's row as it is when it is processed; `"event_time"`: the
+                version that is valid at its event time, once the watermark has passed it; `"live"`: the
+                result is a table, and a change of the table revises the rows that it touches.
+            how: `"inner"`, or `"left"`: a row without a match passes with nulls.
+            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+
+        >>> from headrace import Pipeline, connect
+        >>> shop = Pipeline("p")
+        >>> sales = shop.read("sales", connect.memory(), schema="item string, n int")
+        >>> prices = shop.read("prices", connect.memory(), schema="item string, price double, at timestamp")
+        >>> current = prices.event_time("at").key_by("item").latest("current")
+        >>> sales.join("priced", current, on="item", at="arrival", how="left")
+        <priced of p>
+        """
+        from headrace.streams.tables import Table, add_table_join
+
+        ref = add_table_join(self._pipeline, self._ref, name, right, on=on, at=at, how=how, select=select)
+        return Table(self._pipeline, ref) if at == "live" else Stream(self._pipeline, ref)
 
     def sql(self, name: str, query: str, /) -> Queried:
         """Continue in Spark SQL: this stream is the table `this`; named streams are tables of their names."""

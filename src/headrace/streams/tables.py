@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from headrace.durations import Duration, microseconds
+from headrace.errors import OptionError
 from headrace.steps.base import Ref
 from headrace.steps.expressions import Named, expression_of, key_expressions
+from headrace.steps.tables.join import At, TableHow, table_join
 from headrace.steps.tables.latest import Latest
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows
@@ -37,6 +40,40 @@ class Table(Rows):
     def key_by(self, *columns: str, **named: str | Column) -> KeyedTable:
         """Group the rows by columns or expressions. A null key is a key."""
         return KeyedTable(self._pipeline, self._ref, key_expressions(columns, named))
+
+    def join(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        how: TableHow = "inner",
+        select: Mapping[str, str | Column] | None = None,
+    ) -> Table:
+        """Join with another table. The result is a table, and a change on either side revises its rows.
+
+        The keys need not be those of the tables: with a foreign key, `on={"customer_id": "id"}`, a change of
+        a customer revises all rows that refer to it.
+
+        Args:
+            name: the step's name.
+            right: the other table, or a CDC source whose rows `on` identifies.
+            on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
+            how: `"inner"`, or `"left"`: a row without a match has nulls.
+            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+
+        >>> from headrace import Pipeline, connect
+        >>> shop = Pipeline("p")
+        >>> rows = shop.read("rows", connect.memory(), schema="id int, customer_id int, at timestamp")
+        >>> people = shop.read("people", connect.memory(), schema="id int, name string, since timestamp")
+        >>> orders = rows.event_time("at").key_by("id").latest("orders")
+        >>> customers = people.event_time("since").key_by("id").latest("customers")
+        >>> orders.join("named_orders", customers, on={"customer_id": "id"})
+        <named_orders of p>
+        """
+        ref = add_table_join(self._pipeline, self._ref, name, right, on=on, how=how, select=select)
+        return Table(self._pipeline, ref)
 
 
 class LatestTable(Table):
@@ -74,6 +111,30 @@ class KeyedTable(KeyedStream):
         from headrace.streams.windowed import WindowedStream
 
         return WindowedStream(self._pipeline, self._ref, self._keys, window)
+
+
+def add_table_join(
+    pipeline: Pipeline,
+    left: Ref,
+    name: str,
+    right: Rows,
+    *,
+    on: Any,
+    at: At | None = None,
+    how: TableHow = "inner",
+    select: Mapping[str, Any] | None = None,
+) -> Ref:
+    """Add a join with a table to a pipeline and return its output.
+
+    Raises:
+        OptionError: an option has an invalid value, or the right side is no table of this pipeline.
+    """
+    if not isinstance(right, Rows):
+        hint = "such as users.key_by('id').latest('current_users')"
+        raise OptionError(f"expected a table, got {right!r}", where=f"`{name}`", hint=hint)
+    if right._pipeline is not pipeline:
+        raise OptionError("a join takes streams of one pipeline", where=f"`{name}`")
+    return pipeline.add(table_join(name, left, right._ref, on=on, at=at, how=how, select=select))
 
 
 def latest_table(

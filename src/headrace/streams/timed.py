@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack, cast, overload
 
 from headrace.durations import Duration
+from headrace.errors import OptionError
 from headrace.patterns.building import Pattern
 from headrace.steps.expressions import key_expressions
 from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join
@@ -15,9 +16,11 @@ from headrace.steps.joins.interval import interval_join
 from headrace.steps.joins.sides import How
 from headrace.steps.patterns.match import MatchKeywords, match_node
 from headrace.steps.patterns.match_rules import MatchRulesKeywords, rules_node
+from headrace.steps.tables.join import At, TableHow
 from headrace.streams.keyed import KeyedStream
+from headrace.streams.rows import Rows
 from headrace.streams.stream import Stream
-from headrace.streams.tables import LatestTable, latest_table
+from headrace.streams.tables import LatestTable, Table, add_table_join, latest_table
 from headrace.streams.windowed import WindowedStream, right_stream
 from headrace.windows import Window, state_ttl
 
@@ -73,6 +76,7 @@ class TimedStream(Stream):
 
         return Deduplicated(self._pipeline, super().distinct(name, on=on, within=within)._ref)
 
+    @overload
     def join(
         self,
         name: str,
@@ -81,25 +85,79 @@ class TimedStream(Stream):
         *,
         on: str | list[str] | tuple[str, ...] | Mapping[str, str],
         within: Within,
+        how: How = ...,
+        where: str | Column | None = ...,
+        select: Mapping[str, str | Column] | None = ...,
+    ) -> Joined: ...
+
+    @overload
+    def join(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        at: Literal["arrival"] = ...,
+        how: TableHow = ...,
+        select: Mapping[str, str | Column] | None = ...,
+    ) -> TimedStream: ...
+
+    @overload
+    def join(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        at: Literal["event_time"],
+        how: TableHow = ...,
+        select: Mapping[str, str | Column] | None = ...,
+    ) -> Joined: ...
+
+    @overload
+    def join(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        at: Literal["live"],
+        how: TableHow = ...,
+        select: Mapping[str, str | Column] | None = ...,
+    ) -> Table: ...
+
+    def join(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        within: Within | None = None,
+        at: At | None = None,
         how: How = "inner",
         where: str | Column | None = None,
         select: Mapping[str, str | Column] | None = None,
-    ) -> Joined:
-        """Join with another stream: rows with equal keys that are close in event time.
+    ) -> Rows:
+        """Join with another stream, by `within`: rows with equal keys that are close in event time.
 
         A pair is emitted when its second row arrives. An unmatched row is emitted when the watermark of both
         streams has passed the last time at which a partner could arrive. A row behind the watermark goes to
-        `.late`.
+        `.late`. Without `within`, join with a table, by `at`; see `Stream.join`.
 
         Args:
             name: the step's name.
-            right: the other stream.
+            right: the other stream, or a table.
             on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
             within: the greatest distance of event times, or the bounds of `right - left`, both inclusive:
                 `("-15 minutes", "0 seconds")` finds right rows up to 15 minutes before the left one.
+            at: with a table, `"arrival"` (default), `"event_time"` or `"live"`.
             how: `"inner"`, `"left"`, `"right"`, `"full"`, `"semi"` (left rows with a partner, once) or
-                `"anti"` (left rows without one).
-            where: an extra condition over `left.column` and `right.column`.
+                `"anti"` (left rows without one); with a table, `"inner"` or `"left"`.
+            where: an extra condition over `left.column` and `right.column`, for streams.
             select: the output columns, by name; default: the left ones, then the right ones that are no keys.
 
         >>> from headrace import Pipeline, connect
@@ -111,9 +169,35 @@ class TimedStream(Stream):
         """
         from headrace.streams.joined import Joined
 
-        ref = right_stream(name, self._pipeline, right)
+        if within is None:
+            return self._join_table(name, right, where, on=on, at=at, how=how, select=select)
+        if at is not None or isinstance(right, Table):
+            hint = "a join with a table has `at`, one with a stream has `within`"
+            raise OptionError("a join with a table has no within", where=f"`{name}`", hint=hint)
+        ref = right_stream(name, self._pipeline, cast("TimedStream", right))
         node = interval_join(name, self._ref, ref, on=on, within=within, how=how, where=where, select=select)
         return Joined(self._pipeline, self._pipeline.add(node))
+
+    def _join_table(
+        self,
+        name: str,
+        right: Rows,
+        where: str | Column | None,
+        *,
+        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        at: At | None,
+        how: How,
+        select: Mapping[str, str | Column] | None,
+    ) -> Rows:
+        from headrace.streams.joined import Joined
+
+        if where is not None:
+            hint = "filter the result: join(...).where(...)"
+            raise OptionError("a join with a table has no where", where=f"`{name}`", hint=hint)
+        kind, rows = cast("TableHow", how), (self._pipeline, self._ref)
+        ref = add_table_join(*rows, name, right, on=on, at=at or "arrival", how=kind, select=select)
+        stages = {"live": Table, "event_time": Joined}
+        return stages.get(at or "", TimedStream)(self._pipeline, ref)
 
     def join_as_of(
         self,

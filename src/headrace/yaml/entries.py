@@ -31,6 +31,7 @@ from headrace.steps.rows.union import UnionModel
 from headrace.steps.stateful.aggregate import AggregateModel
 from headrace.steps.stateful.distinct import DistinctModel
 from headrace.steps.stateful.window import WindowAggregateModel
+from headrace.steps.tables.join import TableJoinModel
 from headrace.steps.tables.latest import LatestModel
 from headrace.steps.tables.top_n import TopNModel
 from headrace.yaml.errors import ErrorCollector, raise_problem, validate
@@ -41,8 +42,8 @@ Models = tuple[type[StepModel], ...]
 TIMES: Models = (EventTimeModel, IngestionTimeModel, ProcessingTimeModel)
 OPERATIONS: Models = (
     WindowAggregateModel, AggregateModel, MatchModel, MatchRulesModel, LookupModel, IntervalJoinModel,
-    WindowJoinModel, AsOfJoinModel, LatestModel, TopNModel, DistinctModel, RouteModel, SqlModel,
-    MapModel, FlatMapModel, FilterModel, MapBatchesModel, ProcessModel,
+    WindowJoinModel, TableJoinModel, AsOfJoinModel, LatestModel, TopNModel, DistinctModel, RouteModel,
+    SqlModel, MapModel, FlatMapModel, FilterModel, MapBatchesModel, ProcessModel,
 )  # fmt: skip
 STEPS: Models = (UnionModel, WhereModel, WithColumnsModel, *TIMES, *OPERATIONS, SelectModel, DropModel)
 """All kinds of steps, in the order in which their keys apply."""

@@ -135,7 +135,7 @@ def test_a_window_join_takes_no_emit_and_a_join_takes_streams_of_one_pipeline() 
     with pytest.raises(OptionError, match="streams of one pipeline"):
         left.join("j", sides(Pipeline("q"))[1], on="k", within="1 minute")
     with pytest.raises(OptionError, match="expected a stream with time"):
-        left.join("j", "b", on="k", within="1 minute")  # type: ignore[arg-type]
+        left.join("j", "b", on="k", within="1 minute")  # type: ignore[call-overload]
 
 
 def test_explain_shows_the_bound_of_the_state() -> None:
@@ -189,12 +189,12 @@ sources:
   a: {memory: {}, schema: "k string, ts timestamp", event_time: ts}
 steps:
   j: {from: a, join: {with: c, on: k, within: 1 minute}}
-  w: {from: a, join: {with: a, on: k}}
+  w: {from: a, join: {with: a, within: 1 minute}}
   o: {from: a, join_as_of: {with: a, on: k, tolerance: 5}}
 """
     with pytest.raises(HeadraceError) as error:
         yaml.from_text(document, file="p.yaml")
     text = str(error.value)
     assert "p.yaml:6:29: unknown source or step `c`" in text
-    assert "p.yaml:7:22: `within` of join is missing" in text
+    assert "p.yaml:7:22: `on` of join is missing" in text
     assert "p.yaml:8:" in text

@@ -50,7 +50,7 @@ def twice(pipeline: Pipeline) -> None:
 
 def refined(pipeline: Pipeline) -> None:
     early = timed(pipeline).window(windows.tumbling("1 minute")).emit(early=triggers.after_count(1))
-    early.aggregate("w", n="count(*)").key_by("n").aggregate("again", m="count(*)")
+    early.aggregate("w", n="count(*)").distinct("again", on="n", within="1 minute")
 
 
 def counted(window: windows.Window, **emit: object) -> Callable[[Pipeline], None]:

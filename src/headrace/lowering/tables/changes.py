@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import DELETED
-from headrace.lowering.expressions import HIDDEN, shown
+from headrace.lowering.expressions import HIDDEN, REFINED, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 CHANGE = "change"
 LABEL = f"{HIDDEN}change"
 """The label of a row of a changelog; it stays when the user drops `change`."""
+PANE_LABEL = f"{HIDDEN}pane_change"
+"""The label that a pane in retracting mode has for stateful steps; sinks read `pane.retraction`."""
+PRESENT = f"{HIDDEN}present"
+"""The number of rows that a pane over a changelog consists of."""
 
 
 def is_changelog(frame: DataFrame) -> bool:
@@ -26,6 +30,42 @@ def is_changelog(frame: DataFrame) -> bool:
 def removes() -> Column:
     """Return the condition that a row removes an earlier one; a row without a label is an insert."""
     return F.coalesce(F.col(LABEL).isin("update_before", "delete"), F.lit(False))
+
+
+def label_panes(panes: DataFrame, mode: str) -> DataFrame:
+    """Return the panes of a window that fires more than once, with the label that stateful steps read.
+
+    A pane over a changelog whose rows have all been removed is left out. In accumulating mode sinks get it if
+    they have got an earlier one.
+
+    Args:
+        panes: the panes of the kernel.
+        mode: `retracting`; `refined` for accumulating panes that the kernel retracts; others have no label.
+    """
+    change = F.when(F.col("pane.retraction"), "update_before").otherwise("update_after")
+    if PRESENT in panes.columns:
+        empty = F.col(PRESENT) == 0
+        shown_empty = ~F.col("pane.retraction") & (F.col("pane.index") > 0)
+        if mode == "retracting":
+            panes = panes.where(~empty)
+        elif mode == "refined":
+            change = F.when(empty, F.when(shown_empty, "empty").otherwise("")).otherwise(change)
+        else:
+            panes = panes.where(~empty | shown_empty)
+        panes = panes.drop(PRESENT)
+    names = {"retracting": PANE_LABEL, "refined": REFINED}
+    return panes.withColumn(names[mode], change) if mode in names else panes
+
+
+def as_changes(frame: DataFrame) -> DataFrame:
+    """Return the rows as a stateful step reads them: a retraction removes the pane that it repeats."""
+    name = next((label for label in (PANE_LABEL, REFINED) if label in frame.columns), None)
+    if name is None:
+        return frame
+    rows = frame.where(F.col(name).isin("update_before", "update_after")).withColumnRenamed(name, LABEL)
+    if "pane" in rows.columns:
+        rows = rows.withColumn("pane", F.col("pane").withField("retraction", F.lit(False)))
+    return rows
 
 
 def net_changes(frame: DataFrame) -> DataFrame:
@@ -56,8 +96,11 @@ def upserts(frame: DataFrame, key: Sequence[str]) -> DataFrame:
 def for_sink(frame: DataFrame, key: Sequence[str]) -> DataFrame:
     """Return the rows that a sink writes: upserts if it applies the changes of a table by key, else all rows.
 
+    A running aggregate has no column `change`: without a key, a sink gets the new row of each changed key.
     A key that is not among the columns is left to the sink, which reports it.
     """
-    if is_changelog(frame) and key and set(key) <= set(frame.columns):
+    if not is_changelog(frame):
+        return shown(frame)
+    if key and set(key) <= set(frame.columns):
         return upserts(frame, key)
-    return shown(frame)
+    return shown(frame if CHANGE in frame.columns else frame.where(~removes()))

@@ -14,6 +14,8 @@ from headrace.lowering.tables.changes import CHANGE
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column
+
     from headrace.lowering.windows import Counts
     from headrace.steps.facts import Facts
     from headrace.steps.tables.latest import Latest
@@ -49,6 +51,24 @@ def top_rows(frame: DataFrame, keys: Sequence[str], node: TopN, facts: Facts, *,
     declared = _declare(keys, facts, n=node.n, order=[direction for _, direction in node.orders])
     ready = with_time(frame).withColumns(orders)
     return run_step(ready, kernel(frame.sparkSession).tables.TopNStep, declared, counts)
+
+
+def running_rows(
+    frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Column], *, counts: Counts
+) -> DataFrame:
+    """Return the tagged rows of a running aggregate over a changelog."""
+    ready = with_time(frame)
+    operator = kernel(frame.sparkSession).tables.TableOperator
+    rows = operator.apply(java_frame(ready), running_step(ready, keys, aggregates), counts._kernel)
+    return DataFrame(rows, frame.sparkSession)
+
+
+def running_step(frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Column]) -> Any:
+    """Return the kernel's step of a running aggregate over a changelog with `__ts`."""
+    grouped = frame.groupBy(*(f"`{key}`" for key in keys)).agg(*aggregates)
+    declared = json.dumps({"keys": list(keys), "time": "none"})
+    kind = kernel(frame.sparkSession).tables.RunningAggregateStep
+    return kind.apply(java_frame(frame), java_frame(grouped), declared)
 
 
 def run_step(frame: DataFrame, kind: Any, declared: str, counts: Counts) -> DataFrame:

@@ -143,5 +143,7 @@ class IntervalJoinModel(StepModel):
 
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:
-        """True without a window."""
-        return "join" in keys and "window" not in keys
+        """True with `within`, without a window; a join without `within` is one with a table."""
+        options = keys.get("join")
+        with_table = isinstance(options, Mapping) and "within" not in options
+        return "join" in keys and "window" not in keys and not with_table

@@ -24,6 +24,7 @@ from headrace.steps.facts import Facts, plain_column
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Aggregates, KeyColumns
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
+from headrace.steps.tables.retractions import describe_retractions, has_retractions, with_kept_values
 from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
 
 
@@ -37,6 +38,7 @@ class Aggregate(Node):
     verb: ClassVar[str] = "aggregate"
     stateful = True
     updates = True
+    accepts_changes = True
     duplicate_hint: ClassVar[str] = "keys and aggregates need different names"
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
@@ -53,14 +55,24 @@ class Aggregate(Node):
                     "add a window, or use Spark SQL",
                     ("aggregate",),
                 )
-        if len({sink.mode or "update" for sink in plan.sinks_of(self)}) > 1:
+        sinks = plan.sinks_of(self)
+        if has_retractions(plan.facts(self.input)) and any(sink.mode == "complete" for sink in sinks):
+            what = "a running aggregate over a table emits the keys that have changed, not all of them"
+            yield Finding(what, "use a sink with a key, which holds all of them, and remove mode", ("mode",))
+        if len({sink.mode or "update" for sink in sinks}) > 1:
             what = "its sinks have different modes"
             yield Finding(what, "set all of them to update, or all of them to complete")
 
     def tier(self, plan: Plan) -> Tier:
+        if has_retractions(plan.facts(self.input)):
+            return Tier("kernel", f"removed rows: {describe_retractions(self.aggregates)}")
         return Tier("native", "Spark's own aggregation")
 
     def state_bound(self, plan: Plan) -> StateBound:
+        if has_retractions(plan.facts(self.input)):
+            keys = ", ".join(names_of(self.keys))
+            kept = f"one row for each {keys} that has rows" if keys else "one row"
+            return with_kept_values(StateBound(kept, "the rows of its input"), self.aggregates)
         if not self.keys:
             return with_rows_in_state(StateBound("one row"), self.aggregates)
         keys = ", ".join(names_of(self.keys))

@@ -31,6 +31,12 @@ from headrace.steps.stateful.aggregate import check_keys
 from headrace.steps.stateful.describe import describe_emission, describe_window
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
 from headrace.steps.stateful.window_checks import check_emission, check_ttl, late_trigger, moving_bounds
+from headrace.steps.tables.retractions import (
+    check_window,
+    describe_retractions,
+    has_retractions,
+    with_kept_values,
+)
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_arrival_order, note_unrouted
 from headrace.triggers import Emission, uses_clock
@@ -51,6 +57,7 @@ class WindowAggregate(Node):
     verb: ClassVar[str] = "window"
     stateful = True
     needs_time = True
+    accepts_changes = True
     duplicate_hint: ClassVar[str] = (
         'rename the key or aggregate, such as key_by(of_window="window"); '
         "`window` and `pane` are columns of the results"
@@ -72,7 +79,8 @@ class WindowAggregate(Node):
         if output == "late":
             return late_facts(inputs[0])
         change: Change = "none" if self.emission.fires_once else "refinements"
-        return Facts(columns=self._columns(inputs[0].columns), timed=True, change=change)
+        adds = change == "refinements" and self.emission.mode == "discarding"
+        return Facts(columns=self._columns(inputs[0].columns), timed=True, change=change, adds=adds)
 
     def _columns(self, inputs: tuple[str, ...] | None) -> tuple[str, ...] | None:
         keys, results = names_of(self.keys), ("window", *names_of(self.aggregates), "pane")
@@ -91,6 +99,8 @@ class WindowAggregate(Node):
         yield from check_expressions(boundary, columns, "window")
         yield from check_emission(self.window, self.emission)
         yield from check_ttl(self.window, self.ttl)
+        if has_retractions(plan.facts(self.input)):
+            yield from check_window(self.window, native=self.native)
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
         if (stale := moving_bounds(self.window, self.emission)) is not None:
@@ -108,7 +118,9 @@ class WindowAggregate(Node):
             return Tier("arrow", why, folded)
         if self.native:
             return Tier("native", 'Spark\'s own window: with late_rows="count" it drops late rows')
-        return Tier("kernel", "; ".join([*self._kernel_reasons(), *self._slice_notes(plan)]))
+        changes = has_retractions(plan.facts(self.input))
+        removed = [f"removed rows: {describe_retractions(self.aggregates)}"] if changes else []
+        return Tier("kernel", "; ".join([*self._kernel_reasons(), *self._slice_notes(plan), *removed]))
 
     def _kernel_reasons(self) -> Iterator[str]:
         in_spark = isinstance(self.window, Tumbling | Sliding | Session)
@@ -135,6 +147,8 @@ class WindowAggregate(Node):
 
     def state_bound(self, plan: Plan) -> StateBound:
         behind = out_of_order(plan, self) + self.emission.lateness
+        if has_retractions(plan.facts(self.input)):
+            return with_kept_values(self._window_bound(behind), self.aggregates)
         return with_rows_in_state(self._window_bound(behind), self.aggregates)
 
     def _window_bound(self, behind: int) -> StateBound:

@@ -14,11 +14,6 @@ CHANGE = "change"
 """The column of a table's rows: `insert`, `update_before`, `update_after` or `delete`."""
 
 
-def is_changelog(facts: Facts) -> bool:
-    """Return True if rows can remove earlier ones: the rows of a table, or panes that replace each other."""
-    return facts.change in ("table", "changes")
-
-
 def row_columns(facts: Facts) -> tuple[str, ...] | None:
     """Return the columns of a table's rows without `change`; those of a stream unchanged."""
     if facts.columns is None or not (facts.change == "table" or facts.cdc):
@@ -31,6 +26,22 @@ def keyed_columns(keys: Named, columns: tuple[str, ...] | None) -> tuple[str, ..
     if columns is None:
         return None
     return (*(name for name, key in keys if name != key), *columns)
+
+
+def joined_key(
+    left: Facts, right: Facts, on: tuple[tuple[str, str], ...], columns: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """Return the columns that identify a row of a join; empty if they are unknown.
+
+    They are those of the left table, with those of the right one if it can have several rows of one key.
+    """
+    if left.change != "table" or not left.table_key:
+        return ()
+    several = not right.cdc and not set(right.table_key) <= {key for _, key in on}
+    key = (*left.table_key, *(right.table_key if several else ()))
+    if (several and not right.table_key) or columns is None or not set(key) <= set(columns):
+        return ()
+    return key
 
 
 def key_names(keys: Named) -> str:

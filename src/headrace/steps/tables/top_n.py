@@ -21,12 +21,12 @@ from headrace.steps.grammar.values import Expected, KeyColumns, SqlText
 from headrace.steps.stateful.aggregate import check_keys
 from headrace.steps.tables.changelog import (
     CHANGE,
-    is_changelog,
     key_names,
     keyed_columns,
     note_table,
     row_columns,
 )
+from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 
 RANK = "rank"
@@ -83,7 +83,7 @@ class TopN(Node):
 
     def state_bound(self, plan: Plan) -> StateBound:
         keys = key_names(self.keys)
-        if is_changelog(plan.facts(self.input)):
+        if has_retractions(plan.facts(self.input)):
             return StateBound(f"all rows of the table, by {keys}", "the rows of its input")
         return StateBound(f"{self.n} rows for each {keys}, never expired", f"the number of {keys}")
 

@@ -1,8 +1,8 @@
 """The final results of an output: its rows without replaced, retracted and absorbed ones.
 
 A stream can emit a result several times, a batch emits it once. Comparable are the last pane of each key and
-window, the last row of each key of a running aggregate, and all rows of outputs whose rows are never
-replaced.
+window, the last row of each key of a running aggregate, the rows of a table after its changes, and all rows
+of outputs whose rows are never replaced.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from headrace.steps.rows.event_time import ClockTime
 from headrace.steps.rows.sql import Sql
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.window import WindowAggregate
+from headrace.steps.tables.changelog import CHANGE
+from headrace.steps.tables.join import TableJoin
+from headrace.steps.tables.latest import Latest
+from headrace.steps.tables.retractions import has_retractions
 from headrace.testing.transcripts.outputs import Output, show
 from headrace.triggers import AfterCount, AfterWatermark, Emission, InSequence, Repeatedly, Trigger
 from headrace.windows import Session, Trailing
 
 PANE = "pane"
+_REMOVES = ("update_before", "delete")
 _EACH = Repeatedly(AfterCount(1))
 
 
@@ -36,15 +41,28 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         "time by the clock differs from run to run": any(isinstance(step, ClockTime) for step in before),
         "discarding panes are parts of a result": any(step.emission.mode == "discarding" for step in windows),
         "the trigger may lose rows": any(step.emission.allow_loss for step in windows),
-        "keys are forgotten": any(step.ttl is not None for step in windows),
+        "keys are forgotten": any(
+            step.ttl is not None for step in before if isinstance(step, WindowAggregate | Latest)
+        ),
+        "a row meets a table as it is when it arrives": any(
+            isinstance(step, TableJoin) and step.moment(graph.facts(step.input)) == "arrival"
+            for step in before
+        ),
+        "rows change after a window has fired, or a key has lost its rows": any(
+            isinstance(step, Aggregate | WindowAggregate) and has_retractions(graph.facts(step.input))
+            for step in before
+        ),
         "the trigger need not show the last rows of a window": not all(
             shows_all(step.emission) for step in windows
         ),
         "the keys of a SQL query with groups are not known": any(
             isinstance(step, Sql) and step.groups for step in before
         ),
-        "rows that are replaced later have gone through another step": graph.facts(ref).change != "none"
+        "rows that are replaced later have gone through another step": graph.facts(ref).change
+        in ("updates", "refinements")
         and not isinstance(node, Aggregate | WindowAggregate),
+        "the changes of a table are not known": graph.facts(ref).change == "table"
+        and CHANGE not in (graph.facts(ref).columns or ()),
         "a trailing window with lateness repeats rows": isinstance(node, WindowAggregate)
         and isinstance(node.window, Trailing)
         and not node.emission.fires_once,
@@ -78,7 +96,20 @@ def final_rows(graph: Graph, ref: Ref, rows: Iterable[Output]) -> list[Output]:
     if isinstance(node, WindowAggregate):
         kept = list(rows) if node.emission.fires_once else _last_panes(node, rows)
         return [{name: value for name, value in row.items() if name != PANE} for row in kept]
-    return list(rows)
+    return _table_rows(rows) if graph.facts(ref).change == "table" else list(rows)
+
+
+def _table_rows(changes: Iterable[Output]) -> list[Output]:
+    """Return the rows of a table after its changes."""
+    rows: list[Output] = []
+    for change in changes:
+        row = {name: value for name, value in change.items() if name != CHANGE}
+        same = next((old for old in rows if show(old) == show(row)), None)
+        if change[CHANGE] not in _REMOVES:
+            rows.append(row)
+        elif same is not None:
+            rows.remove(same)
+    return rows
 
 
 def _last_panes(node: WindowAggregate, rows: Iterable[Output]) -> list[Output]:

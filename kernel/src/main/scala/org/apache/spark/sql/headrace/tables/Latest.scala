@@ -8,14 +8,14 @@ import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
 import org.apache.spark.sql.headrace.operators._
 import org.apache.spark.sql.headrace.operators.inorder.{StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
-import org.apache.spark.sql.types.{BooleanType, StructField, StructType}
+import org.apache.spark.sql.types.{BooleanType, LongType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Keeps the row with the highest event time of each key, and emits every change of it.
  *
  * The output `versions` has every row, older ones included, with `__deleted`: it is the history of the table
- * that joins at event time read. The column `__delete` of the input marks rows that remove their key.
+ * that joins at event time read; `__sequence` is the arrival order of the rows of a key. The column `__delete` of the input marks rows that remove their key.
  *
  * @param ttl time after its last row, by the watermark, at which a key is removed; 0 for never
  * @param byArrival true if the last row to arrive is the latest one, whatever its event time
@@ -38,7 +38,8 @@ object LatestStep {
     val input = OperatorPlan.analyzed(frame).output
     val rows = new TableRows(input)
     val main = StructType((rows.fields ++ Change.fields) :+ rows.timeField)
-    val history = StructType(rows.fields :+ StructField("__deleted", BooleanType) :+ rows.timeField)
+    val history = StructType(rows.fields :+ StructField("__deleted", BooleanType) :+
+      StructField("__sequence", LongType) :+ rows.timeField)
     val columns = new StepColumns(input, Nil, spec.keys, Seq("main" -> main, "versions" -> history),
       if (spec.flag("versions")) Set.empty else Set("versions"))
     new LatestStep(columns, rows, spec.time, spec.number("ttl"), spec.flag("by_arrival"))
@@ -46,7 +47,8 @@ object LatestStep {
 }
 
 /** The table row of a key; `row` is null if the key was removed. */
-private final class LatestRow(var row: UnsafeRow, var time: Long, var touched: Long, var timerAt: Long)
+private final class LatestRow(var row: UnsafeRow, var time: Long, var touched: Long, var timerAt: Long,
+    var sequence: Long = 0)
 
 private final class LatestLogic(step: LatestStep, counts: Counts) extends TableLogic {
   private val rows = step.rows
@@ -75,8 +77,7 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends TableL
   private def take(state: LatestRow, event: Event, now: Now, out: TaggedRows): Unit = {
     val next = rows.stored(event.row)
     val deletes = step.deletes >= 0 && !event.row.isNullAt(step.deletes) && event.row.getBoolean(step.deletes)
-    if (out.takes(LatestStep.Versions)) out
-      .emit(LatestStep.Versions, version(next, deletes, rows.timeOf(next)))
+    if (out.takes(LatestStep.Versions)) emitVersion(state, next, deletes, rows.timeOf(next), out)
     state.touched = Seq(state.touched, event.at, now.watermark, 0L).max
     if (!step.byArrival && event.at < state.time) counts.add(Counts.Superseded, 1)
     else {
@@ -100,8 +101,12 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends TableL
   private def emit(row: UnsafeRow, change: UTF8String, out: TaggedRows): Unit = out.emit(
     LatestStep.Main, new GenericInternalRow(rows.values(row) ++ Array[Any](change, change, rows.timeOf(row))))
 
-  private def version(row: UnsafeRow, deleted: Boolean, time: Any): InternalRow =
-    new GenericInternalRow(rows.values(row) ++ Array[Any](deleted, time))
+  private def emitVersion(
+      state: LatestRow, row: UnsafeRow, deleted: Boolean, time: Any, out: TaggedRows): Unit = {
+    state.sequence += 1
+    out.emit(LatestStep.Versions,
+      new GenericInternalRow(rows.values(row) ++ Array[Any](deleted, state.sequence, time)))
+  }
 
   private def isExpired(state: LatestRow, now: Now): Boolean = step.ttl > 0 && state.touched != Time.None &&
     !now.ended && now.watermark >= Time.plus(state.touched, step.ttl)
@@ -110,8 +115,8 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends TableL
   private def expire(state: LatestRow, store: SlotStore, out: TaggedRows): LatestRow = {
     if (state.row != null) {
       emit(state.row, Change.Delete, out)
-      if (out.takes(LatestStep.Versions)) out
-        .emit(LatestStep.Versions, version(state.row, deleted = true, state.touched + step.ttl))
+      if (out.takes(LatestStep.Versions))
+        emitVersion(state, state.row, deleted = true, state.touched + step.ttl, out)
     }
     if (state.timerAt != Long.MaxValue) store.cancelTimer(state.timerAt)
     store.remove(0)
@@ -137,20 +142,21 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends TableL
 }
 
 private object LatestRow {
-  private val Header = 25
+  private val Header = 33
 
   def empty: LatestRow = new LatestRow(null, Time.None, Time.None, Long.MaxValue)
 
   def write(state: LatestRow): Array[Byte] = {
     val row = if (state.row == null) Array.emptyByteArray else state.row.getBytes
     ByteBuffer.allocate(Header + row.length).put(if (state.row == null) 0.toByte else 1.toByte)
-      .putLong(state.time).putLong(state.touched).putLong(state.timerAt).put(row).array
+      .putLong(state.time).putLong(state.touched).putLong(state.timerAt).putLong(state.sequence).put(row)
+      .array
   }
 
   def read(bytes: Array[Byte], width: Int): LatestRow = {
     val in = ByteBuffer.wrap(bytes)
     val present = in.get() == 1
-    val state = new LatestRow(null, in.getLong(), in.getLong(), in.getLong())
+    val state = new LatestRow(null, in.getLong(), in.getLong(), in.getLong(), in.getLong())
     if (present) {
       val content = java.util.Arrays.copyOfRange(bytes, Header, bytes.length)
       state.row = new UnsafeRow(width)

@@ -31,8 +31,8 @@ private final class Partners(store: SlotStore, width: Int) {
 /** Reads the two sides of a join from its events. */
 private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends TableLogic {
   /** Splits the events of a micro-batch into the net changes of the right side and the left events. */
-  protected def split(
-      key: InternalRow, events: Iterator[Event]): (mutable.LinkedHashMap[UnsafeRow, Int], Vector[Event]) = {
+  protected def split(key: InternalRow, table: Partners, events: Iterator[Event])
+      : (mutable.LinkedHashMap[UnsafeRow, Int], Vector[Event]) = {
     val right = mutable.LinkedHashMap.empty[UnsafeRow, Int]
     val left = Vector.newBuilder[Event]
     events.foreach { event =>
@@ -41,13 +41,27 @@ private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends Ta
       else {
         counts.add(Counts.Folded, 1)
         if (!key.anyNull) {
-          val row = step.rightRow(event.row)
-          val count = right.remove(row).getOrElse(0) + (if (step.left.removes(event.row)) -1 else 1)
-          if (count != 0) right.put(row, count)
+          if (step.upserts) replace(right, table)
+          if (!step.isDeleted(event.row))
+            count(right, step.rightRow(event.row), if (step.removesRight(event.row)) -1 else 1)
         }
       }
     }
     (right, left.result())
+  }
+
+  private def count(changes: mutable.LinkedHashMap[UnsafeRow, Int], row: UnsafeRow, by: Int): Unit = {
+    val sum = changes.remove(row).getOrElse(0) + by
+    if (sum != 0) changes.put(row, sum)
+  }
+
+  /** Removes the row of the key, as it is after the changes so far. */
+  private def replace(changes: mutable.LinkedHashMap[UnsafeRow, Int], table: Partners): Unit = {
+    val stored = table.rows.groupBy(identity).map { case (row, all) => row -> all.size }
+    (stored.keySet ++ changes.keySet).foreach { row =>
+      val present = stored.getOrElse(row, 0) + changes.getOrElse(row, 0)
+      if (present > 0) count(changes, row, -present)
+    }
   }
 }
 
@@ -55,8 +69,8 @@ private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends Ta
 private final class ArrivalJoin(step: TableJoinStep, counts: Counts) extends JoinLogic(step, counts) {
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
-    val (changes, left) = split(key, events)
     val table = new Partners(store, step.rightWidth)
+    val (changes, left) = split(key, table, events)
     changes.foreach { case (row, count) => table.add(row, count) }
     left.foreach { event =>
       val row = step.left.stored(event.row)
@@ -70,7 +84,7 @@ private final class ArrivalJoin(step: TableJoinStep, counts: Counts) extends Joi
 
 /** Keeps the join of both sides up to date: emits what a micro-batch has changed in it. */
 private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLogic(step, counts) {
-  private val identity = UnsafeProjection
+  private val ownKey = UnsafeProjection
     .create(step.identity.toSeq.map(i => BoundReference(i, step.left.types(i), nullable = true)))
 
   /** Results of one left row, by its identity. */
@@ -80,9 +94,9 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
 
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
-    val (tableChanges, left) = split(key, events)
-    counts.add(Counts.Folded, left.size)
     val (table, bag) = (new Partners(store, step.rightWidth), new RowBag(store, step.left.width))
+    val (tableChanges, left) = split(key, table, events)
+    counts.add(Counts.Folded, left.size)
     val before = partners(table)
     tableChanges.foreach { case (row, count) => table.add(row, count) }
     val after = partners(table)
@@ -109,7 +123,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
 
   private def revise(results: mutable.LinkedHashMap[UnsafeRow, Results], row: UnsafeRow, times: Int,
       before: Vector[UnsafeRow], timesAfter: Int, after: Vector[UnsafeRow]): Unit = {
-    val own = results.getOrElseUpdate(identity(row).copy(), new Results)
+    val own = results.getOrElseUpdate(ownKey(row).copy(), new Results)
     (0 until times).foreach(_ => before.foreach(partner => record(own.added, own.removed, (row, partner))))
     (0 until timesAfter)
       .foreach(_ => after.foreach(partner => record(own.removed, own.added, (row, partner))))

@@ -19,17 +19,21 @@ object JoinAt extends Enumeration {
  * A join of a stream or table (left) with a table (right), by key.
  *
  * The input is the union of both sides. A left row has its columns; a right row has the struct `__right`, and
- * at event time `__deleted` if it removes its key. `__change` labels the rows of changelogs.
+ * at event time `__deleted` if it removes its key. `__change` labels the left rows of a changelog,
+ * `__right_change` the right ones.
  *
  * @param outer true to emit left rows without a partner
  * @param identity ordinals of the left columns that identify a left row; removed and added results of one
  *   identity are an update
+ * @param upserts true if a right row replaces that of its key: the changes of a CDC source
  */
 final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at: JoinAt.Value,
-    val outer: Boolean, val identity: Array[Int], val time: StepTime.Value)
+    val outer: Boolean, val identity: Array[Int], val upserts: Boolean, val time: StepTime.Value)
     extends TableStep {
   private val right = columns.input.indexWhere(_.name == TableJoinStep.Right)
   private val deleted = columns.input.indexWhere(_.name == TableJoinStep.Deleted)
+  private val label = columns.input.indexWhere(_.name == TableJoinStep.Label)
+  private val sequence = columns.input.indexWhere(_.name == TableJoinStep.Sequence)
   private val rightTypes: Array[DataType] = columns.input(right).dataType.asInstanceOf[StructType].fields
     .map(_.dataType)
 
@@ -39,6 +43,14 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
   def isRight(row: InternalRow): Boolean = !row.isNullAt(right)
   def rightRow(row: InternalRow): UnsafeRow = row.getStruct(right, rightWidth).asInstanceOf[UnsafeRow].copy()
   def isDeleted(row: InternalRow): Boolean = deleted >= 0 && !row.isNullAt(deleted) && row.getBoolean(deleted)
+
+  /** True if a right row removes an earlier one. */
+  def removesRight(row: InternalRow): Boolean = label >= 0 && !row.isNullAt(label) &&
+    Change.removes(row.getUTF8String(label))
+
+  /** The arrival order of a version among those of its key and time. */
+  def sequenceOf(row: InternalRow): Long =
+    if (sequence < 0 || row.isNullAt(sequence)) 0L else row.getLong(sequence)
 
   /** The columns of a left row and its partner; `change` is null for a stream. */
   def joined(row: UnsafeRow, partner: UnsafeRow, change: UTF8String): InternalRow = {
@@ -59,6 +71,8 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
 object TableJoinStep {
   private val Right = "__right"
   private val Deleted = "__deleted"
+  private val Label = "__right_change"
+  private val Sequence = "__sequence"
 
   def apply(frame: Dataset[Row], text: String): TableJoinStep = {
     val spec = new TableSpec(text)
@@ -71,6 +85,6 @@ object TableJoinStep {
     val names = if (spec.words("identity").isEmpty) left.columns.map(_.name) else spec.words("identity")
     new TableJoinStep(
       new StepColumns(input, Nil, spec.keys, Seq("main" -> main)), left, at, spec.flag("outer"),
-      names.map(name => left.columns.indexWhere(_.name == name)).toArray, spec.time)
+      names.map(name => left.columns.indexWhere(_.name == name)).toArray, spec.flag("upserts"), spec.time)
   }
 }

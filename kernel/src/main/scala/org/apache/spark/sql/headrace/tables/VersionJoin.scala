@@ -11,7 +11,10 @@ import org.apache.spark.sql.headrace.operators.inorder.TaggedRows
 import org.apache.spark.sql.headrace.operators.state.{OrderedBuffer, SlotStore}
 
 /** A row of a table from its event time on; `row` is null from the time at which it was deleted. */
-private final case class Version(time: Long, row: UnsafeRow)
+private final case class Version(time: Long, sequence: Long, row: UnsafeRow) {
+  /** True if this version precedes another, or equals it in order. */
+  def upTo(other: Version): Boolean = time < other.time || (time == other.time && sequence <= other.sequence)
+}
 
 /**
  * Joins a row of a stream with the version of the table that is valid at the row's event time: the one with
@@ -55,7 +58,8 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Tab
     counts.add(Counts.Folded, 1)
     if (!key.anyNull && event.at != Time.None) {
       val row = if (step.isDeleted(event.row)) null else step.rightRow(event.row)
-      own.versions.insert(own.versions.lastIndexWhere(_.time <= event.at) + 1, Version(event.at, row))
+      val version = Version(event.at, step.sequenceOf(event.row), row)
+      own.versions.insert(own.versions.lastIndexWhere(_.upTo(version)) + 1, version)
     }
   }
 
@@ -101,7 +105,9 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Tab
       own.timerAt = in.readLong()
       (0 until in.readVarInt(true)).foreach { _ =>
         val time = in.readLong()
-        own.versions += Version(time, if (in.readBoolean()) TableRows.read(in, step.rightWidth) else null)
+        val sequence = in.readVarLong(true)
+        own.versions +=
+          Version(time, sequence, if (in.readBoolean()) TableRows.read(in, step.rightWidth) else null)
       }
       own.waiting.read(in, bytes)
     }
@@ -114,6 +120,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Tab
     out.writeVarInt(own.versions.size, true)
     own.versions.foreach { version =>
       out.writeLong(version.time)
+      out.writeVarLong(version.sequence, true)
       out.writeBoolean(version.row != null)
       if (version.row != null) TableRows.write(version.row, out)
     }

@@ -1,10 +1,9 @@
 package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
-import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, OperatorPlan}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, GroupedPlan, OperatorPlan, Retractions}
 import org.apache.spark.sql.{Dataset, Row}
 
 /** A windowed step: columns, aggregates and declaration. */
@@ -36,6 +35,9 @@ final case class WindowStep(layout: WindowLayout, aggregates: Aggregates, keys: 
 }
 
 object WindowStep {
+  /** The column with the number of rows that a pane over a changelog consists of; 0 if all were removed. */
+  val Present = "__present"
+
   /**
    * Creates a step from analysed plans.
    *
@@ -44,34 +46,14 @@ object WindowStep {
    * @param text the declaration as JSON
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): WindowStep = {
-    val input = plan(frame).output
-    val aggregate = plan(grouped) match {
-      case a: Aggregate if a.child.output.map(_.exprId) == input.map(_.exprId) => a
-      case _ => throw new IllegalArgumentException(
-          "expected aggregates of rows, got one that needs a step of its own (an OVER clause); compute it after the window")
-    }
-    val keys = aggregate.groupingExpressions.map {
-      case a: Attribute => input.find(_.exprId == a.exprId).get
-      case other => throw new IllegalArgumentException(s"a key must be a column here, got ${other.sql}")
-    }
-    val columns = aggregate.aggregateExpressions.drop(keys.size)
-    val results = replaceExpressions(aggregate).aggregateExpressions.drop(keys.size).map {
-      case a: Alias => a.child
-      case other => other
-    }.map(OperatorPlan.inlineCommonExpressions)
-    rejectPython(results)
+    val read = GroupedPlan(frame, grouped)
+    val present = Retractions.removes(read.input).map(Retractions.present).toSeq
+    val whole = read
+      .copy(names = read.names ++ present.map(_ => WindowStep.Present), results = read.results ++ present)
     val spec = WindowingSpec.parse(text)
-    WindowStep(new WindowLayout(input, keys, columns.map(_.name), results.map(_.dataType), spec.kind),
-      Aggregates.of(results, input, keys), keys, spec)
+    WindowStep(new WindowLayout(read.input, read.keys, whole.names, whole.results.map(_.dataType), spec.kind),
+      whole.aggregates, read.keys, spec)
   }
 
   private[windows] def plan(frame: Dataset[Row]): LogicalPlan = OperatorPlan.analyzed(frame)
-  private def replaceExpressions(aggregate: Aggregate): Aggregate = ReplaceExpressions(aggregate)
-    .asInstanceOf[Aggregate]
-  private def rejectPython(results: Seq[Expression]): Unit = results.flatMap(_.collect { case p: PythonUDF =>
-    p
-  }).headOption.foreach { p =>
-    throw new IllegalArgumentException(
-      s"${p.name} is a Python function: the kernel runs Spark's own aggregates")
-  }
 }

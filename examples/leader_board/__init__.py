@@ -1,0 +1,1 @@
+"""The three best players of each game, as a table that follows every score."""

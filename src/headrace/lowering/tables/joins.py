@@ -1,0 +1,121 @@
+"""Joins with tables: both sides in one frame, the step of the kernel, and the columns of its results.
+
+A left row has its own columns; a right row has the struct `__right`. Beside them are the keys `__key0`,
+`__key1`, ..., the event time, the arrival order, and the labels of changelogs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.errors import PlanError, Problem
+from headrace.lowering.event_times import AHEAD
+from headrace.lowering.expressions import HIDDEN, POSITION, TIME, column
+from headrace.lowering.joins.sides import LEFT, RIGHT, key_names
+from headrace.lowering.tables.changes import CHANGE, LABEL, is_changelog
+from headrace.lowering.tables.steps import CDC_DELETE, run_step, step_time, with_time
+from headrace.spark.gateway import kernel
+from headrace.steps.facts import duplicates
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from headrace.lowering.windows import Counts
+    from headrace.steps.facts import Facts
+    from headrace.steps.tables.join import TableJoin
+
+_ROW, _LABEL, _DELETED = "__right", "__right_change", "__deleted"
+_PREFIX = "__right_"
+"""Prefix of the right columns, which may have the names of left ones."""
+
+
+def join_table_rows(
+    left: DataFrame, right: DataFrame, node: TableJoin, facts: Sequence[Facts], *, counts: Counts
+) -> DataFrame:
+    """Return the tagged rows of a join with a table: `main`, and `late` at event time."""
+    frame = pack_table(left, right, node, cdc=facts[1].cdc)
+    step = kernel(frame.sparkSession).tables.TableJoinStep
+    return run_step(frame, step, declare_join(node, facts), counts)
+
+
+def declare_join(node: TableJoin, facts: Sequence[Facts]) -> str:
+    """Return a join as the kernel reads it."""
+    left, right = facts
+    return json.dumps(
+        {
+            "keys": key_names(len(node.on)),
+            "time": step_time(left),
+            "at": node.moment(left),
+            "outer": node.how == "left",
+            "upserts": right.cdc,
+            "identity": list(left.table_key if set(left.table_key) <= set(left.columns or ()) else ()),
+        }
+    )
+
+
+def pack_table(left: DataFrame, right: DataFrame, node: TableJoin, *, cdc: bool = False) -> DataFrame:
+    """Return the rows of both sides in one frame; keys of different types are widened."""
+    own = [F.col(f"`{name}`") for name in left.columns if not name.startswith(HIDDEN)]
+    labels = [LABEL] if is_changelog(left) else []
+    rows = with_time(left).select(*own, *_shared(left, [key for key, _ in node.on]), *labels)
+    partners = with_time(right)
+    partners = partners.select(
+        F.struct(*_right_columns(partners, cdc=cdc)).alias(_ROW),
+        *_shared(partners, [key for _, key in node.on]),
+        *_labels(partners, cdc=cdc),
+    )
+    return rows.unionByName(partners, allowMissingColumns=True)
+
+
+def _right_columns(frame: DataFrame, *, cdc: bool) -> list[Column]:
+    omitted = {CHANGE} if cdc or is_changelog(frame) else set()
+    names = [name for name in frame.columns if not name.startswith(HIDDEN) and name not in omitted]
+    return [*(F.col(f"`{name}`").alias(f"{_PREFIX}{name}") for name in names), F.col(TIME)]
+
+
+def _shared(frame: DataFrame, on: Sequence[str]) -> list[Column]:
+    """Return the keys, the time and the arrival order."""
+    keys = [F.col(f"`{key}`").alias(name) for key, name in zip(on, key_names(len(on)), strict=True)]
+    return [
+        *keys,
+        *(F.col(name) for name in (TIME, POSITION, AHEAD) if name in frame.columns or name == TIME),
+    ]
+
+
+def _labels(frame: DataFrame, *, cdc: bool) -> list[Column]:
+    if cdc:
+        return [F.expr(CDC_DELETE).alias(_DELETED)]
+    if is_changelog(frame):
+        return [F.col(LABEL).alias(_LABEL)]
+    return [F.col(name) for name in (_DELETED, "__sequence")]
+
+
+def table_join_output(rows: DataFrame, node: TableJoin, where: str) -> DataFrame:
+    """Return the results of a join.
+
+    Raises:
+        PlanError: a column exists on both sides and the join has no `select`.
+    """
+    labels = [name for name in (CHANGE, LABEL) if LABEL in rows.columns]
+    right = [name for name in rows.columns if name.startswith(_PREFIX)]
+    left = [n for n in rows.columns if not n.startswith(HIDDEN) and n not in labels]
+    partners = [name.removeprefix(_PREFIX) for name in right]
+    structs = rows.select(
+        F.struct(*(F.col(f"`{name}`") for name in left)).alias(LEFT),
+        F.struct(*(F.col(f"`{name}`").alias(name.removeprefix(_PREFIX)) for name in right)).alias(RIGHT),
+        *labels,
+        TIME,
+    )
+    if node.select is not None:
+        chosen = {name: column(item) for name, item in node.select}
+    else:
+        names = node.result_columns(left, partners) or ()
+        if clash := duplicates(names):
+            raise PlanError([Problem(where, f"two columns are called `{clash[0]}`", node.duplicate_hint)])
+        chosen = {name: F.col(f"{LEFT if name in left else RIGHT}.`{name}`") for name in names}
+    return structs.select(*(item.alias(name) for name, item in chosen.items()), *labels, TIME)

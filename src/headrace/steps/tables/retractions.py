@@ -1,0 +1,58 @@
+"""Aggregates over a changelog: which of them subtract a removed row, and which keep their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from headrace.steps.expressions import Named, PythonFold
+from headrace.steps.facts import Facts
+from headrace.steps.traits import Finding, StateBound
+from headrace.windows import Global, Sliding, Tumbling, Window
+
+_CALL = re.compile(r"\b([a-z_]\w*)\s*\(\s*(distinct\b)?", re.IGNORECASE)
+_SUBTRACT = ("count", "count_if")
+_SUBTRACT_NUMBERS = ("sum", "avg", "mean")
+
+
+def has_retractions(facts: Facts) -> bool:
+    """Return True if rows can remove earlier ones: those of a table, and panes that replace each other."""
+    return facts.change == "table" or (facts.change == "refinements" and not facts.adds)
+
+
+def describe_retractions(aggregates: Named) -> str:
+    """Return how aggregates over a changelog process a removed row.
+
+    >>> describe_retractions((("n", "count(*)"), ("total", "sum(v)"), ("best", "max(v)")))
+    'n subtracts; total subtracts integers and decimals; best keeps its values'
+    """
+    return "; ".join(f"{name} {_retraction(item)}" for name, item in aggregates)
+
+
+def _retraction(item: object) -> str:
+    calls = _CALL.findall(item) if isinstance(item, str) and not isinstance(item, PythonFold) else []
+    if len(calls) == 1 and not calls[0][1]:
+        if calls[0][0].lower() in _SUBTRACT:
+            return "subtracts"
+        if calls[0][0].lower() in _SUBTRACT_NUMBERS:
+            return "subtracts integers and decimals"
+    return "keeps its values"
+
+
+def with_kept_values(bound: StateBound, aggregates: Named) -> StateBound:
+    """Return the bound of aggregates over a changelog: all but those that subtract keep their values."""
+    kept = [name for name, item in aggregates if _retraction(item) == "keeps its values"]
+    if not kept:
+        return bound
+    return StateBound(f"{bound.kept}; the values of {', '.join(kept)}", bound.grows, bound.hint)
+
+
+def check_window(window: Window, *, native: bool) -> Iterator[Finding]:
+    """Yield a problem if a window cannot process retractions."""
+    if not isinstance(window, Tumbling | Sliding | Global):
+        kind = type(window).__name__.lower()
+        what = f"{kind} windows take rows that never change, and its input is a table"
+        yield Finding(what, "tumbling, sliding and global windows take tables", ("window",))
+    if native:
+        what = 'late_rows="count" runs on Spark\'s own operators, which have no retractions'
+        yield Finding(what, "remove late_rows", ("late_rows", "emit"))

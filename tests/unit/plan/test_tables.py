@@ -1,0 +1,209 @@
+"""Joins with tables and aggregates over changelogs before Spark: columns, errors, state bounds and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headrace import Pipeline, connect, triggers, windows, yaml
+from headrace.errors import OptionError, PlanError
+from headrace.plan.changes import feeds_changes
+from headrace.plan.queries import queries_of
+from headrace.steps.base import Ref
+from headrace.steps.stateful.window import WindowAggregate
+from headrace.streams.tables import Table
+from headrace.streams.timed import TimedStream
+
+Sides = tuple[TimedStream, Table]
+
+
+def sides(pipeline: Pipeline) -> Sides:
+    sales = pipeline.read("sales", connect.memory(), schema="id int, item string, ts timestamp")
+    prices = pipeline.read("prices", connect.memory(), schema="item string, price int, at timestamp")
+    return sales.event_time("ts", out_of_order="1 minute"), prices.event_time("at").key_by("item").latest(
+        "current"
+    )
+
+
+def problems(build: Callable[[TimedStream, Table], Any]) -> list[str]:
+    pipeline = Pipeline("p")
+    build(*sides(pipeline))
+    with pytest.raises(PlanError) as error:
+        pipeline.check()
+    return [f"{problem.what}; {problem.hint}" for problem in error.value.problems]
+
+
+def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
+    pipeline = Pipeline("p")
+    sales, current = sides(pipeline)
+    sales.join("arrived", current, on="item").write("a", connect.memory())
+    sales.join("versioned", current, on="item", at="event_time").late.write("b", connect.memory())
+    sales.join("live", current, on="item", at="live", how="left").write("c", connect.memory())
+    keyed = sales.key_by("id").latest("sold").join("both", current, on="item")
+    keyed.write("d", connect.memory())
+    graph = pipeline.check()
+    columns = ("id", "item", "ts", "price", "at")
+    assert graph.facts(Ref("arrived")).columns == graph.facts(Ref("versioned")).columns == columns
+    assert graph.facts(Ref("live")).columns == (*columns, "change")
+    late = ("id", "item", "ts", "late_by", "window", "watermark", "reason")
+    assert graph.facts(Ref("versioned", "late")).columns == late
+    kinds = {name: graph.facts(Ref(name)).change for name in ("arrived", "versioned", "live", "both")}
+    assert kinds == {"arrived": "none", "versioned": "none", "live": "table", "both": "table"}
+    assert graph.facts(Ref("both")).table_key == ("id",)
+    assert isinstance(keyed, Table)
+    assert [query.name for query in queries_of(graph)] == [
+        "current", "arrived", "versioned", "live", "sold", "both",
+    ]  # fmt: skip
+    assert yaml.from_text(yaml.dump(graph)) == graph
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (
+            lambda sales, current: sales.join("j", sales, on="item"),
+            "expected a table on the right, and `sales:event_time` is a stream; make a table of it",
+        ),
+        (
+            lambda sales, current: sales.join("j", current.where("price > 1"), on="item", at="event_time"),
+            "a join at event time reads the versions of `latest`, and `current` has none; make the table",
+        ),
+        (
+            lambda sales, current: sales.join("j", current, on={"name": "items"}),
+            "unknown left key column `name`",
+        ),
+        (
+            lambda sales, current: sales.join("j", current, on="item", select={"p": "right.prise"}),
+            "unknown column `right.prise`",
+        ),
+        (
+            lambda sales, current: (
+                current.key_by("price").window(windows.session("1 minute")).aggregate("w", n="count(*)")
+            ),
+            "session windows take rows that never change, and its input is a table; tumbling, sliding and global",
+        ),
+        (
+            lambda sales, current: (
+                current.key_by("price")
+                .window(windows.tumbling("1 minute"))
+                .emit(late_rows="count")
+                .aggregate("w", n="count(*)")
+            ),
+            'late_rows="count" runs on Spark\'s own operators, which have no retractions; remove late_rows',
+        ),
+        (
+            lambda sales, current: (
+                current.key_by("price")
+                .aggregate("n", n="count(*)")
+                .write("s", connect.memory(), mode="complete")
+            ),
+            "a running aggregate over a table emits the keys that have changed, not all of them",
+        ),
+        (
+            lambda sales, current: (
+                sales.key_by("item")
+                .window(windows.tumbling("1 minute"))
+                .emit(early=triggers.after_count(1), mode="retracting")
+                .aggregate("w", n="count(*)")
+                .join("j", current, on="item", at="arrival")
+            ),
+            'at="arrival" takes a stream, and the rows of `w` change; use at="live"',
+        ),
+        (
+            lambda sales, current: (
+                sales.key_by("item")
+                .window(windows.tumbling("1 minute"))
+                .emit(early=triggers.after_count(1), mode="retracting")
+                .aggregate("w", n="count(*)")
+                .distinct(on="item", within="1 minute")
+            ),
+            "so it would be counted twice; let the step before fire once",
+        ),
+    ],
+)
+def test_mistakes_are_found_before_spark(build: Callable[[TimedStream, Table], Any], expected: str) -> None:
+    assert any(expected in problem for problem in problems(build)), problems(build)
+
+
+def test_one_kind_of_time_is_needed_at_event_time() -> None:
+    pipeline = Pipeline("p")
+    sales, current = sides(pipeline)
+    sales.processing_time().join("j", current, on="item", at="event_time").write("s", connect.memory())
+    with pytest.raises(PlanError, match="the stream has one kind of time and the table another"):
+        pipeline.check()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"at": "noon"}, "expected at to be arrival or event_time or live, got 'noon'"),
+        ({"how": "full"}, "expected how to be inner or left, got 'full'"),
+        ({"where": "left.id > 1"}, "a join with a table has no where"),
+        ({"within": "1 minute"}, "a join with a table has no within"),
+    ],
+)
+def test_an_invalid_option_is_an_error(options: dict[str, Any], message: str) -> None:
+    sales, current = sides(Pipeline("p"))
+    with pytest.raises(OptionError, match="`j`") as error:
+        sales.join("j", current, **{"on": "item", **options})
+    assert message in str(error.value)
+
+
+def test_the_right_side_is_a_table_of_the_same_pipeline() -> None:
+    (sales, _), (_, other) = sides(Pipeline("p")), sides(Pipeline("q"))
+    with pytest.raises(OptionError, match="a join takes streams of one pipeline"):
+        sales.join("j", other, on="item")
+    with pytest.raises(OptionError, match="expected a table, got 'prices'"):
+        sales.join("j", "prices", on="item", at="arrival")  # type: ignore[call-overload]
+
+
+def test_state_bounds_and_tiers_are_explained() -> None:
+    pipeline = Pipeline("p")
+    sales, current = sides(pipeline)
+    sales.join("arrived", current, on="item")
+    sales.join("versioned", current, on="item", at="event_time")
+    sales.join("live", current, on="item", at="live")
+    sales.key_by("id").latest("sold").join("both", current, on="item")
+    current.key_by("price").aggregate("sums", n="count(*)", s="sum(price)", top="max(at)")
+    current.key_by("price").window(windows.tumbling("1 hour")).aggregate("hours", d="count(distinct item)")
+    graph = pipeline.graph
+    bounds = {name: str(graph[name].state_bound(graph)) for name in ("arrived", "versioned", "live", "both")}
+    assert bounds == {
+        "arrived": "the rows of the table, by item; no bound: grows with the rows of the table",
+        "versioned": "the last version of each item, later ones, and the rows of the last 1 minute; "
+        "no bound: grows with the number of item",
+        "live": "all rows of the stream and of the table, by item; no bound: grows with the rows of "
+        '`sales:event_time` (at="arrival" keeps no row)',
+        "both": "the rows of both tables, by item; no bound: grows with the rows of the tables",
+    }
+    sums = graph["sums"]
+    assert sums.tier(graph).name == "kernel"
+    why = "n subtracts; s subtracts integers and decimals; top keeps its values"
+    assert why in sums.tier(graph).why
+    assert "the values of top" in str(sums.state_bound(graph))
+    assert "d keeps its values" in graph["hours"].tier(graph).why
+    assert "the values of d" in str(graph["hours"].state_bound(graph))
+
+
+@pytest.mark.parametrize("mode", ["accumulating", "retracting", "discarding"])
+def test_panes_that_fire_again_feed_steps_that_process_retractions(mode: Any) -> None:
+    pipeline = Pipeline("p")
+    sales, _ = sides(pipeline)
+    parts = sales.key_by("item").window(windows.tumbling("1 minute"))
+    panes = parts.emit(early=triggers.after_count(1), mode=mode).aggregate("parts", n="count(*)")
+    panes.where("n > 1").key_by("n").top_n("top", n=1, order_by="item").write("s", connect.memory())
+    graph = pipeline.check()
+    window = graph["parts"]
+    assert isinstance(window, WindowAggregate)
+    assert feeds_changes(graph, window) == (mode == "accumulating")
+
+
+def test_discarding_panes_feed_any_stateful_step() -> None:
+    pipeline = Pipeline("p")
+    sales, _ = sides(pipeline)
+    parts = sales.key_by("item").window(windows.tumbling("1 minute"))
+    panes = parts.emit(early=triggers.after_count(1), mode="discarding").aggregate("parts", n="count(*)")
+    panes.distinct("unique", on="item", within="1 minute").write("s", connect.memory())
+    pipeline.check()
