@@ -124,6 +124,7 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
         "late": accounting.late if accounting else 0,
         "dead_letters": status.unrouted.get(f"{node.name}.dead_letters", 0),
     }
+    facts.update(status.calls.get(node.name, {}))
     if accounting is not None:
         facts["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
         facts["balanced"] = accounting.balanced
