@@ -21,7 +21,10 @@ Convert = Callable[[Any], Any]
 Converters = dict[str, tuple[Convert, Convert]]
 """By attribute, the conversion to plain values and back."""
 _SAFE = ("datetime", "decimal", "uuid", "zoneinfo", "collections")
-_BUILTINS = ("set", "frozenset", "bytearray", "complex", "range", "slice")
+_BUILTINS = (
+    *("set", "frozenset", "bytearray", "complex", "range", "slice"),
+    *("list", "dict", "tuple", "int", "float", "str", "bool"),  # as the default of a defaultdict
+)
 
 
 _ROW = types.SimpleNamespace
@@ -38,7 +41,7 @@ class _Writer(pickle.Pickler):
             return _reduce_zone(obj)
         kind = obj if isinstance(obj, type) else type(obj)
         module = kind.__module__.partition(".")[0]
-        if obj is _ROW or module in (*_SAFE, "builtins", "_decimal", "functools", "copyreg", "_codecs"):
+        if obj is _ROW or module in _SAFE or (module == "builtins" and kind.__name__ in _BUILTINS):
             return NotImplemented
         what = f"state can't hold a {kind.__qualname__}"
         raise TypeError(f"{what}; use plain values, or annotate the state with a dataclass or pydantic model")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pyarrow
@@ -24,7 +27,7 @@ from headrace.processors.visit import describe_state
 from headrace.testing import processor
 
 
-class Counter(Processor):
+class Counting(Processor):
     """Counts rows from a start; both timers report."""
 
     output = "name string, n int"
@@ -53,7 +56,7 @@ class Counter(Processor):
 
 
 def test_a_call_that_raises_is_undone_with_its_lists_and_timers() -> None:
-    harness = processor(Counter(10), key="k")
+    harness = processor(Counting(10), key="k")
     rows = [{"k": "a", "v": v, "ts": 0} for v in (1, -1, 2)]
     assert [row.n for row in harness.rows(rows, time="ts")] == [11, 12]
     assert harness.state("a") == {"n": 2, "held": [1, 2]}
@@ -62,7 +65,7 @@ def test_a_call_that_raises_is_undone_with_its_lists_and_timers() -> None:
 
 
 def test_every_pending_timer_fires_once_at_the_end_also_by_the_clock() -> None:
-    harness = processor(Counter, key="k")
+    harness = processor(Counting, key="k")
     harness.rows([{"k": "a", "v": 1, "ts": 0}], time="ts")
     assert sorted(row.name for row in harness.end()) == ["alarm", "later"]
 
@@ -132,6 +135,23 @@ def test_state_holds_times_with_zones_and_rows() -> None:
     assert restored["local"].tzinfo == ZoneInfo("Europe/Helsinki")
 
 
+def test_state_holds_what_the_standard_library_has_for_values() -> None:
+    counts = defaultdict(list, {"a": [1]})
+    values = [
+        {1, 2},
+        counts,
+        deque([1, 2], maxlen=2),
+        Counter("aab"),
+        UUID(int=7),
+        Decimal("1.50"),
+        1j,
+        range(3),
+    ]
+    restored = load(dump(values))
+    assert restored == values
+    assert [type(value) for value in restored] == [type(value) for value in values]
+
+
 class Nowhere(tzinfo):
     """A zone without a name."""
 
@@ -139,6 +159,8 @@ class Nowhere(tzinfo):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
+        (object(), "state can't hold a object; use plain values"),
+        (print, "state can't hold a builtin_function_or_method"),
         (SimpleNamespace(a=1), "state can't hold a SimpleNamespace; use plain values"),
         (datetime(2026, 3, 2, tzinfo=Nowhere()), "state can't hold the time zone"),
     ],
