@@ -1,1 +1,1 @@
-"""Driving hours against a rule."""
+"""Drives that are longer than a rule allows, found by a processor."""

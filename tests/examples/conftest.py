@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,9 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     def copied(name: str) -> Example:
         found = copy_of(name, tmp_path)
         monkeypatch.chdir(found.directory)
+        monkeypatch.syspath_prepend(found.directory)
+        for module in found.directory.glob("*.py"):  # another copy may be loaded
+            monkeypatch.delitem(sys.modules, module.stem, raising=False)
         return found
 
     return copied

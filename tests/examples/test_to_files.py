@@ -27,6 +27,7 @@ NAMES = (
     "currency_conversion",
     "driver_hours",
     "ip_traffic",
+    "model_scoring",
     "page_views",
     "stocks",
 )

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.lowering.code.shipping import ship
+from headrace.processors.visit import describe_state
 from headrace.rules.log import Edition, RuleLog
 from headrace.spark.gateway import java_frame, kernel
+from headrace.steps.code.process import Process
 from headrace.steps.expressions import hidden_key
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from headrace.steps.base import Node
 
 WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values", "matches"
+STATE = "state"
+_DUE_BYTES = 16
+"""The state of a processor begins with the times at which its key is due."""
 _WHOLE = {"ignoreNullFields": "false"}
 _HIDDEN_KEY = hidden_key("")
 # Our sessions are half open, so the native gap is a microsecond less; see `native`.
@@ -89,6 +95,8 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
     if isinstance(node, Distinct):
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
+    if isinstance(node, Process):
+        return [(STATE, _processor_state(files))]
     if isinstance(node, Match | MatchRules | RowPattern):
         return _matches(files, node, stream_plan)
     if (view := kernel(files.spark).windows.WindowStateView.of(java_frame(stream_plan))) is None:
@@ -101,6 +109,12 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
     if view.ordered():
         parts.append((WAITING, DataFrame(view.waiting(java_frame(stored)), files.spark)))
     return parts
+
+
+def _processor_state(files: StateFiles) -> DataFrame:
+    """The state of a processor as JSON text."""
+    decode = F.udf(ship(lambda stored: describe_state(bytes(stored)[_DUE_BYTES:]), None, ""), "string")
+    return files.entries(STATE).select("key", decode("value").alias(STATE))
 
 
 def _matches(
@@ -191,6 +205,8 @@ def _entry(key: str, entries: Iterable[Any]) -> dict[str, Any]:
     shown: dict[str, Any] = {kind: sorted(several, key=_order) for kind, several in found.items()}
     if VALUES in shown:
         shown[VALUES] = shown[VALUES][0][VALUES]
+    if STATE in shown:
+        shown[STATE] = json.loads(shown[STATE][0][STATE])
     if KEPT in shown:
         shown[KEPT] = [entry["time"] for entry in shown[KEPT]]
     return {"key": named, **shown}

@@ -58,10 +58,11 @@ def reference_to(target: Any, *, where: str) -> UserCode:
     if not callable(target):
         hint = "pass a function, or a class whose instances can be called"
         raise OptionError(f"expected a function, got {target!r}", where=where, hint=hint)
-    return _describe(target)
+    return describe_code(target)
 
 
-def _describe(target: Any) -> UserCode:
+def describe_code(target: Any) -> UserCode:
+    """Return the reference to a function, class or instance."""
     own = target if inspect.isroutine(target) or isinstance(target, type) else type(target)
     module = getattr(own, "__module__", "") or ""
     name = getattr(own, "__qualname__", type(target).__name__)

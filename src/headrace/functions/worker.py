@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pyarrow
 
+from headrace.functions.batch_note import BatchNote
 from headrace.functions.calls import Callee, call_each, open_callee, time_limit
 from headrace.functions.dead_letters import FAILED, encode_dead_letter
 from headrace.functions.failures import Failure, WrongResult, describe_failure, stop_message
@@ -23,6 +25,7 @@ from headrace.functions.frames import to_columns, to_frame
 from headrace.functions.logs import label_output
 from headrace.functions.results import OutputColumns
 from headrace.functions.rows import iterate_rows, row_class
+from headrace.functions.totals import CallTotals
 
 INTERNAL = "__"
 TIME, POSITION = "__ts", "__position"
@@ -51,6 +54,7 @@ class FunctionCall:
     timeout: float | None = None
     paths: tuple[str, ...] = ()
     """Directories of the user's modules, for imports inside the function."""
+    totals: CallTotals = field(default_factory=CallTotals)
 
 
 class FunctionLoop:
@@ -69,18 +73,28 @@ class FunctionLoop:
             "map_batches": self._map_batch,
         }[call.kind]
 
-    def run(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        """Apply the function to each batch."""
-        for batch in batches:
-            internal = [name for name in batch.schema.names if name.startswith(INTERNAL)]
-            shown = batch.select([name for name in batch.schema.names if name not in internal])
-            with label_output(self._call.step):
-                made = self._apply(batch)
-            if made.failures and self._call.on_error == "fail":
-                at, failure = next(iter(made.failures.items()))
-                row = self._row_of(shown.slice(at, 1))
-                raise RuntimeError(stop_message(self._call.step, row, failure))
-            yield self._assemble(batch.select(internal), shown, made)
+    def run(
+        self, batches: Iterable[pyarrow.RecordBatch], task: int | None = None
+    ) -> Iterator[pyarrow.RecordBatch]:
+        """Apply the function to each batch; `task` identifies the task, for the error if the worker dies."""
+        with BatchNote(self._call.step, task) as note:
+            for batch in batches:
+                note.write(batch)
+                yield self._run_batch(batch)
+
+    def _run_batch(self, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+        internal = [name for name in batch.schema.names if name.startswith(INTERNAL)]
+        shown = batch.select([name for name in batch.schema.names if name not in internal])
+        began = time.perf_counter()
+        with label_output(self._call.step):
+            made = self._apply(batch)
+        calls = 1 if self._call.kind == "map_batches" else batch.num_rows
+        self._call.totals.add(calls, time.perf_counter() - began, len(made.failures))
+        if made.failures and self._call.on_error == "fail":
+            at, failure = next(iter(made.failures.items()))
+            row = self._row_of(shown.slice(at, 1))
+            raise RuntimeError(stop_message(self._call.step, row, failure))
+        return self._assemble(batch.select(internal), shown, made)
 
     def _assemble(
         self, internal: pyarrow.RecordBatch, shown: pyarrow.RecordBatch, made: Made

@@ -31,7 +31,14 @@ _GAUGES = {
     "rate_in": "Rows read per second.",
     "rate_out": "Rows written per second.",
 }
-_STEP = {"rows_in": "Rows into a step.", "rows_out": "Rows out of a step.", "late": "Late rows of a step."}
+_STEP = {
+    "rows_in": "Rows into a step.",
+    "rows_out": "Rows out of a step.",
+    "late": "Late rows of a step.",
+    "calls": "Calls of a step's Python code, in this attempt.",
+    "seconds": "Seconds in a step's Python code, in this attempt.",
+    "errors": "Rows whose Python code failed, in this attempt.",
+}
 
 
 class _Source:

@@ -127,6 +127,7 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
     }
     if (rules := status.rules.get(node.name)) is not None:
         facts["rules"] = {"in_force": rules.in_force, "faults": list(rules.faults)}
+    facts.update(status.calls.get(node.name, {}))
     if accounting is not None:
         facts["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
         facts["balanced"] = accounting.balanced

@@ -6,18 +6,29 @@ A class can gain fields: those that the bytes lack get their defaults.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import io
 import pickle
 import types
 import typing
+import zoneinfo
 from collections.abc import Callable
 from typing import Any
 
 from headrace.functions.rows import row_class
 
 Convert = Callable[[Any], Any]
+Converters = dict[str, tuple[Convert, Convert]]
+"""By attribute, the conversion to plain values and back."""
 _SAFE = ("datetime", "decimal", "uuid", "zoneinfo", "collections")
-_BUILTINS = ("set", "frozenset", "bytearray", "complex", "range", "slice")
+_BUILTINS = (
+    *("set", "frozenset", "bytearray", "complex", "range", "slice"),
+    *("list", "dict", "tuple", "int", "float", "str", "bool"),  # as the default of a defaultdict
+)
+
+
+_ROW = types.SimpleNamespace
+"""Stands for rows: pickle stores a class by its name, and code that is sent to workers by value has none."""
 
 
 class _Writer(pickle.Pickler):
@@ -25,18 +36,12 @@ class _Writer(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, tuple) and hasattr(obj, "columns"):
-            return _make_row, (tuple(obj.columns), tuple(obj))
+            return _ROW, (tuple(obj.columns), tuple(obj))
+        if isinstance(obj, datetime.tzinfo) and not isinstance(obj, datetime.timezone):
+            return _reduce_zone(obj)
         kind = obj if isinstance(obj, type) else type(obj)
         module = kind.__module__.partition(".")[0]
-        if obj is _make_row or module in (
-            *_SAFE,
-            "builtins",
-            "_decimal",
-            "types",
-            "functools",
-            "copyreg",
-            "_codecs",
-        ):
+        if obj is _ROW or module in _SAFE or (module == "builtins" and kind.__name__ in _BUILTINS):
             return NotImplemented
         what = f"state can't hold a {kind.__qualname__}"
         raise TypeError(f"{what}; use plain values, or annotate the state with a dataclass or pydantic model")
@@ -46,11 +51,21 @@ class _Reader(pickle.Unpickler):
     """Reads what `_Writer` has written, and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if name == "_make_row":
+        if (module, name) == (_ROW.__module__, _ROW.__name__):
             return _make_row
         if module.partition(".")[0] in _SAFE or (module == "builtins" and name in _BUILTINS):
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"state holds {module}.{name}, which no version of Headrace writes")
+
+
+def _reduce_zone(zone: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return how to make a time zone of zoneinfo or pytz again."""
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if name == "UTC":
+        return datetime.timezone, (datetime.timedelta(0),)
+    if name is None:
+        raise TypeError(f"state can't hold the time zone {zone!r}; convert the time to UTC")
+    return zoneinfo.ZoneInfo, (name,)
 
 
 def _make_row(columns: tuple[str, ...], values: tuple[Any, ...]) -> Any:
@@ -73,8 +88,11 @@ def load(content: bytes) -> Any:
     return _Reader(io.BytesIO(content)).load()
 
 
-def converters(owner: type) -> dict[str, tuple[Convert, Convert]]:
-    """Return, for each annotated attribute that needs it, the conversion to plain values and back."""
+def converters(owner: type) -> Converters:
+    """Return, for each annotated attribute that needs it, the conversion to plain values and back.
+
+    Annotations are resolved where the class was imported: in a worker its module may not exist.
+    """
     try:
         hints = typing.get_type_hints(owner)
     except Exception:  # a hint may name a type that only a type checker imports

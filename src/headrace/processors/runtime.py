@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from headrace.functions.calls import time_limit
 from headrace.functions.failures import Failure, WrongResult, describe_failure
 from headrace.functions.results import OutputColumns, Values
+from headrace.processors.codec import Converters, converters
 from headrace.processors.processor import Processor
 from headrace.processors.times import END, to_datetime
 from headrace.processors.visit import KeyState, Visit
@@ -19,8 +21,7 @@ from headrace.processors.visit import KeyState, Visit
 MAIN, DEAD_LETTERS = "main", "dead_letters"
 
 
-@dataclass(frozen=True)
-class Emitted:
+class Emitted(NamedTuple):
     """A row that a processor has emitted, as values of its output's columns, with its event time."""
 
     output: str
@@ -65,11 +66,11 @@ class Moment:
         return self.watermark is not None and self.watermark >= END
 
 
-@dataclass
-class _Call:
+class _Call(NamedTuple):
     """A successful call since the last stored point, to be repeated if a later one raises."""
 
-    run: Callable[[], Any]
+    run: Callable[[Any], Any]
+    argument: Any
     time: int | None
     fired: str = ""
 
@@ -82,12 +83,19 @@ class ProcessorRuntime:
     outputs: dict[str, OutputColumns]
     """The columns of each output; the main one is `main`."""
     name: str
+    timeout: float | None = None
+    """The longest that a call may take, in seconds."""
+    converters: Converters | None = None
+    """Conversions of annotated state; None to read the annotations here."""
+    calls: int = 0
+    """Calls of `process` and of timers since the caller has reset it."""
     emitted: list[Emitted] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._state = KeyState(type(self.processor), self.processor.cells)
+        known = self.converters if self.converters is not None else converters(type(self.processor))
+        self._state = KeyState(self.processor.cells, known)
         self._visit = Visit(self._state)
         self.processor._visit = self._visit
         self._domains = {name: timer.domain for name, timer in self.processor.declared_timers.items()}
@@ -115,7 +123,7 @@ class ProcessorRuntime:
 
     def row(self, row: Any, time: int | None) -> None:
         """Process a row of the key."""
-        if not self._attempt(lambda: self.processor.process(row), time):
+        if not self._attempt(_Call(self.processor.process, row, time)):
             self.failed.append(Failed(row, self._visit.key, self._failure))
 
     def end(self) -> Saved:
@@ -141,7 +149,7 @@ class ProcessorRuntime:
                 del pending[name]
             self._visit.timers.pop(name, None)
             method = getattr(self.processor, f"on_{name}")
-            if not self._attempt(lambda: method(to_datetime(time)), time, fired=name):  # noqa: B023
+            if not self._attempt(_Call(method, to_datetime(time), time, name)):
                 self._visit.timers.pop(name, None)
                 reason = f"timer `{name}` at {to_datetime(time)}: {self._failure.reason}"
                 self.failed.append(Failed(None, self._visit.key, Failure(reason, self._failure.traceback)))
@@ -156,27 +164,34 @@ class ProcessorRuntime:
         return min(due)[::-1] if due else None
 
     def _is_due(self, name: str, time: int) -> bool:
+        if self._moment.is_over:
+            return True
         if self._domains[name] == "clock":
             return time <= self._moment.clock
         return self._moment.watermark is not None and time <= self._moment.watermark
 
-    def _attempt(self, call: Callable[[], Any], time: int | None, fired: str = "") -> bool:
+    def _attempt(self, call: _Call) -> bool:
         """Make a call; if it raises, undo its changes and return False."""
-        self._visit.time = time
+        self._visit.time = call.time
+        self.calls += 1
         try:
-            rows = self._run(call)
+            if self.timeout is None:
+                rows = self._run(call)
+            else:
+                with time_limit(self.timeout):
+                    rows = self._run(call)
         except Exception as error:
             self._failure = describe_failure(error, self.name)
-            self._undo(fired)
+            self._undo(call.fired)
             return False
         self.emitted += rows
-        self._calls.append(_Call(call, time, fired))
+        self._calls.append(call)
         return True
 
-    def _run(self, call: Callable[[], Any]) -> list[Emitted]:
-        time, side = self._visit.time, self._visit.start_call()
+    def _run(self, call: _Call) -> list[Emitted]:
+        time, side = call.time, self._visit.start_call()
         columns = self.outputs[MAIN]
-        rows = [Emitted(MAIN, columns.values(row), time) for row in _iterate(call())]
+        rows = [Emitted(MAIN, columns.values(row), time) for row in _iterate(call.run(call.argument))]
         rows += [Emitted(name, self.outputs[name].values(row), time) for name, row in side]
         for row in rows:
             self.outputs[row.output].check_quickly(row.values)
@@ -195,7 +210,7 @@ class ProcessorRuntime:
         for call in self._calls:
             self._visit.time = call.time
             self._visit.timers.pop(call.fired, None)
-            self._run(call.run)
+            self._run(call)
         self._visit.timers.pop(fired, None)
         self._calls.clear()
         self._point = self._visit.dump()

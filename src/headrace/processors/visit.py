@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.processors.codec import converters, dump, load
+from headrace.processors.codec import Converters, dump, load
 from headrace.processors.expiring import ExpiringList, ExpiringMap
 from headrace.processors.state import Cell
 from headrace.processors.times import to_datetime
@@ -16,9 +17,9 @@ _FAR = 2**62
 class KeyState:
     """The layout of a processor's state, and its conversion to bytes."""
 
-    def __init__(self, owner: type, cells: Mapping[str, Cell]) -> None:
+    def __init__(self, cells: Mapping[str, Cell], converters: Converters) -> None:
         self.cells = cells
-        self._converters = converters(owner)
+        self._converters = converters
 
     def dump(
         self, values: Mapping[str, Any], stamps: Mapping[str, int], timers: Mapping[str, int]
@@ -163,3 +164,10 @@ class Visit:
         if expiry is not None:
             (event if self._timed else clock).append(expiry)
         return min(event, default=None), min(clock, default=None)
+
+
+def describe_state(content: bytes) -> str:
+    """Return stored state as JSON text: the values by name, and the pending times of timers."""
+    values, _, timers = load(content)
+    times = {name: to_datetime(time) for name, time in timers.items()}
+    return json.dumps({**values, **({"timers": times} if times else {})}, default=str)

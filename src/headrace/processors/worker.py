@@ -9,24 +9,38 @@ output, and one with a row per key whose visit has ended: the state to store, an
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import pyarrow
 
+from headrace.functions.batch_note import BatchNote
 from headrace.functions.calls import open_callee
-from headrace.functions.failures import dead_letter_names, stop_message
+from headrace.functions.failures import dead_letter_names, describe_failure, stop_message
 from headrace.functions.logs import StepOutput, label_output
 from headrace.functions.results import OutputColumns
 from headrace.functions.rows import column_values, iterate_rows, row_class
+from headrace.functions.totals import CallTotals
 from headrace.functions.worker import INTERNAL, TIME, add_paths
+from headrace.processors.codec import Converters
 from headrace.processors.processor import Processor
 from headrace.processors.runtime import DEAD_LETTERS, Failed, Moment, ProcessorRuntime, Saved
 
 OUTPUT, VISITED = "__output", "visited"
 STATE, VISIT, WATERMARK, CLOCK = "__state", "__visit", "__watermark", "__clock"
-WITHOUT_ROW = 2
+NEW_KEY, WITHOUT_ROW = 1, 2
+
+
+class Visits(NamedTuple):
+    """For each row: 1 if it begins the visit of a key, 2 if it does and has no data; then its facts."""
+
+    kinds: list[int]
+    states: Sequence[bytes | None]
+    watermarks: Sequence[int | None]
+    clocks: list[int]
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,10 @@ class ProcessorCall:
     timed: bool
     on_error: str = "divert"
     paths: tuple[str, ...] = ()
+    timeout: float | None = None
+    converters: Converters | None = None
+    """Conversions of annotated state, from the driver."""
+    totals: CallTotals = field(default_factory=CallTotals)
 
 
 class OpenProcessor:
@@ -69,34 +87,52 @@ class ProcessorLoop:
         opened = open_callee(call.token, call.step, lambda: OpenProcessor(call.target))
         self._call = call
         self._columns = {name: OutputColumns(schema) for name, schema in call.outputs.items()}
-        self._runtime = ProcessorRuntime(opened.processor, self._columns, call.name)
+        self._runtime = ProcessorRuntime(
+            opened.processor, self._columns, call.name, call.timeout, call.converters
+        )
         self._key = row_class([name for name, _ in call.keys])
         self._saved: list[Saved] = []
         self._active = False
         self._row: Any = None
         self._shown: pyarrow.Schema | None = None
 
-    def run(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        """Process each batch and yield its results."""
-        for batch in batches:
-            with label_output(self._call.step) as log:
-                self._process(batch, log)
-            yield from self._results()
-        if self._active:
-            with label_output(self._call.step) as log:
-                log.key = self._runtime.key
-                self._end_visit()
-            yield from self._results()
+    def run(
+        self, batches: Iterable[pyarrow.RecordBatch], task: int | None = None
+    ) -> Iterator[pyarrow.RecordBatch]:
+        """Process each batch and yield its results.
+
+        `task` identifies the task, for the error if the worker dies.
+        """
+        with BatchNote(self._call.step, task) as note:
+            for batch in batches:
+                note.write(batch)
+                with self._calling() as log:
+                    self._process(batch, log)
+                yield from self._results()
+            if self._active:
+                with self._calling():
+                    self._end_visit()
+                yield from self._results()
+
+    @contextlib.contextmanager
+    def _calling(self) -> Iterator[StepOutput]:
+        """Label the output of the calls inside, and add them to the totals."""
+        began, runtime = time.perf_counter(), self._runtime
+        with label_output(self._call.step) as log:
+            log.key = runtime.key if self._active else None
+            yield log
+        self._call.totals.add(runtime.calls, time.perf_counter() - began, len(runtime.failed))
+        runtime.calls = 0
 
     def _process(self, batch: pyarrow.RecordBatch, log: StepOutput) -> None:
         names = batch.schema.names
         shown = batch.select([name for name in names if not name.startswith(INTERNAL)])
         self._shown = shown.schema
         self._row = self._row or row_class(shown.schema.names)
-        visits = batch.column(VISIT).to_pylist()
-        times = _times(batch) if TIME in names else [None] * len(visits)
-        keys = list(zip(*(column_values(batch.column(column)) for _, column in self._call.keys), strict=True))
-        states, marks, clocks = (batch.column(name).to_pylist() for name in (STATE, WATERMARK, CLOCK))
+        times = _times(batch) if TIME in names else [None] * batch.num_rows
+        columns = [column_values(batch.column(column)) for _, column in self._call.keys]
+        keys = list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
+        visits, states, marks, clocks = self._visits(batch, keys)
         runtime, fail = self._runtime, self._call.on_error == "fail"
         for at, row in enumerate(iterate_rows(shown, self._row)):
             if visits[at]:
@@ -107,6 +143,10 @@ class ProcessorLoop:
             if fail and runtime.failed:
                 self._stop(runtime.failed[0])
 
+    def _visits(self, batch: pyarrow.RecordBatch, keys: Sequence[tuple[Any, ...]]) -> Visits:
+        """Return which rows begin the visit of a key, and its state, watermark and clock."""
+        return Visits(*(batch.column(name).to_pylist() for name in (VISIT, STATE, WATERMARK, CLOCK)))
+
     def _begin_visit(self, log: StepOutput, key: Any, state: bytes | None, moment: Moment) -> None:
         if self._active:
             self._end_visit()
@@ -114,8 +154,19 @@ class ProcessorLoop:
         self._runtime.begin(key, state, moment)
 
     def _end_visit(self) -> None:
-        self._saved.append(self._runtime.end())
+        self._saved.append(self._end())
         self._active = False
+        self._stop_on_failure()
+
+    def _end(self) -> Saved:
+        """End the visit; state that can't be stored ends the run, whichever call has made it."""
+        try:
+            return self._runtime.end()
+        except TypeError as error:
+            failure = describe_failure(error, self._call.name)
+            raise RuntimeError(stop_message(self._call.step, self._runtime.key, failure)) from error
+
+    def _stop_on_failure(self) -> None:
         if self._call.on_error == "fail" and self._runtime.failed:
             self._stop(self._runtime.failed[0])
 

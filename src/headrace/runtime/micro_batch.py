@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.directory import PipelineDirectory
 from headrace.errors import HeadraceError
+from headrace.lowering.code.failures import as_user_code_error
+from headrace.lowering.code.totals import call_totals
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.guarantees import require
@@ -72,6 +74,7 @@ class MicroBatchRun(RunHandle):
     ) -> None:
         super().__init__(spark, graph, directory)
         self._options = options
+        self._calls = call_totals(graph)
         self._delays = Delays()
         self._phase = "opening sinks"
         self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
@@ -102,6 +105,7 @@ class MicroBatchRun(RunHandle):
         )
         return replace(
             status,
+            calls={step: totals.values() for step, totals in self._calls.items()},
             slowest_partition=self._heartbeats.slowest_partition(),
             warnings=self._collect_warnings(),
             delays=self._collect_delays(),
@@ -274,7 +278,10 @@ class MicroBatchRun(RunHandle):
         if isinstance(failure, Stopped) or (self._stopping and failure is None):
             return
         self._stop_queries(failed)
-        translated = failure if isinstance(failure, HeadraceError) else None
+        # Rows are computed while a sink writes them, so that its error may wrap one of user code.
+        translated: HeadraceError | None = as_user_code_error(self.graph, failure or error)
+        if translated is None and isinstance(failure, HeadraceError):
+            translated = failure
         raise (translated or translate_error(self.graph, failure or error)) from error
 
     def _abort(self, error: BaseException) -> None:

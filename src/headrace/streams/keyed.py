@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from headrace.durations import Duration
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
 from headrace.steps.code.functions import OnFailure
@@ -76,14 +77,21 @@ class KeyedStream:
         return Table(self._pipeline, self._pipeline.add(node))
 
     def process(
-        self, name: str, processor: type[Processor] | str, /, *, on_error: OnFailure = "divert"
+        self,
+        name: str,
+        processor: type[Processor] | Processor | str,
+        /,
+        *,
+        on_error: OnFailure = "divert",
+        timeout: Duration | None = None,
     ) -> Processed:
         """Run a `headrace.Processor` over the rows of each key: a class with state, timers and side outputs.
 
         Args:
             name: the step's name.
-            processor: the class, or the text `"module:name"`.
+            processor: the class, an instance, or the text `"module:name"`.
             on_error: `"divert"` sends a row whose call raised to `.dead_letters`; `"fail"` stops the run.
+            timeout: the longest that a call may take; one that takes longer has failed.
 
         >>> from headrace import Pipeline, Processor, connect, state
         >>> class Total(Processor):
@@ -97,7 +105,8 @@ class KeyedStream:
         >>> tx.key_by("card").process("totals", Total).dead_letters
         <totals.dead_letters of p>
         """
-        return self._add_processor(process_node(name, self._ref, self._keys, processor, on_error=on_error))
+        node = process_node(name, self._ref, self._keys, processor, on_error=on_error, timeout=timeout)
+        return self._add_processor(node)
 
     def stateful_map(
         self,
@@ -108,6 +117,7 @@ class KeyedStream:
         initial: Any,
         output: str | type | Schema,
         on_error: OnFailure = "divert",
+        timeout: Duration | None = None,
     ) -> Processed:
         """Call `f(state, row)` for each row; it returns the new state of the key and a row of `output`.
 
@@ -117,6 +127,7 @@ class KeyedStream:
             initial: the state of a new key.
             output: the columns of the rows.
             on_error: as in `process`.
+            timeout: as in `process`.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
@@ -127,7 +138,14 @@ class KeyedStream:
         <totals of p>
         """
         node = stateful_map_node(
-            name, self._ref, self._keys, f, initial=initial, output=output, on_error=on_error
+            name,
+            self._ref,
+            self._keys,
+            f,
+            initial=initial,
+            output=output,
+            on_error=on_error,
+            timeout=timeout,
         )
         return self._add_processor(node)
 

@@ -11,15 +11,27 @@ from headrace.functions.failures import MARK
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
+_DIED = re.compile(r"headrace worker \[(?P<step>.*?)\] (?P<what>.*)")
+_DIED_HINT = (
+    "it exited, crashed, or was killed, for example because it used too much memory. No row is lost: the "
+    "next run processes the micro-batch again"
+)
 _MARKED = re.compile(rf"{MARK} \[(?P<step>.*?)\] (?P<what>.*)")
 _HINT = 'on_error="divert" sends such rows to the step\'s `dead_letters` and continues'
 
 
 def as_user_code_error(graph: Graph, error: BaseException) -> UserCodeError | None:
-    """Return the failure of user code that Spark has wrapped; None for other errors."""
-    match = _MARKED.search(str(error))
+    """Return the failure of user code that Spark, and then a sink, have wrapped; None for other errors."""
+    texts = []
+    cause: BaseException | None = error
+    while cause is not None:
+        texts.append(str(cause))
+        cause = cause.__cause__
+    text = "\n".join(texts)
+    failed, died = _MARKED.search(text), _DIED.search(text)
+    match = failed or died
     if match is None:
         return None
     step = match["step"]
     where = graph.where(graph[step]) if step in graph.nodes else f"`{step}`"
-    return UserCodeError(match["what"], where=where, hint=_HINT)
+    return UserCodeError(match["what"], where=where, hint=_HINT if failed else _DIED_HINT)

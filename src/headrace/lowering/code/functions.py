@@ -18,9 +18,10 @@ from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.functions.signatures import frame_library
 from headrace.functions.worker import FunctionCall, FunctionLoop
 from headrace.lowering.code.shipping import ship, user_paths
+from headrace.lowering.code.totals import totals_of
 from headrace.lowering.decode import DEAD_LETTER_BYTES, DeadLetters
 from headrace.lowering.expressions import HIDDEN, POSITION, hidden, shown
-from headrace.spark.gateway import java_column, java_session, kernel
+from headrace.spark.gateway import java_column, java_frame, java_session, kernel
 from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def apply_function(frame: DataFrame, node: FunctionStep, where: str, time_column
     # A failed row has no values, so that columns which are NOT NULL are nullable until it is diverted.
     made = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *carried)]
     function = ship(_loop(call), call.target, where)
-    return frame.mapInArrow(cast("Any", function), StructType([*made, StructField(FAILED, BinaryType())]))
+    mapped = frame.mapInArrow(cast("Any", function), StructType([*made, StructField(FAILED, BinaryType())]))
+    watched = kernel(frame.sparkSession).python.WatchWorker.watch(java_frame(mapped), node.name)
+    return DataFrame(watched, frame.sparkSession)
 
 
 def keep_succeeded(made: DataFrame, dead_letters: DeadLetters | None) -> DataFrame:
@@ -94,6 +97,7 @@ def _call(node: FunctionStep, output: pyarrow.Schema, time_column: str | None) -
         node.concurrency or DEFAULT_CONCURRENCY,
         None if node.timeout is None else node.timeout / 1_000_000,
         user_paths(target),
+        totals_of(node.name, target),
     )
 
 
@@ -104,7 +108,10 @@ def token_of(target: Any) -> str:
 
 def _loop(call: FunctionCall) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
-        yield from FunctionLoop(call).run(batches)
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        yield from FunctionLoop(call).run(batches, None if context is None else context.taskAttemptId())
 
     return run
 

@@ -18,7 +18,10 @@ from headrace.functions.arrow import arrow_schema
 from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.lowering.code.functions import token_of
 from headrace.lowering.code.shipping import ship, user_paths
-from headrace.lowering.expressions import HIDDEN, OUTPUT, TIME
+from headrace.lowering.code.totals import totals_of
+from headrace.lowering.expressions import HIDDEN, OUTPUT, POSITION, TIME
+from headrace.processors.batch import BatchLoop
+from headrace.processors.codec import converters
 from headrace.processors.stateful_map import StatefulMap
 from headrace.processors.worker import ProcessorCall, ProcessorLoop
 from headrace.spark.gateway import java_frame, kernel
@@ -60,6 +63,8 @@ def apply_processor(
         counts: Where rows are counted.
     """
     timed = TIME in frame.columns
+    if not frame.isStreaming:
+        return _apply_to_batch(frame, keys, node, where, timed=timed)
     results = _results(frame, node, timed=timed)
     call = _call(node, keys, results, timed=timed)
     function = ship(_loop(call), call.target, where)
@@ -67,6 +72,7 @@ def apply_processor(
     operator = kernel(frame.sparkSession).python.PythonOperator
     rows = operator.apply(
         java_frame(frame),
+        node.name,
         list(keys),
         java_frame(mapped),
         timed,
@@ -75,6 +81,24 @@ def apply_processor(
         counts._kernel,
     )
     return DataFrame(rows, frame.sparkSession)
+
+
+def _apply_to_batch(
+    frame: DataFrame, keys: Sequence[str], node: Process, where: str, *, timed: bool
+) -> DataFrame:
+    """Return the tagged rows of a processor over rows that are all there, as at the end of a stream."""
+    results = _results(frame, node, timed=timed)
+    tagged = StructType([field for field in results if field.name not in _control_names()])
+    call = _call(node, keys, tagged, timed=timed)
+    order = [name for name in (POSITION, TIME) if name in frame.columns][:1]
+    grouped = frame.repartition(*keys) if keys else frame.coalesce(1)
+    function = ship(_loop(call, BatchLoop), call.target, where)
+    return grouped.sortWithinPartitions(*keys, *order).mapInArrow(cast("Any", function), tagged)
+
+
+def _control_names() -> set[str]:
+    control: Any = StructType.fromDDL(_CONTROL)
+    return set(control.names)
 
 
 def _results(frame: DataFrame, node: Process, *, timed: bool) -> StructType:
@@ -119,11 +143,17 @@ def _call(node: Process, keys: Sequence[str], results: StructType, *, timed: boo
         timed,
         node.on_error,
         user_paths(own),
+        None if node.timeout is None else node.timeout / 1_000_000,
+        converters(target if isinstance(target, type) else type(target)),
+        totals_of(node.name, target),
     )
 
 
-def _loop(call: ProcessorCall) -> Callable[[Batches], Batches]:
+def _loop(call: ProcessorCall, loop: type[ProcessorLoop] = ProcessorLoop) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
-        yield from ProcessorLoop(call).run(batches)
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        yield from loop(call).run(batches, None if context is None else context.taskAttemptId())
 
     return run

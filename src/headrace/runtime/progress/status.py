@@ -64,6 +64,8 @@ class Status:
     """Rows of each side output without a sink, stored as files in the checkpoint directory."""
     steps: dict[str, RowAccounting] = field(default_factory=dict)
     """Row accounting of each stateful step in the kernel."""
+    calls: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Calls, seconds and errors of each step that runs user code in Python."""
     rules: dict[str, RulesStatus] = field(default_factory=dict)
     """Status of each step that reads its patterns from a table."""
     counted: bool = True

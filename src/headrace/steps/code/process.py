@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from headrace.functions.reference import UserCode, reference_to
+from headrace.durations import Duration, microseconds, text
+from headrace.functions.reference import UserCode, describe_code, reference_to
 from headrace.processors.declaration import Declaration, declaration_of
+from headrace.processors.processor import Processor
 from headrace.processors.stateful_map import StatefulMap
 from headrace.schemas.fields import Schema
 from headrace.steps.base import MAIN, Node, Plan, Ref
@@ -26,7 +28,7 @@ from headrace.steps.expressions import (
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import Inputs, StepModel
-from headrace.steps.grammar.values import KeyColumns, Text
+from headrace.steps.grammar.values import KeyColumns, Length, Text
 from headrace.steps.stateful.aggregate import check_keys
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_unrouted
@@ -41,6 +43,8 @@ class Process(Node):
     code: UserCode
     declaration: Declaration
     on_error: OnFailure = "divert"
+    timeout: int | None = None
+    """The longest that a call may take, in microseconds."""
     verb: ClassVar[str] = "process"
     stateful = True
 
@@ -96,6 +100,7 @@ class Process(Node):
             str(self.code),
             describe_keys(self.keys),
             self.output.ddl,
+            f"each call within {text(self.timeout)}" if self.timeout else "",
             "stops on errors" if self.on_error == "fail" else "",
         ]
 
@@ -107,7 +112,13 @@ class Process(Node):
 
 
 def process_node(
-    name: str, ref: Ref, keys: Named, code: Any, *, output: Any = None, on_error: OnFailure = "divert"
+    name: str,
+    ref: Ref,
+    keys: Named,
+    code: Any,
+    *,
+    on_error: OnFailure = "divert",
+    timeout: Duration | None = None,
 ) -> Process:
     """Return the node of a processor.
 
@@ -117,21 +128,35 @@ def process_node(
         LoadError: the class cannot be imported.
     """
     where = f"`{name}`"
-    reference = reference_to(code, where=where)
+    reference = describe_code(code) if isinstance(code, Processor) else reference_to(code, where=where)
     require_on_error(on_error, where)
-    declaration = declaration_of(reference.load(), name=name, output=output)
-    return Process(name, ref, keys, reference, declaration, on_error)
+    declaration = declaration_of(reference.load(), name=name)
+    return Process(name, ref, keys, reference, declaration, on_error, _limit(timeout, where))
+
+
+def _limit(timeout: Duration | None, where: str) -> int | None:
+    return None if timeout is None else microseconds(timeout, where=f"{where}: timeout")
 
 
 def stateful_map_node(
-    name: str, ref: Ref, keys: Named, f: Any, *, initial: Any, output: Any, on_error: OnFailure = "divert"
+    name: str,
+    ref: Ref,
+    keys: Named,
+    f: Any,
+    *,
+    initial: Any,
+    output: Any,
+    on_error: OnFailure = "divert",
+    timeout: Duration | None = None,
 ) -> Process:
     """Return the node of a function of state and row."""
     reference = reference_to(f, where=f"`{name}`")
     mapped = StatefulMap(reference.load(), initial, output)
     code = UserCode(reference.text, mapped, named=False)
-    require_on_error(on_error, f"`{name}`")
-    return Process(name, ref, keys, code, declaration_of(mapped, name=name), on_error)
+    where = f"`{name}`"
+    require_on_error(on_error, where)
+    declaration = declaration_of(mapped, name=name)
+    return Process(name, ref, keys, code, declaration, on_error, _limit(timeout, where))
 
 
 class ProcessOptions(DocumentModel):
@@ -142,12 +167,17 @@ class ProcessOptions(DocumentModel):
     short = "python"
     python: Text = Field(description="The Processor class as `module:name`")
     on_error: OnFailure = Field(default="divert", description=ON_ERROR)
+    timeout: Length | None = Field(default=None, description="The longest that a call may take")
 
     @classmethod
     def from_values(cls, source: Any) -> ProcessOptions:
         """Return the model of a node; defaults are omitted."""
-        failing = {} if source.on_error == "divert" else {"on_error": source.on_error}
-        return cls.model_validate({"python": code_text(source.code), **failing})
+        keys: dict[str, Any] = {"python": code_text(source.code)}
+        if source.on_error != "divert":
+            keys["on_error"] = source.on_error
+        if source.timeout is not None:
+            keys["timeout"] = f"{source.timeout} microseconds"
+        return cls.model_validate(keys)
 
 
 class ProcessModel(StepModel):
@@ -163,4 +193,7 @@ class ProcessModel(StepModel):
     def build(self, name: str, inputs: Inputs) -> Process:
         """Return the node of the step; the class is imported."""
         given = self.options
-        return process_node(name, inputs.refs[0], self.keys, given.python, on_error=given.on_error)
+        timeout = None if given.timeout is None else f"{given.timeout} microseconds"
+        return process_node(
+            name, inputs.refs[0], self.keys, given.python, on_error=given.on_error, timeout=timeout
+        )

@@ -76,13 +76,14 @@ case class GatherExec(step: PythonStep, keys: Seq[Attribute], child: SparkPlan)
 /**
  * A step that runs a processor in Python.
  *
+ * @param name the step's name
  * @param function the Python function, from batches of rows to batches of results
  * @param results the columns of a result: tagged rows, then the columns of [[PythonStep.Control]]
  * @param clockTime true if the clock is the watermark
  * @param eventTimers true if the rows have event time, so that keys can be due by the watermark
  * @param clockTimers true if keys can be due by the clock
  */
-final case class PythonStep(function: PythonUDF, results: StructType, clockTime: Boolean,
+final case class PythonStep(name: String, function: PythonUDF, results: StructType, clockTime: Boolean,
     eventTimers: Boolean, clockTimers: Boolean)
 
 object PythonStep {

@@ -15,22 +15,23 @@ object PythonOperator {
   /**
    * Plans a step over a stream. Called from Python.
    *
+   * @param name the step's name
    * @param mapped any frame that applies the step's Python function with `mapInArrow`
    * @param timed true if rows have event time and the stream a watermark
    * @param clockTime true if the clock is the watermark
    * @param clockTimers true if the processor has timers or state that depend on the clock
    */
-  def apply(frame: Dataset[Row], keyNames: java.util.List[String], mapped: Dataset[Row], timed: Boolean,
-      clockTime: Boolean, clockTimers: Boolean, counts: Counts): Dataset[Row] = {
+  def apply(frame: Dataset[Row], name: String, keyNames: java.util.List[String], mapped: Dataset[Row],
+      timed: Boolean, clockTime: Boolean, clockTimers: Boolean, counts: Counts): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[SparkSession]
     OperatorPlan.addStrategy(session, Gather.Planned)
     val (child, _) = OperatorPlan.hideWatermark(OperatorPlan.analyzed(frame))
     val names = keyNames.asScala.toSeq
-    val step =
-      PythonStep(functionOf(mapped), mapped.schema, clockTime, timed && !clockTime, clockTimers || clockTime)
-    val inner = names.map(name => child.output.find(_.name == name).get)
+    val step = PythonStep(
+      name, functionOf(mapped), mapped.schema, clockTime, timed && !clockTime, clockTimers || clockTime)
+    val inner = names.map(n => child.output.find(_.name == n).get)
     val gathered = Gather(step, inner, child)
-    val keys = names.map(name => gathered.output.find(_.name == name).get)
+    val keys = names.map(n => gathered.output.find(_.name == n).get)
     val processor = new PythonProcessor(step, keys, gathered.output, KeyEncoder.encoder(keys), counts)
     val tagged = StructType(mapped.schema.fields.dropRight(PythonStep.Control.length))
     OperatorPlan.transform(session, processor, timeMode(step), keys, gathered, tagged)

@@ -100,7 +100,7 @@ private final class KeyVisits(step: PythonStep, keys: Seq[Attribute], columns: S
 
   def run(task: TaskRows): Iterator[InternalRow] = {
     val input = task.rows.map(withState) ++ onlyDue
-    task.python.createEvaluator().eval(0, input).filter { result =>
+    new WatchedRows(step.name, task.python.createEvaluator().eval(0, input)).filter { result =>
       val visited = result.getUTF8String(0).toString == PythonStep.Visited
       if (visited) save(result)
       !visited

@@ -1,0 +1,1 @@
+"""Scores of visits by a model that is trained in the example."""

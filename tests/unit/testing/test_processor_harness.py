@@ -1,0 +1,170 @@
+"""Processors without a JVM: undone calls, timers at the end, stored state, and the note of a worker's rows."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pyarrow
+import pytest
+
+from headrace import Pipeline, Processor, connect, state, timers
+from headrace.functions.batch_note import BatchNote
+from headrace.functions.rows import row_class
+from headrace.functions.totals import CallTotals
+from headrace.processors.codec import dump, load
+from headrace.processors.runtime import Moment, ProcessorRuntime
+from headrace.processors.visit import describe_state
+from headrace.testing import processor
+
+
+class Counting(Processor):
+    """Counts rows from a start; both timers report."""
+
+    output = "name string, n int"
+    n: int = state.value(0)
+    held: list[int] = state.list()
+    later = timers.event()
+    alarm = timers.clock()
+
+    def __init__(self, start: int = 0) -> None:
+        self._start = start
+
+    def process(self, row: Any) -> Iterator[tuple[str, int]]:
+        self.n += 1
+        self.held.append(row.v)
+        self.later.set(after="1 hour")
+        self.alarm.set(after="1 hour")
+        if row.v < 0:
+            raise ValueError("negative")
+        yield "row", self._start + self.n
+
+    def on_later(self, at: Any) -> Iterator[tuple[str, int]]:
+        yield "later", self.n
+
+    def on_alarm(self, at: Any) -> Iterator[tuple[str, int]]:
+        yield "alarm", len(self.held)
+
+
+def test_a_call_that_raises_is_undone_with_its_lists_and_timers() -> None:
+    harness = processor(Counting(10), key="k")
+    rows = [{"k": "a", "v": v, "ts": 0} for v in (1, -1, 2)]
+    assert [row.n for row in harness.rows(rows, time="ts")] == [11, 12]
+    assert harness.state("a") == {"n": 2, "held": [1, 2]}
+    [failed] = harness.dead_letters
+    assert failed.failure.reason.startswith("ValueError: negative (")
+
+
+def test_every_pending_timer_fires_once_at_the_end_also_by_the_clock() -> None:
+    harness = processor(Counting, key="k")
+    harness.rows([{"k": "a", "v": 1, "ts": 0}], time="ts")
+    assert sorted(row.name for row in harness.end()) == ["alarm", "later"]
+
+
+def test_a_pipeline_takes_an_instance_and_a_timeout() -> None:
+    tx = Pipeline("p").read("tx", connect.memory(), schema="k string, v int")
+    node = tx.key_by("k").process("n", Faultless(), timeout="2 seconds")._pipeline.graph["n"]
+    assert "each call within 2 seconds" in node.description()
+
+
+class Faultless(Processor):
+    output = "n int"
+
+    def process(self, row: Any) -> None: ...
+
+
+class Slow(Processor):
+    output = "n int"
+
+    def process(self, row: Any) -> None:
+        time.sleep(60)
+
+
+def test_a_call_past_its_timeout_fails() -> None:
+    runtime = ProcessorRuntime(Slow(), {}, "Slow", timeout=0.05)
+    runtime.outputs["main"] = processor(Slow, key="k")._columns["main"]
+    runtime.begin(("a",), None, Moment())
+    runtime.row(None, None)
+    [failed] = runtime.failed
+    assert failed.failure.reason.startswith("TimeoutError: no result after 0.05 seconds (")
+    assert runtime.calls == 1
+
+
+def test_stored_state_is_shown_as_json() -> None:
+    content = dump(({"n": 3, "seen": {"FI": 1}}, {}, {"later": 5_000_000}))
+    shown = json.loads(describe_state(content))
+    assert shown == {"n": 3, "seen": {"FI": 1}, "timers": {"later": "1970-01-01 00:00:05+00:00"}}
+
+
+def test_a_worker_notes_the_first_and_last_row_of_its_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
+    positions = [{"source": "tx", "partition": "0", "offset": n} for n in (4, 5, 6)]
+    batch = pyarrow.RecordBatch.from_pylist([{"__position": position} for position in positions])
+    with BatchNote("a b", 7) as note:
+        note.write(batch)
+        [file] = tmp_path.iterdir()
+        assert (file.name, file.read_text()) == ("headrace-7-612062", "the rows tx/0/4 to tx/0/6")
+        note.write(pyarrow.RecordBatch.from_pylist([{"v": 1}, {"v": 2}]))
+        assert file.read_text() == "rows 4 to 5 of its task"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_totals_without_sums_count_nothing() -> None:
+    totals = CallTotals()
+    totals.add(1, 0.5, 0)
+    assert totals.values() == {}
+
+
+def test_state_holds_times_with_zones_and_rows() -> None:
+    row = row_class(["card", "at"])("a", datetime(2026, 3, 2, tzinfo=ZoneInfo("UTC")))
+    plain = {"row": row, "local": datetime(2026, 3, 2, 9, tzinfo=ZoneInfo("Europe/Helsinki"))}
+    restored = load(dump(plain))
+    assert restored == plain
+    assert (restored["row"].card, restored["row"].at.tzinfo) == ("a", UTC)
+    assert restored["local"].tzinfo == ZoneInfo("Europe/Helsinki")
+
+
+def test_state_holds_what_the_standard_library_has_for_values() -> None:
+    counts = defaultdict(list, {"a": [1]})
+    values = [
+        {1, 2},
+        counts,
+        deque([1, 2], maxlen=2),
+        Counter("aab"),
+        UUID(int=7),
+        Decimal("1.50"),
+        1j,
+        range(3),
+    ]
+    restored = load(dump(values))
+    assert restored == values
+    assert [type(value) for value in restored] == [type(value) for value in values]
+
+
+class Nowhere(tzinfo):
+    """A zone without a name."""
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (object(), "state can't hold a object; use plain values"),
+        (print, "state can't hold a builtin_function_or_method"),
+        (SimpleNamespace(a=1), "state can't hold a SimpleNamespace; use plain values"),
+        (datetime(2026, 3, 2, tzinfo=Nowhere()), "state can't hold the time zone"),
+    ],
+)
+def test_state_rejects_what_cannot_be_read_back(value: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        dump(value)
