@@ -6,7 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from doc_blocks import DOCS, OUTPUT, blocks_of
+from tests.support.doc_blocks import DOCS, OUTPUT, blocks_of
 
 
 @pytest.mark.parametrize("name", ["bytewax_mean.py", "bytewax_threes.py"])

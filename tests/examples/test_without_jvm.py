@@ -9,7 +9,7 @@ from typing import Any
 import pandas
 from examples.driver_hours.hours import DrivingHours
 from examples.model_scoring.scoring import Score
-from examples_at_hand import EXAMPLES, in_any_order, json_rows
+from tests.support.examples_at_hand import EXAMPLES, in_any_order, json_rows
 
 from headrace.testing import processor
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import random_processors
 from pyspark.sql import SparkSession
+from tests.support import random_processors
 
 from headrace import Pipeline, Processor, connect, state, testing, timers
 from headrace.checkpoints.repartition import repartition
