@@ -150,9 +150,8 @@ def _less(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
 def _is_same(late: Output, row: Output) -> bool:
     """Return true if a late row is this row; columns of the other input of its step are null in it."""
     others = (value for name, value in late.items() if name not in row and name not in LATE_COLUMNS)
-    return all(late[name] == value for name, value in row.items() if name != NUMBER) and not any(
-        value is not None for value in others
-    )
+    own = (name in late and late[name] == value for name, value in row.items() if name != NUMBER)
+    return all(own) and not any(value is not None for value in others)
 
 
 def _collect(frame: DataFrame) -> list[Output]:

@@ -61,6 +61,8 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         "rows that are replaced later have gone through another step": graph.facts(ref).change
         in ("updates", "refinements")
         and not isinstance(node, Aggregate | WindowAggregate),
+        "`pane` shows how often a window has fired": node not in windows
+        and any(not step.emission.fires_once for step in windows),
         "the changes of a table are not known": graph.facts(ref).change == "table"
         and CHANGE not in (graph.facts(ref).columns or ()),
         "a trailing window with lateness repeats rows": isinstance(node, WindowAggregate)
