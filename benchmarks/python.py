@@ -175,8 +175,8 @@ def _bytewax(spark: SparkSession, source: Path) -> float:
     flow = Dataflow("bench")
     stream = op.input("rows", flow, TestingSource(rows, batch_size=10_000))
     op.output("out", op.stateful_map("step", stream, mean), TestingSink(out))
-    run_main(flow)
-    return sum(value for _, (_, value) in out)
+    run_main(flow)  # type: ignore[no-untyped-call, unused-ignore]
+    return float(sum(value for _, (_, value) in out))
 
 
 _rows: dict[Path, list[tuple[str, tuple[int, float]]]] = {}

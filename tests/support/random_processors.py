@@ -125,7 +125,8 @@ def make(seed: int) -> type[Processor]:
         return chance.choice([None, "5 seconds", "20 seconds"])
 
     def process(self: Any, row: Any) -> Iterator[Any]:
-        return actions[row.op](self, row)
+        rows: Iterator[Any] = actions[row.op](self, row)
+        return rows
 
     members: dict[str, Any] = {
         "output": "k string, kind string, n int",

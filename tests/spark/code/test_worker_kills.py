@@ -88,7 +88,7 @@ def kill_workers(directory: Path, kills: int) -> list[UserCodeError]:
             assert len(errors) <= kills
     files = (directory / "out").glob("*.json")
     made = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    sums = {"a": 0, "b": 0, "c": 0}
+    sums: dict[Any, Any] = {"a": 0, "b": 0, "c": 0}
     expected = []
     for row in rows:
         sums[row["k"]] += row["n"]
