@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -216,8 +217,10 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--only", default="", help="part of the name of a test")
     words = parser.parse_args()
-    os.environ["HEADRACE_KILLS"] = str(words.kills)
-    sys.exit(pytest.main(["-v", "-p", "no:cacheprovider", __file__, "-k", words.only]))
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", __file__, "-k", words.only]
+    settings = {**os.environ, "HEADRACE_KILLS": str(words.kills)}
+    # In a process of its own: pytest has to import the package first.
+    sys.exit(subprocess.run(command, env=settings, check=False).returncode)
 
 
 if __name__ == "__main__":
