@@ -70,7 +70,7 @@ def build(directory: Path, of_map: frozenset[int], of_process: frozenset[int]) -
 
 def kill_workers(directory: Path, kills: int) -> list[UserCodeError]:
     """Run until the input is read, with this many deaths; return the errors. Every row must come once."""
-    rows = [{"k": "abc"[n % 3], "n": n} for n in range(kills * ROWS_OF_FILE)]
+    rows: list[dict[str, Any]] = [{"k": "abc"[n % 3], "n": n} for n in range(kills * ROWS_OF_FILE)]
     (directory / "in").mkdir()
     for number in range(kills):
         part = rows[number * ROWS_OF_FILE : (number + 1) * ROWS_OF_FILE]

@@ -19,7 +19,8 @@ def graph_for(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.parent.name)
-def test_every_edge_of_an_example_joins_two_nodes(file: Path) -> None:
+def test_every_edge_of_an_example_joins_two_nodes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(file.parent)  # the module of its Python code
     graph = graph_for(file.read_text())
     nodes = {node["id"] for node in graph["nodes"]}
     assert len(nodes) == len(graph["nodes"])

@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,6 +154,14 @@ def test_state_holds_what_the_standard_library_has_for_values() -> None:
 
 class Nowhere(tzinfo):
     """A zone without a name."""
+
+    def utcoffset(self, moment: datetime | None, /) -> timedelta:
+        return timedelta(0)
+
+    dst = utcoffset
+
+    def tzname(self, moment: datetime | None, /) -> str:
+        return "nowhere"
 
 
 @pytest.mark.parametrize(
