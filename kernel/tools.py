@@ -43,7 +43,10 @@ def format_sources(*, check: bool = False) -> int:
     """Run scalafmt with `.scalafmt.conf`."""
     options = ["--config", str(HERE / ".scalafmt.conf"), "--non-interactive", "--quiet"]
     command = ["org.scalafmt.cli.Cli", *options, *(["--test"] if check else []), *map(str, SOURCES)]
-    return _java([*fetch("scalafmt", lock=LOCK), *_spark_jars()], command)
+    code = _java([*fetch("scalafmt", lock=LOCK), *_spark_jars()], command)
+    if code and check:
+        print("Scala sources are not formatted; run `python kernel/tools.py format`", file=sys.stderr)
+    return code
 
 
 def run_tests(suites: Sequence[str] = ()) -> int:

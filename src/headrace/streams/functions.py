@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
@@ -20,8 +20,14 @@ from headrace.steps.code.functions import (
 from headrace.streams.rows import Rows
 
 if TYPE_CHECKING:
-    from headrace.streams.mapped import Mapped
+    from headrace.streams.mapped import Mapped, TimedMapped
     from headrace.streams.stream import Stream
+
+Code: TypeAlias = Callable[..., Any] | type | str
+"""A function, a class that each worker makes one instance of, or the text `"module:name"`."""
+
+Output: TypeAlias = str | type | Schema | None
+"""The columns that a function returns."""
 
 
 class FunctionVerbs(Rows):
@@ -42,10 +48,10 @@ class FunctionVerbs(Rows):
     def map(
         self,
         name: str,
-        f: Callable[..., Any] | type | str,
+        f: Code,
         /,
         *,
-        output: str | type | Schema | None = None,
+        output: Output = None,
         **options: Unpack[FunctionKeywords],
     ) -> Mapped:
         """Make one row of each row.
@@ -62,28 +68,26 @@ class FunctionVerbs(Rows):
     def flat_map(
         self,
         name: str,
-        f: Callable[..., Any] | type | str,
+        f: Code,
         /,
         *,
-        output: str | type | Schema | None = None,
+        output: Output = None,
         **options: Unpack[FunctionKeywords],
     ) -> Mapped:
         """Make any number of rows of each row: the function returns an iterable of rows, or yields them."""
         return self._apply(function_node(FlatMap, name, self._ref, f, output, **options))
 
-    def filter(
-        self, name: str, f: Callable[..., Any] | type | str, /, **options: Unpack[FunctionKeywords]
-    ) -> Mapped:
+    def filter(self, name: str, f: Code, /, **options: Unpack[FunctionKeywords]) -> Mapped:
         """Keep the rows for which the function returns True."""
         return self._apply(function_node(Filter, name, self._ref, f, **options))
 
     def map_batches(
         self,
         name: str,
-        f: Callable[..., Any] | type | str,
+        f: Code,
         /,
         *,
-        output: str | type | Schema | None = None,
+        output: Output = None,
         **options: Unpack[FunctionKeywords],
     ) -> Mapped:
         """Make a table of each batch of rows.
@@ -100,6 +104,39 @@ class FunctionVerbs(Rows):
 
         stage = TimedMapped if isinstance(self, TimedStream) else Mapped
         return stage(self._pipeline, self._pipeline.add(node))
+
+
+class TimedFunctionVerbs(FunctionVerbs):
+    """The verbs of `FunctionVerbs` on a stream with time: each row keeps the time of the row it was made of.
+
+    >>> from headrace import Pipeline, connect, windows
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> large = tx.event_time("ts").filter("large", lambda row: row.amount > 50)
+    >>> large.key_by("card").window(windows.tumbling("1 hour")).aggregate("counts", n="count(*)")
+    <counts of p>
+    """
+
+    def map(
+        self, name: str, f: Code, /, *, output: Output = None, **options: Unpack[FunctionKeywords]
+    ) -> TimedMapped:
+        """Make one row of each row."""
+        return cast("TimedMapped", super().map(name, f, output=output, **options))
+
+    def flat_map(
+        self, name: str, f: Code, /, *, output: Output = None, **options: Unpack[FunctionKeywords]
+    ) -> TimedMapped:
+        """Make any number of rows of each row: the function returns an iterable of rows, or yields them."""
+        return cast("TimedMapped", super().flat_map(name, f, output=output, **options))
+
+    def filter(self, name: str, f: Code, /, **options: Unpack[FunctionKeywords]) -> TimedMapped:
+        """Keep the rows for which the function returns True."""
+        return cast("TimedMapped", super().filter(name, f, **options))
+
+    def map_batches(
+        self, name: str, f: Code, /, *, output: Output = None, **options: Unpack[FunctionKeywords]
+    ) -> TimedMapped:
+        """Make a table of each batch of rows."""
+        return cast("TimedMapped", super().map_batches(name, f, output=output, **options))
 
 
 def dead_letters_of(rows: Rows) -> Stream:

@@ -17,6 +17,7 @@ from headrace.steps.joins.sides import How
 from headrace.steps.patterns.match import MatchKeywords, match_node
 from headrace.steps.patterns.match_rules import MatchRulesKeywords, rules_node
 from headrace.steps.tables.join import At, TableHow
+from headrace.streams.functions import TimedFunctionVerbs
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows
 from headrace.streams.stream import Stream
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from headrace.streams.panes import Deduplicated
 
 
-class TimedStream(Stream):
+class TimedStream(TimedFunctionVerbs, Stream):
     """Rows with event, ingestion or processing time. A row keeps its time even if the column is dropped.
 
     >>> from headrace import Pipeline, connect

@@ -74,7 +74,7 @@ def test_a_mapped_row_keeps_its_time_and_unrouted_dead_letters_are_stored(
             file.write("x")
         return {"card": row.card, "score": 100 / row.amount}
 
-    stream: Any = payments(Pipeline("windows")).map("scored", scored, output="card string, score double")
+    stream = payments(Pipeline("windows")).map("scored", scored, output="card string, score double")
     panes = stream.key_by("card").window(windows.tumbling("1 minute")).aggregate("sums", s="sum(score)")
     [rows] = collect(tmp_path, panes)
     assert sorted((row["card"], row["s"]) for row in rows) == [("a", 2.5), ("a", 10.0)]
@@ -121,7 +121,7 @@ def test_map_batches_takes_the_frame_that_its_hint_names(
         return frame.select("card", double=polars.col("amount") * 2)
 
     f = {"pyarrow": with_arrow, "pandas": with_pandas, "polars": with_polars}[library]
-    stream: Any = payments(Pipeline("batches")).map_batches("doubled", f, output="card string, double bigint")
+    stream = payments(Pipeline("batches")).map_batches("doubled", f, output="card string, double bigint")
     panes = stream.window(windows.tumbling("1 minute")).aggregate("sums", s="sum(double)")
     [rows] = collect(tmp_path, panes)
     assert sorted(row["s"] for row in rows) == [20, 80]

@@ -61,9 +61,7 @@ private[python] final class WatchedRows(step: String, rows: Iterator[InternalRow
 
   private def explained[A](body: => A): A =
     try body
-    catch {
-      case NonFatal(error) if WorkerDeath.isDeath(error) => throw WorkerDeath.describe(step, error)
-    }
+    catch { case NonFatal(error) if WorkerDeath.isDeath(error) => throw WorkerDeath.describe(step, error) }
 }
 
 private[python] object WorkerDeath {
@@ -74,9 +72,11 @@ private[python] object WorkerDeath {
     .exists(e => e.getMessage != null && e.getMessage.contains("Python worker exited unexpectedly"))
 
   def describe(step: String, error: Throwable): RuntimeException = {
-    val rows = try take(note(step)) catch { case NonFatal(_) => "" }
-    new IllegalStateException(s"$Mark [$step] the Python worker died${if (rows.isEmpty) "" else s" on $rows"}",
-      error)
+    val rows =
+      try take(note(step))
+      catch { case NonFatal(_) => "" }
+    new IllegalStateException(
+      s"$Mark [$step] the Python worker died${if (rows.isEmpty) "" else s" on $rows"}", error)
   }
 
   /** The file in which the worker of this task notes its rows; `functions.batch_note` has the same name. */
