@@ -45,7 +45,7 @@ def format_sources(*, check: bool = False) -> int:
     command = ["org.scalafmt.cli.Cli", *options, *(["--test"] if check else []), *map(str, SOURCES)]
     code = _java([*fetch("scalafmt", lock=LOCK), *_spark_jars()], command)
     if code and check:
-        print("Scala sources are not formatted; run `python kernel/tools.py format`", file=sys.stderr)
+        sys.stderr.write("Scala sources are not formatted; run `python kernel/tools.py format`\n")
     return code
 
 
