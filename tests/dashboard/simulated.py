@@ -59,7 +59,8 @@ class SimulatedFeed:
     def plan(self, job: str) -> dict[str, Any] | None:
         if job not in self._plans:
             _, text = self.document(job)
-            graph = yaml.from_text(text, file="pipeline.yaml")
+            file = EXAMPLES / self.names[job][2] / "pipeline.yaml"  # functions are beside it
+            graph = yaml.from_text(text, file=str(file))
             self._plans[job] = as_json(explain(graph))
         return self._plans[job]
 
