@@ -52,7 +52,7 @@ delivery: kernel servers ## kill runs after every step and at random, brokers, a
 	$(RUN)/python -m tests.services.test_edge_kills --kills 50
 
 docs: $(READY) ## the documentation, into site/
-	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --strict
 
 picture: $(READY) ## draw the README's picture again, from a real run of the demo
 	$(RUN)/python docs/_making/picture.py docs/images/demo.svg make demo

@@ -11,10 +11,10 @@ from mkdocs.structure.files import File
 sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads a hook as a lone file
 
 from commands import cli_page
+from matrix import pages as matrix_pages
 from options import connectors_page, formats_page
+from pattern_matrix import pages as pattern_pages
 from rest import rest_page
-from tests.support.matrix import pages as matrix_pages
-from tests.support.pattern_matrix import pages as pattern_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable

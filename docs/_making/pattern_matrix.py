@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, get_args
 
-from tests.support.matrix import block, legend, mark_of, streams, table
+from matrix import block, legend, mark_of, streams, table
 from tests.support.matrix.runs import Outcomes, Way
 from tests.support.pattern_matrix.cells import (
     CONTIGUITIES,
