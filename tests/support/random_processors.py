@@ -186,7 +186,7 @@ def _row(chance: random.Random, watermark: int) -> dict[str, Any]:
 
 def _pipeline(seed: int) -> dict[str, Any]:
     source = {"memory": {}, "schema": SCHEMA, "event_time": {"column": "ts"}}
-    step = {"from": "tx", "key_by": "k", "process": {"python": f"random_processors:P{seed}"}}
+    step = {"from": "tx", "key_by": "k", "process": {"python": f"tests.support.random_processors:P{seed}"}}
     return {"sources": {"tx": source}, "steps": {"p": step}}
 
 

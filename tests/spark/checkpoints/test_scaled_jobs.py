@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, windows
@@ -15,6 +17,15 @@ from headrace.jobs.model import JobSettings
 from headrace.plan.queries import queries_of
 
 KEYS = 40
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@pytest.fixture(autouse=True)
+def partitions(spark: SparkSession) -> Iterator[None]:
+    """Restore the setting of the session: a job has one of its own, the tests share theirs."""
+    before = str(spark.conf.get(PARTITIONS))
+    yield
+    spark.conf.set(PARTITIONS, before)
 
 
 def build(feed: Any, out: Any) -> Pipeline:

@@ -19,7 +19,7 @@ from headrace.metrics.tick import TickBuilder
 
 SCHEMA = "card string, amount int"
 SEEDS = (1, 4)
-"""A sample; `PYTHONPATH=tests/support python -m tests.spark.code.test_processors` runs all seeds."""
+"""A sample; `python -m tests.spark.code.test_processors` runs all seeds."""
 
 
 def run_seeds(spark: SparkSession, seeds: tuple[int, ...]) -> list[str]:
