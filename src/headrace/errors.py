@@ -193,7 +193,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("growing", ["cursor", "table"])
     '`growing` was renamed to `cursor`'
     """
-    names = sorted(known)
+    names = sorted(set(known))
     for name in RENAMED.get(word, ()):
         if name in names:
             return f"`{word}` was renamed to `{name}`"
