@@ -10,9 +10,9 @@ UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
 READY := .venv/.ready
 
-# The tests start hundreds of Python processes: compile the packages once, and keep the bytecode of the project.
-export UV_COMPILE_BYTECODE := 1
+# The tests start hundreds of Python processes: keep the bytecode, and compile the packages before the first test.
 export PYTHONDONTWRITEBYTECODE :=
+test: export UV_COMPILE_BYTECODE := 1
 
 # Debian packages that tests talk to, as command:package. They are installed where the command is missing.
 SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql openssl:openssl mosquitto:mosquitto redis-server:redis-server \

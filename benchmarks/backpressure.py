@@ -172,7 +172,7 @@ def measure(load: Load, place: Path) -> list[Moment]:
                 thread.join()
             _await_all(sink, sender.sent)
             running.stop()
-        written = sum(one.records for one in Client(servers).topics() if one.name == topic)
+        written = sum(item.records for item in Client(servers).topics() if item.name == topic)
     lost = written - len(set(sink.numbers))
     doubled = len(sink.numbers) - len(set(sink.numbers))
     print(f"{written:,} events were sent; {lost} were lost, {doubled} came twice", flush=True)
@@ -193,11 +193,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as place:
         seen = measure(load, Path(place))
     harness.RESULTS.mkdir(exist_ok=True)
-    (harness.RESULTS / "backpressure.json").write_text(json.dumps([asdict(one) for one in seen], indent=2))
+    (harness.RESULTS / "backpressure.json").write_text(json.dumps([asdict(item) for item in seen], indent=2))
     plot(load, seen, chosen.picture or harness.RESULTS / "backpressure.svg")
-    before = max(one.heap for one in seen if one.second <= load.steady)
-    later = max(one.heap for one in seen if one.second > load.steady)
-    behind = max(one.sent - one.delivered for one in seen)
+    before = max(item.heap for item in seen if item.second <= load.steady)
+    later = max(item.heap for item in seen if item.second > load.steady)
+    behind = max(item.sent - item.delivered for item in seen)
     print(
         f"at most {behind:,} events waited; heap at most {before / 2**20:.0f} MiB before the burst and "
         f"{later / 2**20:.0f} MiB from then on, of {HEAP}",
@@ -214,15 +214,15 @@ def plot(load: Load, seen: list[Moment], path: Path) -> None:
 
     matplotlib.rcParams["svg.hashsalt"] = "headrace"
     figure, (rates, waiting, memory) = pyplot.subplots(3, 1, figsize=(8, 7), sharex=True)
-    seconds = [one.second for one in seen]
+    seconds = [item.second for item in seen]
     for name, label, colour in (
         ("sent", "sent to the topic", "tab:blue"),
         ("delivered", "taken by the sink", "tab:orange"),
     ):
         rates.plot(*_rates(seen, name), label=label, color=colour)
-    waiting.plot(seconds, [one.sent - one.delivered for one in seen], color="tab:green")
+    waiting.plot(seconds, [item.sent - item.delivered for item in seen], color="tab:green")
     memory.plot(
-        seconds, [one.heap / 2**20 for one in seen], linewidth=0.8, color="tab:purple", label="in use"
+        seconds, [item.heap / 2**20 for item in seen], linewidth=0.8, color="tab:purple", label="in use"
     )
     memory.axhline(int(HEAP.rstrip("m")), linestyle="--", color="grey", label="at most")
     titles = ("events a second", "events that wait in Kafka", "the JVM's heap, MiB")
@@ -255,8 +255,8 @@ def plot(load: Load, seen: list[Moment], path: Path) -> None:
 def _rates(seen: list[Moment], name: str) -> tuple[list[float], list[float]]:
     """Moments and events a second, over five seconds each: an epoch's rows come all at once."""
     pairs = list(pairwise(seen[::10]))
-    middle = [(one.second + two.second) / 2 for one, two in pairs]
-    steps = [(getattr(two, name) - getattr(one, name)) / (two.second - one.second) for one, two in pairs]
+    middle = [(item.second + two.second) / 2 for item, two in pairs]
+    steps = [(getattr(two, name) - getattr(item, name)) / (two.second - item.second) for item, two in pairs]
     return middle, steps
 
 

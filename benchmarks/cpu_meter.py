@@ -46,9 +46,9 @@ class CpuMeter:
 
     def _look(self) -> None:
         stats = _stats()
-        below, found = {os.getpid()}, 0
-        while len(below) > found:
-            found = len(below)
+        below, measured = {os.getpid()}, 0
+        while len(below) > measured:
+            measured = len(below)
             below |= {pid for pid, (parent, _, _) in stats.items() if parent in below}
         with self._lock:
             for pid in below & stats.keys():
@@ -58,9 +58,9 @@ class CpuMeter:
 
 def _stats() -> dict[int, tuple[int, int, int]]:
     """Of each process its parent, when it began, and its CPU time."""
-    found = {}
+    measured = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has just ended
             words = file.read_text().rpartition(")")[2].split()
-            found[int(file.parent.name)] = int(words[1]), int(words[19]), int(words[11]) + int(words[12])
-    return found
+            measured[int(file.parent.name)] = int(words[1]), int(words[19]), int(words[11]) + int(words[12])
+    return measured

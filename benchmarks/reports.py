@@ -15,11 +15,11 @@ from typing import Any
 @contextmanager
 def reports(spark: Any, heard: Callable[[dict[str, Any]], None], patience: float = 30) -> Iterator[None]:
     """Hand each report of a query that runs inside to `heard`, also those that come a little after its end."""
-    said = spark._jvm.org.apache.spark.sql.headrace.ProgressReports(spark._jsparkSession)
+    message = spark._jvm.org.apache.spark.sql.headrace.ProgressReports(spark._jsparkSession)
     ended = threading.Event()
 
     def take() -> None:
-        while (report := said.next()).runId() is not None:
+        while (report := message.next()).runId() is not None:
             if (text := report.json()) is None:
                 ended.set()
             else:
@@ -31,5 +31,5 @@ def reports(spark: Any, heard: Callable[[dict[str, Any]], None], patience: float
         yield
         ended.wait(patience)
     finally:
-        said.close()
+        message.close()
         thread.join(patience)

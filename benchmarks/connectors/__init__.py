@@ -55,7 +55,7 @@ def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]
 
     from benchmarks import topics
 
-    found = []
+    measured = []
     database = started("postgres") if case.database else nullcontext()
     with topics.kafka(chosen.kept) as servers, database as server:
         for side in case.sides:
@@ -74,44 +74,44 @@ def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]
                 str(chosen.batch),
             ]
             command += ["--warm", str(chosen.warm), "--events", str(chosen.events), "--memory", chosen.memory]
-            said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            found.append((side.name, _read(said)))
-            Console().print(f"{case.name}: {side.name}: {found[-1][1].taken.rate:,.0f} events/s")
-    report(case, found)
-    check(case, found)
-    return found
+            message = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            measured.append((side.name, _read(message)))
+            Console().print(f"{case.name}: {side.name}: {measured[-1][1].taken.rate:,.0f} events/s")
+    report(case, measured)
+    check(case, measured)
+    return measured
 
 
-def measure(side: Side, given: Setting) -> Outcome:
+def measure(side: Side, setting: Setting) -> Outcome:
     """One side, in this process, with its share of the events; Spark's use the active session."""
-    warm, events, batch = (int(size * side.share) for size in (given.warm, given.events, given.batch))
-    return side.run(replace(given, warm=warm, events=events, batch=batch))
+    warm, events, batch = (int(size * side.share) for size in (setting.warm, setting.events, setting.batch))
+    return side.run(replace(setting, warm=warm, events=events, batch=batch))
 
 
-def check(case: Case, found: list[tuple[str, Outcome]]) -> None:
+def check(case: Case, measured: list[tuple[str, Outcome]]) -> None:
     """Whether the sides that count their results have as many."""
-    counts = {name: outcome.results for name, outcome in found if outcome.results is not None}
+    counts = {name: outcome.results for name, outcome in measured if outcome.results is not None}
     if len(set(counts.values())) > 1:
         raise RuntimeError(f"{case.name}: the sides gave different results: {counts}")
 
 
-def report(case: Case, found: list[tuple[str, Outcome]]) -> None:
+def report(case: Case, measured: list[tuple[str, Outcome]]) -> None:
     """Print a table, and write it as JSON to `benchmarks/results`."""
     from benchmarks import harness
 
-    ours = next(outcome.taken.rate for name, outcome in found if name == "Headrace")
+    ours = next(outcome.taken.rate for name, outcome in measured if name == "Headrace")
     table = Table(title=case.title)
     for heading in ("side", "events", "seconds", "events/s", "Headrace is", "aim"):
         table.add_column(heading, justify="left" if heading == "side" else "right")
-    for name, outcome in found:
+    for name, outcome in measured:
         aim = case.side(name).aim
         times = f"{ours / outcome.taken.rate:.2f} times"
         cells = f"{outcome.taken.events:,}", f"{outcome.taken.seconds:.2f}", f"{outcome.taken.rate:,.0f}"
         table.add_row(name, *cells, times if name != "Headrace" else "", f"{aim:g}" if aim else "")
     Console().print(table)
     harness.RESULTS.mkdir(exist_ok=True)
-    told = {name: asdict(outcome) for name, outcome in found}
-    (harness.RESULTS / f"connectors_{case.name}.json").write_text(json.dumps(told, indent=2))
+    plain = {name: asdict(outcome) for name, outcome in measured}
+    (harness.RESULTS / f"connectors_{case.name}.json").write_text(json.dumps(plain, indent=2))
 
 
 def _in_this_process(chosen: argparse.Namespace) -> None:
@@ -130,18 +130,18 @@ def _in_this_process(chosen: argparse.Namespace) -> None:
         conf = {"spark.driver.memory": chosen.memory}
         spark = open_session("bench-connectors", master="local[2]", conf=conf, jars=jars)
     with tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as place:
-        given = Setting(servers, topic, chosen.warm, chosen.events, chosen.batch, Path(place), database)
-        outcome = measure(side, given)
+        setting = Setting(servers, topic, chosen.warm, chosen.events, chosen.batch, Path(place), database)
+        outcome = measure(side, setting)
     if spark is not None:
         spark.stop()
     print(json.dumps(asdict(outcome)), flush=True)
 
 
-def _read(said: str) -> Outcome:
+def _read(message: str) -> Outcome:
     from benchmarks.connectors.setting import Outcome
 
-    told = json.loads(said.strip().splitlines()[-1])
-    return Outcome(Taken(**told["taken"]), told["results"])
+    outcome = json.loads(message.strip().splitlines()[-1])
+    return Outcome(Taken(**outcome["taken"]), outcome["results"])
 
 
 def _options(names: list[str]) -> argparse.Namespace:

@@ -12,33 +12,33 @@ COLUMNS = (
 PLAIN = "k string, v int, ts bigint, note string"
 
 
-def filtered(given: Setting) -> Outcome:
+def filtered(setting: Setting) -> Outcome:
     """JSON from Kafka, a tenth of it kept."""
     with Flink() as flink:
-        flink.sql(kafka_table("events", PLAIN, given.servers, given.topic))
+        flink.sql(kafka_table("events", PLAIN, setting.servers, setting.topic))
         flink.sql(nowhere_table("out_", "k string, v int"))
         insert = f"insert into out_ select k, v from events where {FEW}"
-        return Outcome(flink.measure(insert, warm=given.warm, events=given.events))
+        return Outcome(flink.measure(insert, warm=setting.warm, events=setting.events))
 
 
-def tumbling(given: Setting) -> Outcome:
+def tumbling(setting: Setting) -> Outcome:
     """Count and sum per key and minute; state in RocksDB, as the Spark sides have it."""
     with Flink(state="rocksdb") as flink:
-        return _tumbling(flink, given)
+        return _tumbling(flink, setting)
 
 
-def tumbling_heap(given: Setting) -> Outcome:
+def tumbling_heap(setting: Setting) -> Outcome:
     """The same with state on the heap."""
     with Flink(state="heap") as flink:
-        return _tumbling(flink, given)
+        return _tumbling(flink, setting)
 
 
-def _tumbling(flink: Flink, given: Setting) -> Outcome:
-    flink.sql(kafka_table("events", COLUMNS, given.servers, given.topic))
+def _tumbling(flink: Flink, setting: Setting) -> Outcome:
+    flink.sql(kafka_table("events", COLUMNS, setting.servers, setting.topic))
     flink.sql(nowhere_table("out_", "k string, window_start timestamp(3), n bigint, total bigint"))
     insert = (
         "insert into out_ select k, window_start, count(*), sum(v)"
         " from tumble(table events, descriptor(at_), interval '1' minute) group by k, window_start, "
         "window_end"
     )
-    return Outcome(flink.measure(insert, warm=given.warm, events=given.events))
+    return Outcome(flink.measure(insert, warm=setting.warm, events=setting.events))

@@ -16,32 +16,32 @@ from benchmarks.topics import fresh
 Batch = Callable[[DataFrame, int], None]
 
 
-def filtered(given: Setting) -> Outcome:
+def filtered(setting: Setting) -> Outcome:
     """JSON from Kafka, a tenth of it kept."""
-    return _counted(given, _events(given).where(FEW).select("k", "v"))
+    return _counted(setting, _events(setting).where(FEW).select("k", "v"))
 
 
-def tumbling(given: Setting) -> Outcome:
+def tumbling(setting: Setting) -> Outcome:
     """Count and sum per key and minute."""
-    rows = _events(given).withColumn("at", F.timestamp_millis("ts")).withWatermark("at", DISORDER)
+    rows = _events(setting).withColumn("at", F.timestamp_millis("ts")).withWatermark("at", DISORDER)
     sums = rows.groupBy("k", F.window("at", "1 minute"))
-    return _counted(given, sums.agg(F.count("*").alias("n"), F.sum("v").alias("total")))
+    return _counted(setting, sums.agg(F.count("*").alias("n"), F.sum("v").alias("total")))
 
 
-def to_kafka(given: Setting) -> Outcome:
+def to_kafka(setting: Setting) -> Outcome:
     """Every event to another topic, with one number changed: at least once, as Spark's sink can."""
-    out = fresh(given.servers, "by-hand")
-    shaped = _events(given).select("k", (F.col("v") * 2).alias("v"), "ts")
+    out = fresh(setting.servers, "by-hand")
+    shaped = _events(setting).select("k", (F.col("v") * 2).alias("v"), "ts")
     records = shaped.select(F.col("k").alias("key"), F.to_json(F.struct("k", "v", "ts")).alias("value"))
     writer = records.writeStream.format("kafka").option("topic", out)
-    writer = writer.option("kafka.bootstrap.servers", given.servers).option("kafka.compression.type", "lz4")
-    writer = writer.option("checkpointLocation", str(given.checkpoint())).trigger(availableNow=True)
-    return Outcome(timed(given, lambda: _to_its_end(writer)))
+    writer = writer.option("kafka.bootstrap.servers", setting.servers).option("kafka.compression.type", "lz4")
+    writer = writer.option("checkpointLocation", str(setting.checkpoint())).trigger(availableNow=True)
+    return Outcome(timed(setting, lambda: _to_its_end(writer)))
 
 
-def row_by_row(given: Setting) -> Outcome:
+def row_by_row(setting: Setting) -> Outcome:
     """Upserts one at a time, all of a task in one transaction."""
-    url = given.database
+    url = setting.database
 
     def write(rows: Iterable[Row]) -> None:
         import psycopg
@@ -55,63 +55,63 @@ def row_by_row(given: Setting) -> Outcome:
                 )
 
     _table(url, "row_by_row", key="PRIMARY KEY (k, ts)")
-    return _each(given, lambda batch, epoch: batch.foreachPartition(write))
+    return _each(setting, lambda batch, epoch: batch.foreachPartition(write))
 
 
-def by_jdbc(given: Setting) -> Outcome:
+def by_jdbc(setting: Setting) -> Outcome:
     """Spark's own JDBC writer, which can only append.
 
     The driver is told to send many rows in one statement.
     """
-    _table(given.database, "by_jdbc")
-    return _by_jdbc(given)
+    _table(setting.database, "by_jdbc")
+    return _by_jdbc(setting)
 
 
-def by_jdbc_indexed(given: Setting) -> Outcome:
+def by_jdbc_indexed(setting: Setting) -> Outcome:
     """The same with an index on what is the key elsewhere.
 
     Not a unique one, since one event in 10,000 has the key of another.
     """
-    _table(given.database, "by_jdbc")
-    _run(given.database, "CREATE INDEX ON by_jdbc (k, ts)")
-    return _by_jdbc(given)
+    _table(setting.database, "by_jdbc")
+    _run(setting.database, "CREATE INDEX ON by_jdbc (k, ts)")
+    return _by_jdbc(setting)
 
 
-def _by_jdbc(given: Setting) -> Outcome:
-    parts = urlsplit(given.database)
+def _by_jdbc(setting: Setting) -> Outcome:
+    parts = urlsplit(setting.database)
     address = f"jdbc:postgresql://{parts.hostname}:{parts.port}{parts.path}?reWriteBatchedInserts=true"
-    said = {"user": parts.username or "", "password": unquote(parts.password or "")}
-    options = {"url": address, "dbtable": "by_jdbc", "driver": "org.postgresql.Driver", **said}
+    message = {"user": parts.username or "", "password": unquote(parts.password or "")}
+    options = {"url": address, "dbtable": "by_jdbc", "driver": "org.postgresql.Driver", **message}
     return _each(
-        given, lambda batch, epoch: batch.write.format("jdbc").options(**options).mode("append").save()
+        setting, lambda batch, epoch: batch.write.format("jdbc").options(**options).mode("append").save()
     )
 
 
-def _events(given: Setting) -> DataFrame:
+def _events(setting: Setting) -> DataFrame:
     reader = SparkSession.active().readStream.format("kafka")
     options = {
-        "kafka.bootstrap.servers": given.servers,
-        "subscribe": given.topic,
+        "kafka.bootstrap.servers": setting.servers,
+        "subscribe": setting.topic,
         "startingOffsets": "earliest",
-        "maxOffsetsPerTrigger": str(given.batch),
+        "maxOffsetsPerTrigger": str(setting.batch),
     }
     parsed = F.from_json(F.col("value").cast("string"), COLUMNS).alias("event")
     return reader.options(**options).load().select(parsed).select("event.*")
 
 
-def _counted(given: Setting, results: DataFrame) -> Outcome:
+def _counted(setting: Setting, results: DataFrame) -> Outcome:
     tally = Tally()
-    taken = timed(given, lambda: _through(given, results, tally.take))
+    taken = timed(setting, lambda: _through(setting, results, tally.take))
     return Outcome(taken, tally.panes)
 
 
-def _each(given: Setting, batch: Batch) -> Outcome:
-    return Outcome(timed(given, lambda: _through(given, _events(given), batch)))
+def _each(setting: Setting, batch: Batch) -> Outcome:
+    return Outcome(timed(setting, lambda: _through(setting, _events(setting), batch)))
 
 
-def _through(given: Setting, results: DataFrame, batch: Batch) -> None:
+def _through(setting: Setting, results: DataFrame, batch: Batch) -> None:
     writer = results.writeStream.outputMode("append").foreachBatch(batch)
-    writer = writer.option("checkpointLocation", str(given.checkpoint()))
+    writer = writer.option("checkpointLocation", str(setting.checkpoint()))
     _to_its_end(writer.trigger(availableNow=True))
 
 

@@ -13,68 +13,68 @@ from headrace.streams.rows import Rows
 from headrace.streams.stream import Stream
 
 
-def filtered(given: Setting) -> Outcome:
+def filtered(setting: Setting) -> Outcome:
     """JSON from Kafka, a tenth of it kept."""
-    pipeline, events = _read(given)
-    return _run(given, pipeline, events.where(FEW).select("k", "v"))
+    pipeline, events = _read(setting)
+    return _run(setting, pipeline, events.where(FEW).select("k", "v"))
 
 
-def tumbling(given: Setting) -> Outcome:
+def tumbling(setting: Setting) -> Outcome:
     """Count and sum per key and minute; late rows are an output of their own."""
-    return _tumbling(given, "divert")
+    return _tumbling(setting, "divert")
 
 
-def tumbling_counted(given: Setting) -> Outcome:
+def tumbling_counted(setting: Setting) -> Outcome:
     """The same with late rows dropped and counted, as Spark does: on its own operators."""
-    return _tumbling(given, "count")
+    return _tumbling(setting, "count")
 
 
-def to_kafka(given: Setting) -> Outcome:
+def to_kafka(setting: Setting) -> Outcome:
     """Every event to another topic, with one number changed: exactly once."""
-    pipeline, events = _read(given)
-    sink = connect.kafka(servers=given.servers, topic=fresh(given.servers, "by-headrace"), key="k")
-    return _run(given, pipeline, events.select("k", "ts", v="v * 2"), sink)
+    pipeline, events = _read(setting)
+    sink = connect.kafka(servers=setting.servers, topic=fresh(setting.servers, "by-headrace"), key="k")
+    return _run(setting, pipeline, events.select("k", "ts", v="v * 2"), sink)
 
 
-def to_postgres(given: Setting) -> Outcome:
+def to_postgres(setting: Setting) -> Outcome:
     """Every event upserted by key, exactly once."""
-    return _to_postgres(given, key=("k", "ts"))
+    return _to_postgres(setting, key=("k", "ts"))
 
 
-def to_postgres_appended(given: Setting) -> Outcome:
+def to_postgres_appended(setting: Setting) -> Outcome:
     """Every event appended to a table without a key, exactly once."""
-    return _to_postgres(given, key=())
+    return _to_postgres(setting, key=())
 
 
-def _to_postgres(given: Setting, key: tuple[str, ...]) -> Outcome:
+def _to_postgres(setting: Setting, key: tuple[str, ...]) -> Outcome:
     import psycopg
 
-    with psycopg.connect(given.database, autocommit=True) as connection:
+    with psycopg.connect(setting.database, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS by_headrace")
-    pipeline, events = _read(given)
-    sink = connect.postgres(url=given.database, table="by_headrace", key=key)
-    return _run(given, pipeline, events, sink)
+    pipeline, events = _read(setting)
+    sink = connect.postgres(url=setting.database, table="by_headrace", key=key)
+    return _run(setting, pipeline, events, sink)
 
 
-def _tumbling(given: Setting, late_rows: Literal["divert", "count"]) -> Outcome:
-    pipeline, events = _read(given)
+def _tumbling(setting: Setting, late_rows: Literal["divert", "count"]) -> Outcome:
+    pipeline, events = _read(setting)
     timed_rows = events.with_columns(at="timestamp_millis(ts)").event_time("at", out_of_order=DISORDER)
     windowed = timed_rows.key_by("k").window(windows.tumbling("1 minute"))
     return _run(
-        given,
+        setting,
         pipeline,
         windowed.emit(late_rows=late_rows).aggregate("sums", n="count(*)", total="sum(v)"),
     )
 
 
-def _read(given: Setting) -> tuple[Pipeline, Stream]:
+def _read(setting: Setting) -> tuple[Pipeline, Stream]:
     pipeline = Pipeline("bench-connectors")
-    source = connect.kafka(servers=given.servers, topic=given.topic, max_per_batch=given.batch)
+    source = connect.kafka(servers=setting.servers, topic=setting.topic, max_per_batch=setting.batch)
     return pipeline, pipeline.read("events", source, format="json", schema=COLUMNS)
 
 
-def _run(given: Setting, pipeline: Pipeline, results: Rows, sink: Connector | None = None) -> Outcome:
+def _run(setting: Setting, pipeline: Pipeline, results: Rows, sink: Connector | None = None) -> Outcome:
     nowhere = Nowhere()
     results.write("out", sink or nowhere)
-    taken = timed(given, lambda: pipeline.run(until="caught_up", checkpoint=given.checkpoint()))
+    taken = timed(setting, lambda: pipeline.run(until="caught_up", checkpoint=setting.checkpoint()))
     return Outcome(taken, nowhere.tally.panes if sink is None else None)

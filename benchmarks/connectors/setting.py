@@ -76,9 +76,9 @@ class Batches:
             self.seen.append((begun + took, taken))
 
 
-def timed(given: Setting, run: Callable[[], None]) -> Taken:
+def timed(setting: Setting, run: Callable[[], None]) -> Taken:
     """Run a query to its end, and tell how long it took for the events that count."""
     batches = Batches()
     with reports(SparkSession.active(), batches.add):
         run()
-    return measured(batches.seen, given.warm, given.events)
+    return measured(batches.seen, setting.warm, setting.events)

@@ -107,12 +107,12 @@ class Flink:
         Of a running aggregate these are all its changes, each with a call to the JVM: not for many rows.
         """
         result = _executed(self._tables, query).collect()
-        found = []
+        rows_read = []
         while result.hasNext():
             row = result.next()
             fields = [row.getField(place) for place in range(row.getArity())]
-            found.append(tuple(None if field is None else str(field) for field in fields))
-        return found
+            rows_read.append(tuple(None if field is None else str(field) for field in fields))
+        return rows_read
 
     def explain(self, query: str) -> str:
         """Flink's plan of a statement."""
@@ -183,7 +183,7 @@ class Flink:
 
     def _offsets(self, job: str) -> dict[str, int]:
         """The number of records taken from each partition, by the metric's name."""
-        found: dict[str, int] = {}
+        rows_read: dict[str, int] = {}
         for vertex in _get(self._rest, f"/jobs/{job}")["vertices"]:
             place = f"/jobs/{job}/vertices/{vertex['id']}/metrics"
             names = [
@@ -192,8 +192,8 @@ class Flink:
             if names:
                 asked = urllib.parse.urlencode({"get": ",".join(names)})
                 for metric in _get(self._rest, f"{place}?{asked}"):
-                    found[metric["id"]] = int(metric["value"]) + 1
-        return found
+                    rows_read[metric["id"]] = int(metric["value"]) + 1
+        return rows_read
 
 
 def kafka_table(

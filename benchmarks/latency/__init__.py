@@ -41,36 +41,38 @@ AIMS = {"stateless": (2, 10), "windows": (5, 25), "patterns": (5, 25)}
 
 def main() -> None:
     """All trials, as a table and as JSON in benchmarks/results."""
-    given = _arguments()
-    if given.child:
-        child(given.child)
+    setting = _arguments()
+    if setting.child:
+        child(setting.child)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the broker ends as well
     asked = Asked(
         0,
-        None if given.warm_up == BATCH else float(given.warm_up),
-        given.seconds,
-        given.batch,
-        dict(pair.split("=", 1) for pair in given.conf),
+        None if setting.warm_up == BATCH else float(setting.warm_up),
+        setting.seconds,
+        setting.batch,
+        dict(pair.split("=", 1) for pair in setting.conf),
     )
-    found = []
-    with _kept(given.keep) as place:
+    measured = []
+    with _kept(setting.keep) as place:
         cluster = kafka_server.start(place / "kafka", port=0)
         try:
-            for rate in given.rates:
-                for kind in given.kinds:
-                    for mode in given.modes:
+            for rate in setting.rates:
+                for kind in setting.kinds:
+                    for mode in setting.modes:
                         if (mode, kind) == ("Flink SQL", "patterns"):
                             continue
                         own = place / f"{mode.replace(' ', '-')}-{kind}-{rate}"
                         own.mkdir()
-                        seconds = whole(given.seconds, given.batch) if mode == "real time" else given.seconds
+                        seconds = (
+                            whole(setting.seconds, setting.batch) if mode == "real time" else setting.seconds
+                        )
                         how = replace(asked, rate=rate, seconds=seconds)
-                        found.append(trial(cluster.servers, own, mode, kind, how))
-                        Console().print(found[-1])
+                        measured.append(trial(cluster.servers, own, mode, kind, how))
+                        Console().print(measured[-1])
         finally:
             cluster.stop()
-    _report(found)
+    _report(measured)
 
 
 def _arguments() -> argparse.Namespace:
@@ -111,21 +113,21 @@ def _kept(directory: Path | None) -> Iterator[Path]:
         yield Path(place)
 
 
-def _report(found: list[Latency]) -> None:
+def _report(measured: list[Latency]) -> None:
     table = Table(title="latency, milliseconds from produced to written")
     left = ("mode", "steps", "rows")
     for heading in (*left, "events/s", "results", "p50", "p95", "p99", "max", "pauses"):
         table.add_column(heading, justify="left" if heading in left else "right")
-    for one in found:
-        pauses = ", ".join(map(str, one.pauses))
-        table.add_row(one.mode, one.kind, "all", f"{one.reached:,.0f}", *_shown(one.all), pauses)
-        if one.pauses:
-            table.add_row("", "", "between ends of batches", "", *_shown(one.between))
-            table.add_row("", "", "that met one", "", *_shown(one.met))
-        table.add_row("", "", "of it until in the input's topic", "", *_shown(one.fed))
+    for item in measured:
+        pauses = ", ".join(map(str, item.pauses))
+        table.add_row(item.mode, item.kind, "all", f"{item.reached:,.0f}", *_shown(item.all), pauses)
+        if item.pauses:
+            table.add_row("", "", "between ends of batches", "", *_shown(item.between))
+            table.add_row("", "", "that met one", "", *_shown(item.met))
+        table.add_row("", "", "of it until in the input's topic", "", *_shown(item.fed))
     Console().print(table)
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "latency.json").write_text(json.dumps([asdict(one) for one in found], indent=2))
+    (RESULTS / "latency.json").write_text(json.dumps([asdict(item) for item in measured], indent=2))
 
 
 def _shown(shares: Shares) -> list[str]:

@@ -66,12 +66,12 @@ class Latency:
 def pauses(rows: Sequence[Row], commits: Sequence[float]) -> list[Row]:
     """The longest time without a result around each commit: from when to when."""
     written = sorted(at for _, at in rows)
-    found = []
+    measured = []
     for commit in commits:
         near = written[bisect_left(written, commit - BEFORE) : bisect_right(written, commit + AFTER)]
         if len(near) > 1:
-            found.append(max(pairwise(near), key=lambda gap: gap[1] - gap[0]))
-    return found
+            measured.append(max(pairwise(near), key=lambda gap: gap[1] - gap[0]))
+    return measured
 
 
 def told_apart(rows: Sequence[Row], gaps: Sequence[Row]) -> tuple[list[Row], list[Row]]:

@@ -27,17 +27,17 @@ def build(servers: str, name: str, kind: Kind) -> Pipeline:
         return pipeline
     if kind == "patterns":
         pair = patterns.step("login", "v = 0").followed_by("pay", "v > 90")
-        found = (
+        measured = (
             rows.event_time("ts")
             .key_by("k")
             .match(
                 "pairs", pair, within="60 seconds", order="arrival", select={"sent": "pay.sent", "v": "pay.v"}
             )
         )
-        found.write("out", out)
+        measured.write("out", out)
         # In real time every output has a topic: what no sink takes is otherwise kept in files.
-        found.late.write("late", connect.kafka(servers=servers, topic=f"{name}-late"))
-        found.timeouts.write("timeouts", connect.kafka(servers=servers, topic=f"{name}-late"))
+        measured.late.write("late", connect.kafka(servers=servers, topic=f"{name}-late"))
+        measured.timeouts.write("timeouts", connect.kafka(servers=servers, topic=f"{name}-late"))
         return pipeline
     windowed = rows.event_time("ts").key_by("k").window(windows.tumbling("1 hour"))
     totals = windowed.emit(early=triggers.after_count(1)).aggregate("totals", n="count(*)", sent="max(sent)")

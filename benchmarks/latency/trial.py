@@ -58,8 +58,8 @@ def trial(servers: str, place: Path, mode: str, kind: Kind, asked: Asked) -> Lat
     name = "-".join([*mode.split(), kind, str(asked.rate), str(time.time_ns() % 10**9)])
     for topic in ("in", "out", "late"):
         client.create(f"{name}-{topic}", partitions=2, settings={"message.timestamp.type": "LogAppendTime"})
-    given = json.dumps([servers, name, mode, kind, str(place), asked.batch, dict(asked.conf)])
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.latency", "--child", given])
+    setting = json.dumps([servers, name, mode, kind, str(place), asked.batch, dict(asked.conf)])
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.latency", "--child", setting])
     try:
         _feed_until_answered(client, name, kind, process)
         feed = Feed(kind, asked, place)
@@ -88,9 +88,9 @@ def trial(servers: str, place: Path, mode: str, kind: Kind, asked: Asked) -> Lat
     )
 
 
-def child(given: str) -> None:
+def child(setting: str) -> None:
     """What the process of a trial runs, until it is ended."""
-    servers, name, mode, kind, place, batch, conf = json.loads(given)
+    servers, name, mode, kind, place, batch, conf = json.loads(setting)
     if mode == "Flink SQL":
         flink(servers, name, kind)
         return
@@ -102,8 +102,8 @@ def child(given: str) -> None:
 
 def commits(place: Path) -> list[float]:
     """When Spark noted each batch as done, in milliseconds since 1970."""
-    found = place.glob("checkpoint/queries/*/spark/commits/[0-9]*")
-    return sorted(path.stat().st_mtime * 1000 for path in found)
+    measured = place.glob("checkpoint/queries/*/spark/commits/[0-9]*")
+    return sorted(path.stat().st_mtime * 1000 for path in measured)
 
 
 class Feed:
@@ -159,7 +159,9 @@ def _await_end(client: Client, name: str, process: subprocess.Popen[bytes], pati
     for partition in client.require(f"{name}-in"):
         client.produce(f"{name}-in", last, partition=partition)
     deadline = time.monotonic() + patience
-    while not any(f'"{LAST}"' in str(found.value) for found in client.consume(f"{name}-out", start="-1000")):
+    while not any(
+        f'"{LAST}"' in str(measured.value) for measured in client.consume(f"{name}-out", start="-1000")
+    ):
         if process.poll() is not None or time.monotonic() > deadline:
             raise SystemExit(f"{name} gave no result for the last record")
         time.sleep(0.5)

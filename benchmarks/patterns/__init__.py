@@ -33,23 +33,23 @@ AIMS = {"flink-match": 3.0, "flink-join": 1.0, "pathway": 1.0, "python-rows": 5.
 
 def main() -> None:
     """All engines in turn, as a table and as JSON in benchmarks/results."""
-    given = _arguments()
-    if given.child:
-        engine, servers, topic, warm, events, epoch = given.child
+    setting = _arguments()
+    if setting.child:
+        engine, servers, topic, warm, events, epoch = setting.child
         asked = Given(servers, topic, int(warm), int(events), int(epoch))
         print(json.dumps(asdict(ENGINES[engine][1](asked))), flush=True)
         return
-    with kafka(given.kept) as servers:
-        topic = fill(servers, CardEvents(given.warm + given.events, given.cards))
-        asked = Given(servers, topic, given.warm, given.events, given.epoch)
-        ran = [measured(engine, asked) for engine in given.engine or ENGINES]
+    with kafka(setting.kept) as servers:
+        topic = fill(servers, CardEvents(setting.warm + setting.events, setting.cards))
+        asked = Given(servers, topic, setting.warm, setting.events, setting.epoch)
+        ran = [measured(engine, asked) for engine in setting.engine or ENGINES]
         report([result for result in ran if result is not None])
 
 
-def measured(engine: str, given: Given) -> Result | None:
+def measured(engine: str, setting: Given) -> Result | None:
     """An engine in a process of its own; None if it failed, which must not cost what the others did."""
-    numbers = [str(number) for number in (given.warm, given.events, given.epoch)]
-    command = [sys.executable, "-m", "benchmarks.patterns", "--child", engine, given.servers, given.topic]
+    numbers = [str(number) for number in (setting.warm, setting.events, setting.epoch)]
+    command = [sys.executable, "-m", "benchmarks.patterns", "--child", engine, setting.servers, setting.topic]
     done = subprocess.run([*command, *numbers], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         Console().print(f"{ENGINES[engine][0]}: failed, see above")
@@ -65,22 +65,22 @@ def report(results: list[Result]) -> None:
     table = Table(title="login, then pay > 90 within 60 s")
     for heading in ("engine", "events/s", "seconds", "CPU s", "answers", "Headrace is", "by CPU", "aim"):
         table.add_column(heading, justify="left" if heading == "engine" else "right")
-    for one in results:
+    for item in results:
         times = by_cpu = ""
-        if ours and one is not ours:
-            times = f"{ours.rate / one.rate:.2f} times"
-            by_cpu = f"{one.cpu / ours.cpu:.2f} times" if one.cpu and ours.cpu else ""
-        aim = f"{AIMS[one.engine]:g} times" if one.engine in AIMS else ""
-        answers = "" if one.answers is None else f"{one.answers:,}"
-        cpu = "" if one.cpu is None else f"{one.cpu:.1f}"
+        if ours and item is not ours:
+            times = f"{ours.rate / item.rate:.2f} times"
+            by_cpu = f"{item.cpu / ours.cpu:.2f} times" if item.cpu and ours.cpu else ""
+        aim = f"{AIMS[item.engine]:g} times" if item.engine in AIMS else ""
+        answers = "" if item.answers is None else f"{item.answers:,}"
+        cpu = "" if item.cpu is None else f"{item.cpu:.1f}"
         table.add_row(
-            ENGINES[one.engine][0],
-            *(f"{one.rate:,.0f}", f"{one.seconds:.1f}", cpu, answers, times, by_cpu, aim),
+            ENGINES[item.engine][0],
+            *(f"{item.rate:,.0f}", f"{item.seconds:.1f}", cpu, answers, times, by_cpu, aim),
         )
     Console().print(table)
     harness.RESULTS.mkdir(exist_ok=True)
     (harness.RESULTS / "patterns.json").write_text(
-        json.dumps([{**asdict(one), "rate": one.rate} for one in results], indent=2)
+        json.dumps([{**asdict(item), "rate": item.rate} for item in results], indent=2)
     )
 
 

@@ -64,23 +64,23 @@ class LoginThenPay(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def _turn(self, card: str, came: list[Event], watermark: int) -> list[Answer]:
+    def _turn(self, card: str, received: list[Event], watermark: int) -> list[Answer]:
         stored = self._state.get()
         wake = stored[0] if stored else NEVER
         logins, waiting = pickle.loads(bytes(stored[1])) if stored else ([], [])
-        waiting += came
+        waiting += received
         ready = sorted(event for event in waiting if event[0] < watermark)
         waiting = [event for event in waiting if event[0] >= watermark]
-        found = list[Answer]()
+        measured = list[Answer]()
         for at, amount in ready:
             logins = [login for login in logins if at - login < WITHIN]
             if amount == LOGIN:
                 logins.append(at)
             elif logins:
-                found.append((card, logins[0], at, amount, 1))
+                measured.append((card, logins[0], at, amount, 1))
                 logins = []
         self._keep(wake if wake > watermark else NEVER, logins, waiting, watermark)
-        return found
+        return measured
 
     def _keep(self, wake: int, logins: list[int], waiting: list[Event], watermark: int) -> None:
         logins = [login for login in logins if login + WITHIN > watermark]
@@ -98,8 +98,8 @@ class OverRows(LoginThenPay):
     """The same, given rows."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        came = [(row.ts, LOGIN if row.kind == "login" else row.amount) for row in rows]
-        yield from map(_row, self._turn(key[0], came, timerValues.getCurrentWatermarkInMs()))
+        received = [(row.ts, LOGIN if row.kind == "login" else row.amount) for row in rows]
+        yield from map(_row, self._turn(key[0], received, timerValues.getCurrentWatermarkInMs()))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
         yield from map(_row, self._turn(key[0], [], timerValues.getCurrentWatermarkInMs()))
@@ -114,11 +114,11 @@ class OverFrames(LoginThenPay):
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        came = list[Event]()
+        received = list[Event]()
         for frame in rows:
             amounts = frame["amount"].where(frame["kind"] != "login", LOGIN)
-            came += zip(frame["ts"].tolist(), amounts.tolist(), strict=True)
-        yield from _frame(self._turn(key[0], came, timerValues.getCurrentWatermarkInMs()))
+            received += zip(frame["ts"].tolist(), amounts.tolist(), strict=True)
+        yield from _frame(self._turn(key[0], received, timerValues.getCurrentWatermarkInMs()))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         yield from _frame(self._turn(key[0], [], timerValues.getCurrentWatermarkInMs()))

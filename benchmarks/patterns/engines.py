@@ -72,10 +72,10 @@ class Seen:
         """So many events have been taken by now."""
         self._looks.append((time.monotonic(), count, self._meter.seconds()))
 
-    def result(self, engine: str, given: Given, answers: int | None = None) -> Result:
+    def result(self, engine: str, setting: Given, answers: int | None = None) -> Result:
         """From the end of the warm-up on; between two looks in proportion."""
-        begin, end = self._at(given.warm), self._at(given.warm + given.events)
-        return Result(engine, given.events, end[0] - begin[0], end[1] - begin[1], answers)
+        begin, end = self._at(setting.warm), self._at(setting.warm + setting.events)
+        return Result(engine, setting.events, end[0] - begin[0], end[1] - begin[1], answers)
 
     def _at(self, count: int) -> tuple[float, float]:
         for (before, fewer, cpu), (after, more, later) in pairwise(self._looks):
@@ -98,88 +98,88 @@ def reported(spark: Any) -> Iterator[Seen]:
             yield seen
 
 
-def session(given: Given) -> Any:
+def session(setting: Given) -> Any:
     """A Spark with the jars for Kafka."""
     from headrace.spark.jars import jars_for
     from headrace.spark.session import open_session
 
-    pipeline, _ = ours.job(given.servers, given.topic, given.epoch)
+    pipeline, _ = ours.job(setting.servers, setting.topic, setting.epoch)
     conf = {"spark.driver.memory": MEMORY, "spark.ui.enabled": "false"}
     return open_session("cards", master=MASTER, conf=conf, jars=jars_for(pipeline.check().connectors))
 
 
-def headrace(given: Given, spark: Any, engine: str = "headrace", rules: int = 0) -> Result:
+def headrace(setting: Given, spark: Any, engine: str = "headrace", rules: int = 0) -> Result:
     """A pattern in Headrace, or a table of so many rules."""
     with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as place, reported(spark) as seen:
         table = ours.write_rules(Path(place) / "rules.json", rules) if rules else None
-        pipeline, out = ours.job(given.servers, given.topic, given.epoch, table)
+        pipeline, out = ours.job(setting.servers, setting.topic, setting.epoch, table)
         pipeline.run(until="drained", checkpoint=Path(place) / "checkpoint")
-    return seen.result(engine, given, out.tally.panes)
+    return seen.result(engine, setting, out.tally.panes)
 
 
-def in_python(given: Given, spark: Any, processed: Callable[[Any], Any], engine: str) -> Result:
+def in_python(setting: Given, spark: Any, processed: Callable[[Any], Any], engine: str) -> Result:
     """A stateful processor in Python."""
     from benchmarks.nowhere import Tally
 
     tally = Tally()
-    frame = processed(by_hand.events(spark, given.servers, given.topic, given.epoch))
+    frame = processed(by_hand.events(spark, setting.servers, setting.topic, setting.epoch))
     with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as place, reported(spark) as seen:
         writer = frame.writeStream.foreachBatch(tally.take).option("checkpointLocation", place)
         writer.trigger(availableNow=True).start().awaitTermination()
-    return seen.result(engine, given, tally.panes)
+    return seen.result(engine, setting, tally.panes)
 
 
-def flink(given: Given, engine: str, query: str) -> Result:
+def flink(setting: Given, engine: str, query: str) -> Result:
     """A query in Flink SQL."""
-    with flinks.running(query, given.servers, given.topic) as taken, CpuMeter() as meter:
+    with flinks.running(query, setting.servers, setting.topic) as taken, CpuMeter() as meter:
         seen = Seen(meter)
-        while seen.count < given.warm + given.events:
+        while seen.count < setting.warm + setting.events:
             time.sleep(0.1)
             seen.add(max(seen.count, taken()))
-    return seen.result(engine, given)
+    return seen.result(engine, setting)
 
 
-def pathway(given: Given, engine: str = "pathway") -> Result:
+def pathway(setting: Given, engine: str = "pathway") -> Result:
     """Pathway, in an environment of its own; it must find every pair."""
     script = Path(__file__).with_name("pathways.py")
-    numbers = (START, given.warm, WITHIN)
+    numbers = (START, setting.warm, WITHIN)
     done = subprocess.run(
-        ["uv", "run", "--script", str(script), given.servers, given.topic, *map(str, numbers)],
+        ["uv", "run", "--script", str(script), setting.servers, setting.topic, *map(str, numbers)],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
         env={**os.environ, "PATHWAY_THREADS": CORES},
     )
-    said = json.loads(done.stdout.splitlines()[-1])
-    pairs = answers(CardEvents.of(given.topic)).pairs
-    if said["answers"] != pairs:
-        raise SystemExit(f"Pathway found {said['answers']:,} pairs, and there are {pairs:,}")
-    return Result(engine, **said)
+    message = json.loads(done.stdout.splitlines()[-1])
+    pairs = answers(CardEvents.of(setting.topic)).pairs
+    if message["answers"] != pairs:
+        raise SystemExit(f"Pathway found {message['answers']:,} pairs, and there are {pairs:,}")
+    return Result(engine, **message)
 
 
 def _rules(count: int) -> tuple[str, Callable[[Given], Result]]:
     name = f"rules-{count}"
-    return f"Headrace, {count} rules", lambda given: headrace(given, session(given), name, rules=count)
+    return f"Headrace, {count} rules", lambda setting: headrace(setting, session(setting), name, rules=count)
 
 
 ENGINES: dict[str, tuple[str, Callable[[Given], Result]]] = {
-    "headrace": ("Headrace, pattern", lambda given: headrace(given, session(given))),
+    "headrace": ("Headrace, pattern", lambda setting: headrace(setting, session(setting))),
     "flink-match": (
         "Flink SQL, MATCH_RECOGNIZE",
-        lambda given: flink(given, "flink-match", flinks.MATCH_RECOGNIZE),
+        lambda setting: flink(setting, "flink-match", flinks.MATCH_RECOGNIZE),
     ),
     "flink-join": (
         "Flink SQL, interval join",
-        lambda given: flink(given, "flink-join", flinks.INTERVAL_JOIN),
+        lambda setting: flink(setting, "flink-join", flinks.INTERVAL_JOIN),
     ),
     "pathway": ("Pathway, interval join", pathway),
     "python-rows": (
         "Python transformWithState, rows",
-        lambda given: in_python(given, session(given), by_hand.over_rows, "python-rows"),
+        lambda setting: in_python(setting, session(setting), by_hand.over_rows, "python-rows"),
     ),
     "python-pandas": (
         "Python transformWithStateInPandas",
-        lambda given: in_python(given, session(given), by_hand.over_frames, "python-pandas"),
+        lambda setting: in_python(setting, session(setting), by_hand.over_frames, "python-pandas"),
     ),
     **{f"rules-{count}": _rules(count) for count in RULES},
 }

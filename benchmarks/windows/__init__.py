@@ -61,11 +61,11 @@ def compared(spark: SparkSession, case: Case, chosen: argparse.Namespace) -> lis
     shape = Shape(rows, chosen.keys or max(1, rows // case.rows_per_key), chosen.batches)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         place = Path(directory)
-        given = Setting(spark, write_rows(spark, place / "in", shape, case.kind), place)
+        setting = Setting(spark, write_rows(spark, place / "in", shape, case.kind), place)
         tallies: dict[str, Tally] = {}
 
         def contender(name: str, job: Job) -> None:
-            tallies[name] = job(given)
+            tallies[name] = job(setting)
 
         contenders = {
             case.against: lambda: contender(case.against, case.by_hand),
@@ -82,9 +82,9 @@ def _say(case: Case, measured: list[Measured], tallies: dict[str, Tally]) -> Non
     ratio = measured[0].median / measured[1].median
     by_cpu = measured[0].cpu_median / measured[1].cpu_median if measured[1].cpu_median else ratio
     aim = f", aimed at {case.target:g}" if case.target is not None else ""
-    given = ", ".join(f"{name} gave {tally.panes:,} results" for name, tally in tallies.items())
+    setting = ", ".join(f"{name} gave {tally.panes:,} results" for name, tally in tallies.items())
     print(
-        f"{case.name}: {ratio:.2f} times {case.against}, {by_cpu:.2f} times by CPU time{aim}; {given}",
+        f"{case.name}: {ratio:.2f} times {case.against}, {by_cpu:.2f} times by CPU time{aim}; {setting}",
         flush=True,
     )
 

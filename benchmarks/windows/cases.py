@@ -35,7 +35,7 @@ class Case:
     """Whether both give the same results; where one of them fires early, too, it gives more."""
 
 
-def _ordered(name: str, processor: str, declared: Callable[..., windows.Window], *given: Any) -> list[Case]:
+def _ordered(name: str, processor: str, declared: Callable[..., windows.Window], *setting: Any) -> list[Case]:
     def by_hand(*, in_event_time: bool) -> Job:
         def made() -> Any:
             from benchmarks.windows import processors
@@ -44,8 +44,8 @@ def _ordered(name: str, processor: str, declared: Callable[..., windows.Window],
 
         return by_pandas(made, watermark=in_event_time)
 
-    arrival = by_headrace(declared(*given, order="arrival"))
-    in_order = by_headrace(declared(*given))
+    arrival = by_headrace(declared(*setting, order="arrival"))
+    in_order = by_headrace(declared(*setting))
     return [
         Case(
             f"{name}-arrival",

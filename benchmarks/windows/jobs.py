@@ -41,9 +41,9 @@ Job = Callable[[Setting], Tally]
 def by_headrace(window: windows.Window, *, kind: Format = "parquet", **emit: Any) -> Job:
     """The job as a user of Headrace declares it."""
 
-    def run(given: Setting) -> Tally:
-        pipeline, sink = windowed(given.source, window, kind=kind, **emit)
-        pipeline.run(until="caught_up", checkpoint=given.checkpoint())
+    def run(setting: Setting) -> Tally:
+        pipeline, sink = windowed(setting.source, window, kind=kind, **emit)
+        pipeline.run(until="caught_up", checkpoint=setting.checkpoint())
         return sink.tally
 
     return run
@@ -71,10 +71,10 @@ def windowed(
 def by_window_function(window: Callable[[], Column], *, kind: Format = "parquet") -> Job:
     """The job on Spark's own windowed aggregation: one result for each window, late rows dropped."""
 
-    def run(given: Setting) -> Tally:
-        rows = _rows(given, kind).withWatermark("ts", DISORDER)
+    def run(setting: Setting) -> Tally:
+        rows = _rows(setting, kind).withWatermark("ts", DISORDER)
         aggregates = [F.expr(text).alias(name) for name, text in AGGREGATES.items()]
-        return _through(rows.groupBy("key", window()).agg(*aggregates), given)
+        return _through(rows.groupBy("key", window()).agg(*aggregates), setting)
 
     return run
 
@@ -82,28 +82,28 @@ def by_window_function(window: Callable[[], Column], *, kind: Format = "parquet"
 def by_pandas(processor: Callable[[], Any], *, watermark: bool) -> Job:
     """The job as a stateful processor in Python."""
 
-    def run(given: Setting) -> Tally:
+    def run(setting: Setting) -> Tally:
         from benchmarks.windows.processors import OUTPUT
 
-        rows = _rows(given, "parquet")
+        rows = _rows(setting, "parquet")
         if watermark:
             rows = rows.withWatermark("ts", DISORDER)
         mode = "EventTime" if watermark else "None"
         return _through(
-            rows.groupBy("key").transformWithStateInPandas(processor(), OUTPUT, "Append", mode), given
+            rows.groupBy("key").transformWithStateInPandas(processor(), OUTPUT, "Append", mode), setting
         )
 
     return run
 
 
-def _rows(given: Setting, kind: Format) -> DataFrame:
-    reader = given.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES_PER_BATCH)
-    return reader.format(kind).load(str(given.source))
+def _rows(setting: Setting, kind: Format) -> DataFrame:
+    reader = setting.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES_PER_BATCH)
+    return reader.format(kind).load(str(setting.source))
 
 
-def _through(results: DataFrame, given: Setting) -> Tally:
+def _through(results: DataFrame, setting: Setting) -> Tally:
     tally = Tally()
     writer = results.writeStream.outputMode("append").foreachBatch(tally.take)
-    writer = writer.option("checkpointLocation", str(given.checkpoint()))
+    writer = writer.option("checkpointLocation", str(setting.checkpoint()))
     writer.trigger(availableNow=True).start().awaitTermination()
     return tally

@@ -85,22 +85,22 @@ def measure(
     early = triggers.every("1 second") if timed else triggers.after_count(1000)
     emit = {"early": early}
     both = [Keys(keys // 10, place / "few"), Keys(keys, place / "many")]
-    for one in both:
-        one.add(spark, one.keys, 1)
-        one.run(spark, emit)
+    for item in both:
+        item.add(spark, item.keys, 1)
+        item.run(spark, emit)
     for _ in range(runs):
-        for one in both:
-            one.add(spark, touched, BATCHES)
-            first, *rest = one.run(spark, emit)
-            one.firsts.append(first)
-            one.epochs += rest
+        for item in both:
+            item.add(spark, touched, BATCHES)
+            first, *rest = item.run(spark, emit)
+            item.firsts.append(first)
+            item.epochs += rest
     measured = [
-        Measured(f"{one.keys:,} keys in state", tuple(e.millis / 1000 for e in one.epochs), touched)
-        for one in both
+        Measured(f"{item.keys:,} keys in state", tuple(e.millis / 1000 for e in item.epochs), touched)
+        for item in both
     ]
     report(f"a batch of {touched:,} rows{', timed early panes' if timed else ''}", measured)
-    for one in both:
-        _say(one)
+    for item in both:
+        _say(item)
     ratio = measured[1].median / measured[0].median
     print(
         f"a batch costs {ratio:.2f} times as much with ten times the keys, aimed at 1.5 at most", flush=True
@@ -108,11 +108,11 @@ def measure(
     return measured
 
 
-def _say(one: Keys) -> None:
-    first = statistics.median(epoch.millis for epoch in one.firsts)
-    visits = statistics.median(epoch.visits for epoch in one.firsts)
+def _say(item: Keys) -> None:
+    first = statistics.median(epoch.millis for epoch in item.firsts)
+    visits = statistics.median(epoch.visits for epoch in item.firsts)
     print(
-        f"{one.keys:,} keys: the first batch of a run takes {first / 1000:.2f} s, with {visits:,.0f} visits "
-        f"by timer; later ones have {statistics.median(e.visits for e in one.epochs):,.0f}",
+        f"{item.keys:,} keys: the first batch of a run takes {first / 1000:.2f} s, with {visits:,.0f} visits "
+        f"by timer; later ones have {statistics.median(e.visits for e in item.epochs):,.0f}",
         flush=True,
     )

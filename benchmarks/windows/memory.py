@@ -38,8 +38,8 @@ def measure(spark: SparkSession, place: Path, open_windows: int, epochs: int) ->
     steady = seen[min(OPEN_FOR, len(seen) - 1) :]
     held = open_after(seen, sink.tally.by_epoch)
     RESULTS.mkdir(exist_ok=True)
-    told = [asdict(epoch) | {"open_windows": count} for epoch, count in zip(seen, held, strict=True)]
-    (RESULTS / "memory.json").write_text(json.dumps(told, indent=2))
+    message = [asdict(epoch) | {"open_windows": count} for epoch, count in zip(seen, held, strict=True)]
+    (RESULTS / "memory.json").write_text(json.dumps(message, indent=2))
     _plot(seen, held, RESULTS / "memory.svg")
     half = len(steady) // 2
     print(

@@ -139,16 +139,16 @@ class Delta(Ordered):
         if not len(rows):
             return []
         values, at = rows["value"], 0
-        found: list[Any] = []
+        measured: list[Any] = []
         base = window[4] if window[0] else values[0]
         while True:
             far = np.abs(values[at:] - base) > self.BY
             step = int(far.argmax())
             if not far[step]:
-                return found
+                return measured
             at += step
             base = values[at]
-            found.append(at)
+            measured.append(at)
 
 
 class Punctuation(Ordered):

@@ -107,10 +107,10 @@ def pages() -> dict[str, str]:
 
 def mark_of(cell: Any, outcomes: Outcomes) -> str:
     """Return the outcome of a cell: `failed` if any execution failed, `passed` if it passed through Spark."""
-    found = {way: outcomes.of(cell, way) for way in get_args(Way)}
-    if "failed" in found.values():
+    actual = {way: outcomes.of(cell, way) for way in get_args(Way)}
+    if "failed" in actual.values():
         return "failed"
-    return "passed" if found["spark"] else "kernel" if found["kernel"] else ""
+    return "passed" if actual["spark"] else "kernel" if actual["kernel"] else ""
 
 
 def legend(marks: list[str]) -> Iterator[str]:
@@ -167,12 +167,12 @@ def _breakable(name: str) -> str:
 
 
 def _refusals() -> Iterator[str]:
-    found: dict[str, dict[str, list[str]]] = {}
+    actual: dict[str, dict[str, list[str]]] = {}
     for cell in cells():
         if cell.refusal:
-            names = found.setdefault(cell.refusal, {}).setdefault(cell.kind.name, [])
+            names = actual.setdefault(cell.refusal, {}).setdefault(cell.kind.name, [])
             names += [cell.trigger.name] if cell.trigger.name not in names else []
-    for refusal, kinds in found.items():
+    for refusal, kinds in actual.items():
         yield f'<p id="{_anchor(refusal)}"></p>'
         yield ""
         yield f"> {refusal}"

@@ -31,11 +31,11 @@ def events(seed: int = 11, impressions: int = 120) -> list[dict[str, Any]]:
     return sorted(made, key=lambda event: event["second"] + chance.choice([0, 0, 0, 25]))
 
 
-def attributed(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def attributed(actual: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row for each impression and click on it, and one for each impression without a click."""
     rows = []
-    clicks = [event for event in found if event["kind"] == "click"]
-    for view in (event for event in found if event["kind"] == "impression"):
+    clicks = [event for event in actual if event["kind"] == "click"]
+    for view in (event for event in actual if event["kind"] == "impression"):
         same = [click for click in clicks if (click["user"], click["ad"]) == (view["user"], view["ad"])]
         followed = [click["second"] for click in same if 0 <= click["second"] - view["second"] <= WITHIN]
         own = {name: view[name] for name in ("user", "ad", "campaign")} | {"seen": instant(view["second"])}
@@ -45,12 +45,12 @@ def attributed(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def files() -> dict[str, str]:
     """Return the files by name."""
-    found = events()
+    actual = events()
     lines = [
         {**{name: value for name, value in event.items() if name != "second"}, "ts": instant(event["second"])}
-        for event in found
+        for event in actual
     ]
-    return {"events.jsonl": json_lines(lines), "expected.jsonl": json_lines(attributed(found))}
+    return {"events.jsonl": json_lines(lines), "expected.jsonl": json_lines(attributed(actual))}
 
 
 if __name__ == "__main__":

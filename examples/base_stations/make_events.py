@@ -30,24 +30,24 @@ def alarms(seed: int = 11, minutes: int = 12) -> list[tuple[float, str, int]]:
 
 def rising(own: list[Alarm]) -> list[tuple[Alarm, Alarm, Alarm]]:
     """Find three rising alarms within a minute; the search continues after the last of them."""
-    found, at = [], 0
+    actual, at = [], 0
     while at < len(own):
         three = [own[at]]
         for alarm in own[at + 1 :]:
             if len(three) < 3 and alarm[1] > three[-1][1]:
                 three.append(alarm)
         if len(three) == 3 and three[2][0] - three[0][0] < WITHIN:
-            found.append((three[0], three[1], three[2]))
+            actual.append((three[0], three[1], three[2]))
             at = own.index(three[2])
         at += 1
-    return found
+    return actual
 
 
-def warnings(given: list[tuple[float, str, int]]) -> list[dict[str, Any]]:
+def warnings(value: list[tuple[float, str, int]]) -> list[dict[str, Any]]:
     """One row for each station and rise."""
     rows = []
     for station in STATIONS:
-        own = sorted((second, level) for second, name, level in given if name == station)
+        own = sorted((second, level) for second, name, level in value if name == station)
         rows += [
             {"station": station, "since": instant(low[0]), "levels": [low[1], middle[1], high[1]]}
             for low, middle, high in rising(own)
@@ -57,9 +57,9 @@ def warnings(given: list[tuple[float, str, int]]) -> list[dict[str, Any]]:
 
 def files() -> dict[str, str]:
     """Return the files by name."""
-    given = alarms()
-    rows = [{"station": station, "level": level, "ts": instant(second)} for second, station, level in given]
-    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(warnings(given))}
+    value = alarms()
+    rows = [{"station": station, "level": level, "ts": instant(second)} for second, station, level in value]
+    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(warnings(value))}
 
 
 if __name__ == "__main__":

@@ -43,12 +43,12 @@ def quantile(values: list[float], share: float) -> float:
     return ordered[lower] + (ordered[upper] - ordered[lower]) * (place - lower)
 
 
-def anomalies(given: list[Reading]) -> list[dict[str, Any]]:
+def anomalies(value: list[Reading]) -> list[dict[str, Any]]:
     """Return one row for each room and minute that is hot, or has a spike."""
     rows = []
     for room in ROOMS:
         for minute in range(MINUTES):
-            values = [celsius for second, name, celsius in given if name == room and second // 60 == minute]
+            values = [celsius for second, name, celsius in value if name == room and second // 60 == minute]
             middle, upper, peak = statistics.median(values), quantile(values, 0.75), max(values)
             if middle > 30 or peak > middle + 2 + 3 * (upper - middle):
                 kind = "hot" if middle > 30 else "spike"
@@ -59,12 +59,12 @@ def anomalies(given: list[Reading]) -> list[dict[str, Any]]:
 
 def files() -> dict[str, str]:
     """Return the files by name."""
-    given = readings()
+    value = readings()
     events = [
         {"topic": f"building/{room}/temperature", "celsius": celsius, "ts": instant(second)}
-        for second, room, celsius in given
+        for second, room, celsius in value
     ]
-    return {"events.jsonl": json_lines(events), "expected.jsonl": json_lines(anomalies(given))}
+    return {"events.jsonl": json_lines(events), "expected.jsonl": json_lines(anomalies(value))}
 
 
 if __name__ == "__main__":

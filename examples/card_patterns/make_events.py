@@ -54,15 +54,15 @@ def _event(chance: random.Random, minutes: int, kind: str, amount: float | None)
 
 def small_then_large(paid: list[Event]) -> list[Event]:
     """The first large payment after a small one; the search continues after it."""
-    found, after = [], -1.0
+    actual, after = [], -1.0
     for small in paid:
         if small["second"] <= after or small["amount"] >= 1:
             continue
         large = next((p for p in paid if p["second"] > small["second"] and _is_large(p, small)), None)
         if large and large["second"] - small["second"] < MINUTE:
             after = large["second"]
-            found.append(_alert("small then large", small, large["second"]) | {"amount": large["amount"]})
-    return found
+            actual.append(_alert("small then large", small, large["second"]) | {"amount": large["amount"]})
+    return actual
 
 
 def _is_large(payment: Event, small: Event) -> bool:
@@ -72,9 +72,9 @@ def _is_large(payment: Event, small: Event) -> bool:
 def two_countries(paid: list[Event]) -> list[Event]:
     """Two payments, one right after the other, in different countries, less than half an hour apart."""
     return [
-        _alert("two countries", here, there["second"]) | {"amount": there["amount"]}
-        for here, there in pairwise(paid)
-        if here["country"] != there["country"] and there["second"] - here["second"] < 30 * MINUTE
+        _alert("two countries", here, present["second"]) | {"amount": present["amount"]}
+        for here, present in pairwise(paid)
+        if here["country"] != present["country"] and present["second"] - here["second"] < 30 * MINUTE
     ]
 
 
@@ -92,24 +92,24 @@ def _alert(rule: str, since: Event, at: float) -> Event:
     return {"card": since["card"], "rule": rule, "since": instant(since["second"]), "at": instant(at)}
 
 
-def alerts(given: list[Event]) -> list[Event]:
+def alerts(value: list[Event]) -> list[Event]:
     """Return the matches of all three rules."""
-    found = []
+    actual = []
     for card in CARDS:
-        own = sorted((event for event in given if event["card"] == card), key=lambda event: event["second"])
+        own = sorted((event for event in value if event["card"] == card), key=lambda event: event["second"])
         paid = [event for event in own if event["kind"] == "payment"]
-        found += [*small_then_large(paid), *two_countries(paid), *unconfirmed(own)]
-    return found
+        actual += [*small_then_large(paid), *two_countries(paid), *unconfirmed(own)]
+    return actual
 
 
 def files() -> dict[str, str]:
     """Return the files by name."""
-    given = events()
+    value = events()
     rows = [
         {**{k: v for k, v in event.items() if k != "second"}, "ts": instant(event["second"])}
-        for event in given
+        for event in value
     ]
-    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(alerts(given))}
+    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(alerts(value))}
 
 
 if __name__ == "__main__":

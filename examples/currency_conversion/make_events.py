@@ -42,10 +42,10 @@ def orders(chance: random.Random, hours: int = 6) -> list[Order]:
     return sorted(made, key=lambda order: order[1] + chance.choice([0, 0, 0, 55]))
 
 
-def converted(found: list[Order], known: list[Rate]) -> list[dict[str, Any]]:
+def converted(actual: list[Order], known: list[Rate]) -> list[dict[str, Any]]:
     """Each order with the rate that was valid, if it is at most an hour old."""
     rows = []
-    for number, second, currency, amount in found:
+    for number, second, currency, amount in actual:
         valid = [
             rate for since, name, rate in known if name == currency and since <= second <= since + TOLERANCE
         ]
@@ -58,16 +58,16 @@ def converted(found: list[Order], known: list[Rate]) -> list[dict[str, Any]]:
 def files() -> dict[str, str]:
     """Return the files by name."""
     chance = random.Random(5)
-    known, found = rates(chance), orders(chance)
+    known, actual = rates(chance), orders(chance)
     order_rows = [
         {"id": number, "currency": currency, "amount": amount, "ts": instant(second)}
-        for number, second, currency, amount in found
+        for number, second, currency, amount in actual
     ]
     rate_rows = [{"currency": name, "rate": rate, "since": instant(second)} for second, name, rate in known]
     return {
         "events.csv": csv_lines(order_rows),
         "rates.csv": csv_lines(rate_rows),
-        "expected.jsonl": json_lines(converted(found, known)),
+        "expected.jsonl": json_lines(converted(actual, known)),
     }
 
 

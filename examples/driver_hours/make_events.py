@@ -32,33 +32,35 @@ def activities(seed: int = 3, hours: int = 24) -> list[Activity]:
             made.append((minute + driving, driver, "driving", driving))
             made.append((minute + driving + rest, driver, "rest", rest))
             minute += driving + rest
-    return sorted(made, key=lambda one: (one[0] + chance.choice([0, 0, 0, 40]), one[1]))
+    return sorted(made, key=lambda item: (item[0] + chance.choice([0, 0, 0, 40]), item[1]))
 
 
 def too_long(own: list[Activity]) -> list[dict[str, Any]]:
     """Sum the driving time up to each break; after a violation the sum restarts."""
-    found, total, legs = [], 0, 0
+    actual, total, legs = [], 0, 0
     for end, licence, activity, minutes in own:
         if activity == "driving":
             total, legs = total + minutes, legs + 1
             if total > ALLOWED:
                 at = instant(end * 60)
-                found.append({"licence": licence, "legs": legs, "minutes": total, "at": at})
+                actual.append({"licence": licence, "legs": legs, "minutes": total, "at": at})
                 total, legs = 0, 0
         elif minutes >= BREAK:
             total, legs = 0, 0
-    return found
+    return actual
 
 
 def files() -> dict[str, str]:
     """Return the files by name."""
-    given = activities()
+    value = activities()
     rows = [
         {"licence": licence, "activity": activity, "minutes": minutes, "ts": instant(end * 60)}
-        for end, licence, activity, minutes in given
+        for end, licence, activity, minutes in value
     ]
-    found = [row for driver in DRIVERS for row in too_long(sorted(one for one in given if one[1] == driver))]
-    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(found)}
+    actual = [
+        row for driver in DRIVERS for row in too_long(sorted(item for item in value if item[1] == driver))
+    ]
+    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(actual)}
 
 
 if __name__ == "__main__":

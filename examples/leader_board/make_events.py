@@ -31,9 +31,9 @@ def events(seed: int = 15, rows: int = 120) -> list[dict[str, Any]]:
     return sorted(made, key=lambda event: event["second"] + chance.choice([0, 0, 0, 25]))
 
 
-def leaders(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def leaders(actual: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first rows of each game by score, then by time."""
-    last = {(event["game"], event["player"]): event for event in sorted(found, key=lambda e: e["second"])}
+    last = {(event["game"], event["player"]): event for event in sorted(actual, key=lambda e: e["second"])}
     rows = []
     for game in GAMES:
         own = [e for e in last.values() if e["game"] == game and e["score"] is not None]
@@ -47,12 +47,12 @@ def leaders(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def files() -> dict[str, str]:
     """Return the files by name."""
-    found = events()
+    actual = events()
     lines = [
         {**{name: value for name, value in event.items() if name != "second"}, "ts": instant(event["second"])}
-        for event in found
+        for event in actual
     ]
-    return {"events.jsonl": json_lines(lines), "expected.jsonl": json_lines(leaders(found))}
+    return {"events.jsonl": json_lines(lines), "expected.jsonl": json_lines(leaders(actual))}
 
 
 if __name__ == "__main__":

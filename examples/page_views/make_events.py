@@ -38,28 +38,28 @@ def outcomes(own: list[View | None]) -> list[dict[str, Any]]:
 
     The next view of the visitor and page within half a minute, or none.
     """
-    found = []
+    actual = []
     for view, after in pairwise(own):
         if view is not None and view[3] >= 500:
             row: dict[str, Any] = {"visitor": view[1], "page": view[2], "failed_at": instant(view[0])}
             again = after is not None and after[0] - view[0] < PATIENCE
-            found.append(row | {"helped": after[3] < 400} if again and after else row)
-    return found
+            actual.append(row | {"helped": after[3] < 400} if again and after else row)
+    return actual
 
 
 def files() -> dict[str, str]:
     """Return the files by name."""
-    given = views()
+    value = views()
     rows = [
         {"visitor": visitor, "page": page, "status": status, "ts": instant(second)}
-        for second, visitor, page, status in given
+        for second, visitor, page, status in value
     ]
-    found = []
+    actual = []
     for visitor in VISITORS:
         for page in PAGES:
-            own = sorted(view for view in given if view[1:3] == (visitor, page))
-            found += outcomes([*own, None])
-    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(found)}
+            own = sorted(view for view in value if view[1:3] == (visitor, page))
+            actual += outcomes([*own, None])
+    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(actual)}
 
 
 if __name__ == "__main__":

@@ -49,11 +49,11 @@ def rolling(prices: list[tuple[float, str, float]]) -> list[dict[str, Any]]:
         {
             "symbol": symbol,
             "window": {"start": instant(start), "end": instant(start + SIZE)},
-            "low": min(found),
-            "high": max(found),
-            "mean": fmean(found),
+            "low": min(actual),
+            "high": max(actual),
+            "mean": fmean(actual),
         }
-        for (symbol, start), found in sorted(held.items(), key=lambda item: (item[0][1], item[0][0]))
+        for (symbol, start), actual in sorted(held.items(), key=lambda item: (item[0][1], item[0][0]))
     ]
 
 

@@ -33,8 +33,10 @@ class Window:
     _lengths: ClassVar[frozenset[str]] = frozenset({"size", "offset", "every", "gap", "reset", "step"})
 
     def __repr__(self) -> str:
-        given = ((f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default)
-        shown = (f"{name}={self._show(name, value)!r}" for name, value in given)
+        options = (
+            (f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default
+        )
+        shown = (f"{name}={self._show(name, value)!r}" for name, value in options)
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _show(self, name: str, value: Any) -> Any:

@@ -38,10 +38,10 @@ def test_axe_finds_no_serious_fault(theme: str, width: int, simulated_url: str, 
         page = open_page(simulated_url + path, theme=theme, width=width, bypass_csp=True)
         page.wait_for_load_state("load")
         page.add_script_tag(path=AXE)
-        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
+        actual = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
         faults += [
             (path, fault["id"], fault["nodes"][0]["html"])
-            for fault in found["violations"]
+            for fault in actual["violations"]
             if fault["impact"] in ("serious", "critical")
         ]
         page.context.close()

@@ -137,8 +137,8 @@ def test_every_mark_of_the_window_matrix_links_to_its_transcript(site: Path) -> 
     page = (site / "reference/matrix/index.html").read_text()
     links = re.findall(r'<a class="\w+" href="(\w+)/#([\w-]+)"', page)
     assert len(links) == len(set(links)) == sum(not cell.refusal for cell in cells())
-    found = {kind: (site / "reference/matrix" / kind / "index.html").read_text() for kind, _ in links}
-    assert [(kind, anchor) for kind, anchor in links if f'id="{anchor}"' not in found[kind]] == []
+    actual = {kind: (site / "reference/matrix" / kind / "index.html").read_text() for kind, _ in links}
+    assert [(kind, anchor) for kind, anchor in links if f'id="{anchor}"' not in actual[kind]] == []
     refusals = set(re.findall(r'class="rejected" href="#([\w-]+)"', page))
     assert refusals
     assert [anchor for anchor in refusals if f'id="{anchor}"' not in page] == []
@@ -148,8 +148,10 @@ def test_every_mark_of_the_pattern_matrix_links_to_its_transcript(site: Path) ->
     page = (site / "reference/pattern-matrix/index.html").read_text()
     links = re.findall(r'<a class="\w+" href="(\w+)/#([\w-]+)"', page)
     assert len(links) == len(set(links)) == len(PATTERNS.allowed)
-    found = {name: (site / "reference/pattern-matrix" / name / "index.html").read_text() for name, _ in links}
-    assert [(name, anchor) for name, anchor in links if f'id="{anchor}"' not in found[name]] == []
+    actual = {
+        name: (site / "reference/pattern-matrix" / name / "index.html").read_text() for name, _ in links
+    }
+    assert [(name, anchor) for name, anchor in links if f'id="{anchor}"' not in actual[name]] == []
 
 
 def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:

@@ -13,11 +13,11 @@ from tests.support.examples_at_hand import Example, copy_of
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Example]:
     def copied(name: str) -> Example:
-        found = copy_of(name, tmp_path)
-        monkeypatch.chdir(found.directory)
-        monkeypatch.syspath_prepend(found.directory)
-        for module in found.directory.glob("*.py"):  # another copy may be loaded
+        actual = copy_of(name, tmp_path)
+        monkeypatch.chdir(actual.directory)
+        monkeypatch.syspath_prepend(actual.directory)
+        for module in actual.directory.glob("*.py"):  # another copy may be loaded
             monkeypatch.delitem(sys.modules, module.stem, raising=False)
-        return found
+        return actual
 
     return copied

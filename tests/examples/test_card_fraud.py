@@ -56,9 +56,9 @@ def test_finds_what_was_planted(
     spark: SparkSession,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = example("card_fraud")
+    actual = example("card_fraud")
     with start(
-        at_once(found.pipeline("py").check()), RunOptions(until="drained", checkpoint="checkpoint")
+        at_once(actual.pipeline("py").check()), RunOptions(until="drained", checkpoint="checkpoint")
     ) as running:
         running.wait()
     for table in TABLES:

@@ -20,8 +20,8 @@ def test_example_has_all_its_parts(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_twins_are_the_same_plan(name: str, example: Callable[[str], Example]) -> None:
-    found = example(name)
-    assert found.pipeline("py").check() == found.pipeline("yaml").check()
+    actual = example(name)
+    assert actual.pipeline("py").check() == actual.pipeline("yaml").check()
 
 
 @pytest.mark.parametrize("name", NAMES)

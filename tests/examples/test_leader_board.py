@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def test_table_has_the_leaders(example: Callable[[str], Example], spark: SparkSession) -> None:
-    found = example("leader_board")
-    graph = found.run("py").check()
+    actual = example("leader_board")
+    graph = actual.run("py").check()
     expected = json_rows(Path("expected.jsonl"))
     with closing(sqlite3.connect("board.db")) as database:
         database.row_factory = sqlite3.Row

@@ -62,16 +62,16 @@ def build(work: Path) -> Pipeline:
 
 def results(work: Path) -> dict[str, list[str]]:
     """Every row that the run has written, sorted, by where it is."""
-    found: dict[str, list[str]] = {}
+    actual: dict[str, list[str]] = {}
     with sqlite3.connect(work / "out.db") as database:
         for name in ("totals", "big"):
-            found[name] = sorted(map(str, database.execute(f"select * from {name}")))
+            actual[name] = sorted(map(str, database.execute(f"select * from {name}")))
     for name in ("totals", "sums", "checkpoint/unrouted/tx.dead_letters"):
         paths = [
             path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts
         ]
-        found[name + "/"] = sorted(line for path in paths for line in path.read_text().splitlines())
-    return {name: sorted(_comparable(row, work) for row in rows) for name, rows in found.items()}
+        actual[name + "/"] = sorted(line for path in paths for line in path.read_text().splitlines())
+    return {name: sorted(_comparable(row, work) for row in rows) for name, rows in actual.items()}
 
 
 def _comparable(row: str, work: Path) -> str:

@@ -93,7 +93,7 @@ def results(
     with closing(sqlite3.connect(work / "out.db")) as database:
         kept = database.execute("SELECT card, n, total FROM totals").fetchall()
     lines = (line for path in (work / "totals").glob("*.json") for line in path.read_text().splitlines())
-    found = {
+    actual = {
         "kafka": _panes(str(record.value) for record in held(client, f"{name}-out")),
         "postgres": [tuple(map(_plain, row)) for row in postgres(columns)],
         "postgres_log": [tuple(map(_plain, row)) for row in postgres(columns + "_log")],
@@ -102,7 +102,7 @@ def results(
         "files": _panes(lines),
         "broken": [(str(record.value),) for record in held(client, f"{name}-broken")],
     }
-    return {sink: sorted(rows) for sink, rows in found.items()}
+    return {sink: sorted(rows) for sink, rows in actual.items()}
 
 
 def _panes(lines: Any) -> list[tuple[Any, ...]]:

@@ -35,8 +35,8 @@ def test_the_death_of_a_leader_loses_nothing(spark: SparkSession, tmp_path: Path
             cluster.kill(leader)
             client.produce("in", [(None, f"{n}") for n in range(100, 200)])
             _wait(lambda: len(list(client.consume("out"))) >= 200, running.wait)
-        found = sorted(int(str(record.value)[10:-2]) for record in client.consume("out"))
-        assert found == list(range(200))
+        actual = sorted(int(str(record.value)[10:-2]) for record in client.consume("out"))
+        assert actual == list(range(200))
         assert client._metadata()["out"].partitions[0].leader != leader
     finally:
         cluster.stop(patience=10)

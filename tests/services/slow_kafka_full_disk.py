@@ -26,7 +26,7 @@ def rows(spark: SparkSession, epoch: int) -> DataFrame:
     )
 
 
-def test_what_does_not_fit_is_told_and_delivered_when_there_is_room(spark: SparkSession) -> None:
+def test_what_does_not_fit_is_reported_and_delivered_when_there_is_room(spark: SparkSession) -> None:
     run = WriteContext("crowded", "out", "lineage", "append", "")
     with small_disk(256) as disk:
         cluster = kafka_server.start(disk / "kafka", port=0)
@@ -36,8 +36,8 @@ def test_what_does_not_fit_is_told_and_delivered_when_there_is_room(spark: Spark
             room = os.statvfs(disk)
             (disk / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
             # All that a client sees of it is that nobody answers any more.
-            said = rf"out: no Kafka server answers at {cluster.servers}: .*\n  hint: .*A broker whose disk is full ends"
-            with pytest.raises(DeliveryError, match=said) as caught:
+            message = rf"out: no Kafka server answers at {cluster.servers}: .*\n  hint: .*A broker whose disk is full ends"
+            with pytest.raises(DeliveryError, match=message) as caught:
                 deliver(out, run, 1, rows(spark, 1))
             assert len(str(caught.value).splitlines()) == 2
             (disk / "filler").unlink()

@@ -61,7 +61,7 @@ def test_killed_in_large_epochs_every_row_is_there_once(
         kills=5,
         within=3,
     )
-    [found] = server.sql("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM large")
-    print(f"and {kills} times at random: {found}")
-    assert found == (ROWS, ROWS, 0, ROWS - 1)
+    [actual] = server.sql("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM large")
+    print(f"and {kills} times at random: {actual}")
+    assert actual == (ROWS, ROWS, 0, ROWS - 1)
     assert server.sql("SELECT tablename FROM pg_tables WHERE starts_with(tablename, '_headrace_stage')") == []

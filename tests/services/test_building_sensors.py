@@ -39,5 +39,5 @@ def test_alarms_and_last_values_are_published(
     finally:
         broker.stop()
     assert rooms == [f"building/{room}/smoothed" for room in ("101", "102", "203")]
-    found = {(row["room"], row["at"], row["anomaly"]) for row in json_rows(*Path("out").glob("*.json"))}
-    assert found == {(row["room"], row["at"], row["anomaly"]) for row in expected}
+    actual = {(row["room"], row["at"], row["anomaly"]) for row in json_rows(*Path("out").glob("*.json"))}
+    assert actual == {(row["room"], row["at"], row["anomaly"]) for row in expected}

@@ -40,27 +40,27 @@ def sides_on_spark(name: str) -> Any:
 @pytest.mark.parametrize("name", ["filter", "tumbling"])
 def test_all_sides_of_a_case_give_the_same_results(
     spark: SparkSession,
-    given: Any,
+    value: Any,
     name: Any,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(harness, "RESULTS", given.place)
+    monkeypatch.setattr(harness, "RESULTS", value.place)
     case, sides = sides_on_spark(name)
 
-    found = [(side.name, connectors.measure(side, given)) for side in sides]
-    connectors.report(case, found)
-    connectors.check(case, found)
+    actual = [(side.name, connectors.measure(side, value)) for side in sides]
+    connectors.report(case, actual)
+    connectors.check(case, actual)
 
-    assert {outcome.taken.events for _, outcome in found} == {1_500}
-    assert (given.place / f"connectors_{name}.json").exists()
+    assert {outcome.taken.events for _, outcome in actual} == {1_500}
+    assert (value.place / f"connectors_{name}.json").exists()
 
 
 def test_both_ways_from_kafka_to_kafka_write_the_same_records(
-    spark: SparkSession, given: Any, broker: Any
+    spark: SparkSession, value: Any, broker: Any
 ) -> None:
     for side in sides_on_spark("kafka")[1]:
-        connectors.measure(side, given)
+        connectors.measure(side, value)
 
     client = Client(broker.servers)
     by_hand, ours = (
@@ -71,12 +71,12 @@ def test_both_ways_from_kafka_to_kafka_write_the_same_records(
 
 
 def test_upserts_reach_postgres_one_by_one_and_by_headrace(
-    spark: SparkSession, given: Any, servers: Any
+    spark: SparkSession, value: Any, servers: Any
 ) -> None:
     case, _ = sides_on_spark("postgres")
     server = servers("postgres")
     for side in (case.side("row by row"), case.side("Headrace")):
-        connectors.measure(replace(side, share=1), replace(given, database=server.url))
+        connectors.measure(replace(side, share=1), replace(value, database=server.url))
     tables = [
         server.sql(f"SELECT k, v, ts, note FROM {name} ORDER BY k, ts")
         for name in ("row_by_row", "by_headrace")
@@ -88,7 +88,7 @@ def test_upserts_reach_postgres_one_by_one_and_by_headrace(
 
 
 def test_a_topic_that_is_full_is_taken_as_it_is(broker: Any, topic: Any) -> None:
-    held = {one.name: one.records for one in Client(broker.servers).topics()}
+    held = {item.name: item.records for item in Client(broker.servers).topics()}
 
     assert topics.fill(broker.servers, EVENTS) == topic
     assert held[topic] == EVENTS.count
@@ -102,6 +102,6 @@ def test_the_end_of_a_job_counts_as_the_end_of_its_events() -> None:
     assert measured([(0, 0), (1, 100), (4, ALL)], warm=100, events=500).seconds == 3
 
 
-def test_a_range_that_was_never_reached_is_told() -> None:
+def test_a_range_that_was_never_reached_is_reported() -> None:
     with pytest.raises(ValueError, match="300 events were never taken"):
         measured([(0, 0), (1, 100)], warm=100, events=200)

@@ -143,12 +143,14 @@ def test_rabbitmq_source_and_sink_lose_nothing() -> None:
         channel.queue_declare("sent", durable=True)
         to = {"url": broker.url, "exchange": "", "routing_key": "sent"}
         expected = kill_senders("rabbitmq", to, place / "sink", KILLS)
-        found = {json.loads(body)["id"] for _, _, body in iter(lambda: channel.basic_get("sent", True), NONE)}
+        actual = {
+            json.loads(body)["id"] for _, _, body in iter(lambda: channel.basic_get("sent", True), NONE)
+        }
         channel.connection.close()
         rest = _kill_node(broker, options, place / "source", numbers[-1] + 1)
         assert numbers == sorted(acknowledged)
         assert rest <= set(stored(place / "source"))
-        assert expected <= found
+        assert expected <= actual
 
 
 def _kill_node(broker: RabbitServer, options: dict[str, Any], place: Path, first: int) -> set[int]:

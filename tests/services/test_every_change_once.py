@@ -110,10 +110,10 @@ def main() -> None:
             "history": following.FIRST + writer.done.total(),
             "visits": writer.visits,
         }
-        found = faults(server, "whole", work, writer)
+        actual = faults(server, "whole", work, writer)
     lines = [
         f"| {sink} | {SINKS[sink]} | {counts[sink]} | {lost}, {doubled} |"
-        for sink, (lost, doubled) in found.items()
+        for sink, (lost, doubled) in actual.items()
     ]
     PAGE.write_text("\n".join([*_words(kills), *lines]) + "\n")
     print(PAGE.read_text())

@@ -75,15 +75,15 @@ class Bench:
 
 def faults(held: Held) -> dict[str, tuple[int, int]]:
     """Rows lost and doubled in each sink, from what went in."""
-    found = {}
+    actual = {}
     for sink, rows in held.items():
         if sink == "broken":
-            found[sink] = everywhere.BROKEN - len(set(rows)), len(rows) - len(set(rows))
+            actual[sink] = everywhere.BROKEN - len(set(rows)), len(rows) - len(set(rows))
         else:
             counted = sum(row[1] for row in rows)
             wanted = everywhere.ROWS - everywhere.BROKEN
-            found[sink] = max(wanted - counted, 0), max(counted - wanted, 0)
-    return found
+            actual[sink] = max(wanted - counted, 0), max(counted - wanted, 0)
+    return actual
 
 
 def epochs(work: Path) -> int:

@@ -53,7 +53,7 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
         client.produce(source, [(None, '{"v": 5}')], partition=1)
         wait_until(lambda: arrived()[2:] == [("5", {"v": 5, "o": 0, "w": 10})], running)
         running.stop()
-    assert [one.lag for one in client.lag("quick.tx")] == [0, 0]
+    assert [item.lag for item in client.lag("quick.tx")] == [0, 0]
     assert running.status().rows_in == 5
     write_signature(
         tmp_path / "queries" / "tx", STATELESS | {"step": "window"}

@@ -54,13 +54,13 @@ def test_records_of_every_compression_are_read_whole_wherever_an_epoch_ends(
             producer.produce(name, value, key, partition=0, headers=[("h", b"v"), ("empty", None)])
             values.append(value)
         producer.flush(120)
-    found = read(spark, connect.kafka(servers=client.servers, topic=name, max_per_batch=35), tmp_path)
-    assert found == list(enumerate(values))
+    actual = read(spark, connect.kafka(servers=client.servers, topic=name, max_per_batch=35), tmp_path)
+    assert actual == list(enumerate(values))
     assert links(spark, name) == 1
 
 
 @pytest.mark.parametrize(("isolation", "seen"), [("committed", (0, 1, 3, 4)), ("uncommitted", range(5))])
-def test_what_a_transaction_wrote_that_was_aborted_is_for_those_who_asked_for_it(
+def test_what_a_transaction_wrote_that_was_aborted_is_for_readers_of_uncommitted_records(
     isolation: str, seen: Any, spark: SparkSession, client: Client, topic: Topic, tmp_path: Path
 ) -> None:
     name = topic()

@@ -79,7 +79,7 @@ def test_without_a_key_partitions_take_turns_also_over_epochs_and_a_column_can_n
     ]
 
 
-def test_values_are_spelled_as_the_format_says_and_lose_nothing(
+def test_values_are_spelled_as_the_format_requires_and_lose_nothing(
     spark: SparkSession, client: Client, topic: Topic
 ) -> None:
     name = topic()
@@ -98,7 +98,9 @@ def test_values_are_spelled_as_the_format_says_and_lose_nothing(
     assert second.key == "1900-01-01T00:00:00.000001"
 
 
-def test_rows_that_kafka_does_not_take_are_told(spark: SparkSession, client: Client, topic: Topic) -> None:
+def test_rows_that_kafka_does_not_take_are_reported(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
     name = topic()
 
     def refused(frame: DataFrame, **options: Any) -> str:
@@ -158,10 +160,10 @@ def test_records_of_tasks_elsewhere_are_sent_by_the_driver(
     spark: SparkSession, client: Client, topic: Topic, far: Callable[[DataFrame, str], int]
 ) -> None:
     name = topic(partitions=2)
-    given = rows(spark, ("a", 1, "x"), (None, 2, None), schema="k string, v int, h string")
-    assert far(given, name) == 2
-    found = sorted(held(client, name), key=lambda record: str(record.value))
-    assert [(r.key, r.value, r.headers) for r in found] == [
+    value = rows(spark, ("a", 1, "x"), (None, 2, None), schema="k string, v int, h string")
+    assert far(value, name) == 2
+    actual = sorted(held(client, name), key=lambda record: str(record.value))
+    assert [(r.key, r.value, r.headers) for r in actual] == [
         ("a", '{"k":"a","v":1}', {"h": "x"}),
         (None, '{"k":null,"v":2}', {"h": None}),
     ]
@@ -176,14 +178,14 @@ def test_an_epoch_may_be_larger_than_what_tasks_may_return(
     """
     name = topic(partitions=2)
     count = 12_000  # of 1 KB: two pieces in each of two tasks
-    given = spark.range(0, count, 1, 2).selectExpr("string(id) as k", "repeat('v', 1000) as v", "'' as h")
+    value = spark.range(0, count, 1, 2).selectExpr("string(id) as k", "repeat('v', 1000) as v", "'' as h")
     conf = spark.sparkContext._jsc.sc().conf()
     conf.set("spark.driver.maxResultSize", "1m")
     try:
-        assert far(given, name) == count
+        assert far(value, name) == count
         with pytest.raises(Exception, match="for far tasks only"):
             far(
-                given.selectExpr("if(k = '11999', raise_error('for far tasks only'), k) as k", "v", "h"), name
+                value.selectExpr("if(k = '11999', raise_error('for far tasks only'), k) as k", "v", "h"), name
             )
     finally:
         conf.remove("spark.driver.maxResultSize")
@@ -265,7 +267,7 @@ def test_a_run_that_was_thought_dead_is_fenced_whether_it_stages_or_commits(
     assert contents(client, name) == ["new"]
 
 
-def test_a_topic_is_created_if_asked_and_missed_if_not(spark: SparkSession, client: Client) -> None:
+def test_a_topic_is_created_if_requested_and_missed_if_not(spark: SparkSession, client: Client) -> None:
     missing = connect.kafka(servers=client.servers, topic="not-there")
     with pytest.raises(
         DeliveryError, match=r"out: unknown topic `not-there`\n  hint: .*; partitions=4 creates it"
@@ -277,13 +279,13 @@ def test_a_topic_is_created_if_asked_and_missed_if_not(spark: SparkSession, clie
     writer = made.writer()
     writer.open(run("made"))
     writer.close()
-    for options, said in (
+    for options, message in (
         ({"key": "kk"}, r"made: unknown column `kk`\n  hint: did you mean `k`\?"),
         ({"format": "text"}, r"made: text takes one column of type string, got `k string, v integer`"),
     ):
         wrong = connect.kafka(servers=client.servers, topic="made", **options).writer()
         wrong.open(run("made"))
-        with pytest.raises(DeliveryError, match=said):
+        with pytest.raises(DeliveryError, match=message):
             wrong.stage(0, rows(spark, ("a", 1)))
         wrong.close()
     assert len(client.require("made")) == 3
@@ -292,7 +294,7 @@ def test_a_topic_is_created_if_asked_and_missed_if_not(spark: SparkSession, clie
         away.writer().open(run())
 
 
-def test_a_refused_login_is_told(broker: kafka_server.Cluster, topic: Topic, spark: SparkSession) -> None:
+def test_a_refused_login_is_reported(broker: kafka_server.Cluster, topic: Topic, spark: SparkSession) -> None:
     servers = f"127.0.0.1:{broker.brokers[0].login_port}"
     out = connect.kafka(servers=servers, topic=topic(), sasl={"user": "reader", "password": "wrong"})
     with pytest.raises(DeliveryError, match=r"out: Kafka at .* refuses the login: .*\n  hint: check sasl: "):

@@ -57,7 +57,7 @@ def test_a_source_starts_at_the_earliest_at_offsets_or_at_a_time(
 def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
     spark: SparkSession, client: Client, topic: Topic
 ) -> None:
-    one, two = topic("a", name="many-1"), topic("b", name="many-2")
+    item, two = topic("a", name="many-1"), topic("b", name="many-2")
     topic("c", name="other-many")
     parted = topic(partitions=3)
     for number in range(3):
@@ -66,14 +66,14 @@ def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
     def source(**which: Any) -> connect.kafka:
         return connect.kafka(servers=client.servers, **which)
 
-    assert read(spark, source(topics=[one, two])) == [("many-1-0", 0, "a"), ("many-2-0", 0, "b")]
+    assert read(spark, source(topics=[item, two])) == [("many-1-0", 0, "a"), ("many-2-0", 0, "b")]
     assert values(spark, source(pattern="many-.*")) == ["a", "b"]
     assert values(spark, source(pattern="many-.", start={"offsets": {two: {0: 1}}})) == ["a"]
     with pytest.raises(OptionError, match="kafka: pattern: invalid Java regular expression: Unclosed"):
         source(pattern="many-(").reader().stream(spark, CONTEXT)
     assert values(spark, source(assign={parted: [0, 2]})) == ["p0", "p2"]
-    given = {"offsets": {0: 1}}  # the others are filled in
-    assert values(spark, source(topic=parted, start=given)) == ["p1", "p2"]
+    arguments = {"offsets": {0: 1}}  # the others are filled in
+    assert values(spark, source(topic=parted, start=arguments)) == ["p1", "p2"]
     with pytest.raises(
         OptionError,
         match=r"kafka: start: partition 7 of `\w+` isn't read\n  hint: partitions that are read: \w+: \[0, "
@@ -82,7 +82,7 @@ def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
         source(topic=parted, start={"offsets": {7: 1}}).reader().batch(spark, CONTEXT)
 
 
-def test_rows_carry_what_was_asked_for_dead_letters_their_place_and_a_group_the_progress(
+def test_rows_carry_what_was_requested_dead_letters_their_place_and_a_group_the_progress(
     client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
 ) -> None:
     name = topic(("k1", '{"v": 1}'), ("k2", "broken"), (None, '{"v": 3}'), ("k4", None))
@@ -103,22 +103,22 @@ def test_rows_carry_what_was_asked_for_dead_letters_their_place_and_a_group_the_
     tx.write("rows", rows)
     tx.dead_letters.write("dead_letters", dead_letters)
     pipeline.run(until="caught_up", checkpoint=tmp_path)
-    found = sorted(rows.contents(), key=lambda row: row["offset"])
-    assert [(row["v"], row["k"], row["partition"], row["offset"]) for row in found] == [
+    actual = sorted(rows.contents(), key=lambda row: row["offset"])
+    assert [(row["v"], row["k"], row["partition"], row["offset"]) for row in actual] == [
         (1, "k1", 0, 0),
         (3, None, 0, 2),
     ]
-    assert all(abs(row["at"].timestamp() - time.time()) < 600 for row in found)
+    assert all(abs(row["at"].timestamp() - time.time()) < 600 for row in actual)
     places = [(row["partition"], row["position"], row["raw"]) for row in dead_letters.contents()]
     assert sorted(places) == [(f"{name}-0", 1, b"broken"), (f"{name}-0", 3, b"")]
-    assert [(one.offset, one.end, one.lag) for one in client.lag("meta.tx")] == [(4, 4, 0)]
+    assert [(item.offset, item.end, item.lag) for item in client.lag("meta.tx")] == [(4, 4, 0)]
     client.produce(name, [(None, "{}")])
-    assert [one.lag for one in client.lag("meta.tx")] == [
+    assert [item.lag for item in client.lag("meta.tx")] == [
         1
     ]  # as `kafka-consumer-groups --describe` would say
 
 
-def test_the_next_run_goes_on_where_the_last_one_stopped_in_epochs_of_the_size_that_was_asked_for(
+def test_the_next_run_goes_on_where_the_last_one_stopped_in_epochs_of_the_size_requested(
     client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
 ) -> None:
     name = topic(*(json.dumps({"v": n}) for n in range(5)))
@@ -132,7 +132,7 @@ def test_the_next_run_goes_on_where_the_last_one_stopped_in_epochs_of_the_size_t
     client.produce(name, [(None, None), (None, '{"v": 5}')])
     pipeline.run(until="caught_up", checkpoint=tmp_path)
     assert [row["v"] for row in sink.contents()] == [0, 1, 2, 3, 4, 5]
-    assert [one.lag for one in client.lag("g")] == [0]
+    assert [item.lag for item in client.lag("g")] == [0]
 
 
 def test_offsets_without_a_record_are_no_loss_and_end_no_epoch(
@@ -157,7 +157,7 @@ def test_offsets_without_a_record_are_no_loss_and_end_no_epoch(
     assert [row["v"] for row in sink.contents()] == [0, 1, 3, 4]
 
 
-def test_a_server_that_is_away_and_a_topic_that_is_not_there_are_told_at_once(
+def test_a_server_that_is_away_and_a_topic_that_is_not_there_are_reported_at_once(
     spark: SparkSession, client: Client, topic: Topic
 ) -> None:
     topic(name="payments")
@@ -179,7 +179,7 @@ def test_a_server_that_is_away_and_a_topic_that_is_not_there_are_told_at_once(
         latest.reader().batch(spark, CONTEXT)
 
 
-def test_a_login_is_needed_where_the_server_wants_one_and_a_wrong_one_is_told(
+def test_a_login_is_needed_where_the_server_wants_one_and_a_wrong_one_is_reported(
     spark: SparkSession, client: Client, broker: kafka_server.Cluster, topic: Topic
 ) -> None:
     name = topic("a")

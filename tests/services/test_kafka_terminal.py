@@ -25,13 +25,13 @@ from tests.support.waiting import PATIENCE
 Topic = Callable[..., str]
 
 
-def call(client: Client, *arguments: str, given: str = "") -> str:
+def call(client: Client, *arguments: str, stdin: str = "") -> str:
     """Return the standard output of a command."""
-    return invoke(client, *arguments, given=given).stdout
+    return invoke(client, *arguments, stdin=stdin).stdout
 
 
-def invoke(client: Client, *arguments: str, given: str = "") -> Result:
-    done = CliRunner().invoke(app, ["kafka", *arguments, "--servers", client.servers], input=given)
+def invoke(client: Client, *arguments: str, stdin: str = "") -> Result:
+    done = CliRunner().invoke(app, ["kafka", *arguments, "--servers", client.servers], input=stdin)
     if done.exception is not None:
         raise done.exception
     return done
@@ -67,11 +67,11 @@ def test_lines_go_in_with_a_key_and_come_out_again(client: Client, topic: Topic,
         ]
         == 9
     )
-    call(client, "produce", name, "--separator", ":", given="c1:last\nnokey\n")
+    call(client, "produce", name, "--separator", ":", stdin="c1:last\nnokey\n")
     records = [json.loads(line) for line in call(client, "consume", name, "--json").splitlines()]
     assert sorted(r["value"] for r in records) == sorted([*lines, "last", "nokey"])
     by_key = {key: [r for r in records if r["key"] == key] for key in ("c0", "c1", "c2")}
-    assert all(len({r["partition"] for r in found}) == 1 for found in by_key.values())
+    assert all(len({r["partition"] for r in actual}) == 1 for actual in by_key.values())
     assert [r["value"] for r in by_key["c1"]] == [
         lines[1],
         lines[4],
@@ -81,27 +81,27 @@ def test_lines_go_in_with_a_key_and_come_out_again(client: Client, topic: Topic,
     with pytest.raises(
         OptionError, match=r"kafka produce: line 1: expected a JSON object with the field `card`, got 'x'"
     ):
-        call(client, "produce", name, "--key", "card", given="x\n")
+        call(client, "produce", name, "--key", "card", stdin="x\n")
     with pytest.raises(OptionError, match=r"kafka produce: /not/there can't be read: No such file"):
         call(client, "produce", name, "/not/there")
     with pytest.raises(OptionError, match=r"kafka: expected a partition of `.*`, from 0 to 2, got 7"):
-        call(client, "produce", name, "--partition", "7", given="x\n")
+        call(client, "produce", name, "--partition", "7", stdin="x\n")
     for words, got in (
         (["--separator", ""], "an empty --separator"),
         (["--separator", ":", "--key", "k"], "both"),
     ):
         with pytest.raises(OptionError, match=f"kafka produce: expected --key or --separator, got {got}"):
-            call(client, "produce", name, *words, given="x\n")
+            call(client, "produce", name, *words, stdin="x\n")
 
 
 def test_bytes_that_are_no_text_are_sent_as_they_are(client: Client, topic: Topic, tmp_path: Path) -> None:
     name = topic()
     (tmp_path / "in").write_bytes(b"\xff\xfe:\x80\r\nk:\n")
     call(client, "produce", name, str(tmp_path / "in"), "--separator", ":")
-    one = member(client, "bytes", name)
-    found = messages(one, 2)
-    one.close()
-    assert [(message.key(), message.value()) for message in found] == [(b"\xff\xfe", b"\x80"), (b"k", b"")]
+    item = member(client, "bytes", name)
+    actual = messages(item, 2)
+    item.close()
+    assert [(message.key(), message.value()) for message in actual] == [(b"\xff\xfe", b"\x80"), (b"k", b"")]
     assert call(client, "consume", name) == "\N{REPLACEMENT CHARACTER}\n\n"
 
 
@@ -149,7 +149,7 @@ def test_ctrl_c_ends_a_reader_that_nothing_comes_to(client: Client, topic: Topic
         assert reader.wait(timeout=PATIENCE) == 0
 
 
-def test_a_setting_that_there_is_not_is_told(client: Client) -> None:
+def test_a_setting_that_there_is_not_is_reported(client: Client) -> None:
     with pytest.raises(
         OptionError, match=r'kafka: invalid settings: No such configuration property: "colour"'
     ):
@@ -162,31 +162,31 @@ def test_members_of_a_group_share_the_partitions_and_every_group_gets_everything
     name = topic(partitions=4)
     pair = [member(client, "sharing", name) for _ in range(2)]
     alone = member(client, "alone", name)
-    settle(pair, lambda: all(len(one.assignment()) == 2 for one in pair))
+    settle(pair, lambda: all(len(item.assignment()) == 2 for item in pair))
     for number in range(4):
         client.produce(name, [(None, f"{number}-{n}") for n in range(3)], partition=number)
-    shares = [taken(one, 6) for one in pair]
+    shares = [taken(item, 6) for item in pair]
     assert sorted(shares[0] + shares[1]) == sorted(taken(alone, 12))
     assert set(shares[0]).isdisjoint(shares[1])
-    for one in (*pair, alone):
-        one.commit(asynchronous=False)
-        one.close()
-    assert sum(one.lag for one in client.lag("sharing")) == 0
+    for item in (*pair, alone):
+        item.commit(asynchronous=False)
+        item.close()
+    assert sum(item.lag for item in client.lag("sharing")) == 0
 
 
 def test_a_group_is_moved_by_offset_and_by_time_and_reads_again(client: Client, topic: Topic) -> None:
     name = topic("a", "b", "c")
-    one = member(client, "again", name)
-    assert taken(one, 3) == ["a", "b", "c"]
-    one.commit(asynchronous=False)
+    item = member(client, "again", name)
+    assert taken(item, 3) == ["a", "b", "c"]
+    item.commit(asynchronous=False)
     with pytest.raises(
         OptionError, match=r"kafka replay: group `again` can't be moved: .*\n  hint: stop its members first"
     ):
         call(client, "replay", "again", name, "--from", "1")
-    one.close()
+    item.close()
     assert call(client, "lag", "again").split()[-3:] == ["3", "3", "0"]
     call(client, "replay", "again", name, "--from", "1")
-    assert [one.lag for one in client.lag("again")] == [2]
+    assert [item.lag for item in client.lag("again")] == [2]
     assert json.loads(call(client, "replay", "again", name, "--from", "2000-01-01", "--json"))[0]["lag"] == 3
     assert call(client, "consume", name, "--group", "again").split() == ["a", "b", "c"]
     assert call(client, "replay", "again", name, "--from", "latest").split()[-1] == "0"
@@ -200,16 +200,16 @@ def test_replay_of_a_pipelines_group_prints_a_warning(client: Client, topic: Top
     from confluent_kafka import TopicPartition
 
     name = topic("a", "b")
-    one = member(client, "fraud.tx", name)
-    assert taken(one, 2) == ["a", "b"]
-    one.commit(offsets=[TopicPartition(name, 0, 2, "headrace")], asynchronous=False)
-    one.close()
+    item = member(client, "fraud.tx", name)
+    assert taken(item, 2) == ["a", "b"]
+    item.commit(offsets=[TopicPartition(name, 0, 2, "headrace")], asynchronous=False)
+    item.close()
     result = invoke(client, "replay", "fraud.tx", name, "--from", "earliest")
     assert "warning: `fraud.tx` is the group of a pipeline" in result.stderr
     assert "warning" not in invoke(client, "replay", "fraud.tx", name, "--from", "latest").stderr
 
 
-def test_a_server_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_away_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headrace.devtools.kafka_client.TIMEOUT", 1.0)
     with pytest.raises(
         SourceError,
@@ -234,7 +234,7 @@ def test_a_broker_is_refused_a_port_that_is_taken_and_a_directory_in_use(
         call_bare("down", "--dir", str(tmp_path))
 
 
-def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_a_broker_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"kafka up: .* can't be made a Kafka directory: .*num\.partitions"):
         kafka_server.start(tmp_path, port=0, settings={"num.partitions": "many"})
     (tmp_path / "node-1" / "data").mkdir(parents=True)
@@ -245,7 +245,7 @@ def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
         kafka_server.start(tmp_path, port=0)
 
 
-def test_records_that_are_not_written_are_told(
+def test_records_that_are_not_written_are_reported(
     client: Client, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = topic(**{"max.message.bytes": "200"})
@@ -278,12 +278,12 @@ def test_up_runs_in_the_foreground_until_ctrl_c_and_keeps_its_data(
     ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    said = ""
-    while not said.endswith("\n}\n"):
-        said += (line := process.stdout.readline())
+    text = ""
+    while not text.endswith("\n}\n"):
+        text += (line := process.stdout.readline())
         assert line, process.communicate()
-    found = json.loads(said)
-    Client(found["servers"]).create("kept", partitions=1)
+    actual = json.loads(text)
+    Client(actual["servers"]).create("kept", partitions=1)
     process.send_signal(signal.SIGINT)
     _, talk = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, talk
@@ -291,7 +291,7 @@ def test_up_runs_in_the_foreground_until_ctrl_c_and_keeps_its_data(
     assert kafka_server.running_cluster(tmp_path) is None
     assert (tmp_path / "node-1" / "data" / "kept-0").is_dir()
     with pytest.raises(ProcessLookupError):
-        os.kill(found["brokers"][0]["pid"], 0)
+        os.kill(actual["brokers"][0]["pid"], 0)
 
 
 def call_bare(*arguments: str) -> None:
@@ -302,7 +302,7 @@ def call_bare(*arguments: str) -> None:
 
 def member(client: Client, group: str, topic: str) -> Any:
     """A consumer in a group, as anybody's program would have."""
-    one = Consumer(
+    item = Consumer(
         {
             "bootstrap.servers": client.servers,
             "group.id": group,
@@ -310,30 +310,30 @@ def member(client: Client, group: str, topic: str) -> Any:
             "enable.auto.commit": False,
         }
     )
-    one.subscribe([topic])
-    return one
+    item.subscribe([topic])
+    return item
 
 
 def settle(members: Iterable[Any], holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < deadline, "the group didn't settle"
-        for one in members:
-            one.poll(0.05)
+        for item in members:
+            item.poll(0.05)
 
 
-def taken(one: Any, count: int) -> list[str]:
+def taken(item: Any, count: int) -> list[str]:
     """The values of so many records that a member gets."""
-    return [message.value().decode() for message in messages(one, count)]
+    return [message.value().decode() for message in messages(item, count)]
 
 
-def messages(one: Any, count: int) -> list[Any]:
+def messages(item: Any, count: int) -> list[Any]:
     """So many records that a member gets, however long the group takes to give it a share."""
-    found: list[Any] = []
+    actual: list[Any] = []
     deadline = time.monotonic() + PATIENCE
-    while len(found) < count:
-        assert time.monotonic() < deadline, f"expected {count} records, got {found}"
-        message = one.poll(0.5)
+    while len(actual) < count:
+        assert time.monotonic() < deadline, f"expected {count} records, got {actual}"
+        message = item.poll(0.5)
         if message is not None and message.error() is None:
-            found.append(message)
-    return found
+            actual.append(message)
+    return actual

@@ -31,14 +31,14 @@ def url(tmp_path: Path) -> Iterator[str]:
     running.stdout.close()
 
 
-def run(*words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+def run(*words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*COMMAND, *words], input=given, capture_output=True, text=True, timeout=PATIENCE, check=False
+        [*COMMAND, *words], input=stdin, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 
 def test_messages_go_from_pub_to_sub(url: str) -> None:
-    lines = run("pub", "building/1/t", "--url", url, "--retain", given="20\n21.5\n")
+    lines = run("pub", "building/1/t", "--url", url, "--retain", stdin="20\n21.5\n")
     assert "2 messages to building/1/t" in lines.stderr + lines.stdout
     assert run("pub", "building/2/{t}", "19", "--retain", "--url", url).returncode == 0
     shown = run("sub", "building/#", "--max", "2", "--json", "--url", url)

@@ -44,8 +44,8 @@ def test_four_consumers_have_their_rows(
             with Path("events.jsonl").open("a") as events:
                 events.write(json.dumps(LAST) + "\n")  # moves the watermark past all failed views
             assert post(f"http://{views}/views", Path("events.jsonl")) == 139
-            given = json_rows(Path("events.jsonl"))
-            failed = [view for view in given if view["status"] >= 500]
+            options = json_rows(Path("events.jsonl"))
+            failed = [view for view in options if view["status"] >= 500]
             lost = [row for row in json_rows(Path("expected.jsonl")) if "helped" not in row]
             wait_until(lambda: len(alerts) == len(failed), run)
             wait_until(lambda: sum(len(text.split("\n\n")) for text in box.texts()) == len(lost), run)

@@ -27,18 +27,18 @@ def test_headrace_and_processors_in_python_find_the_same(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(harness, "RESULTS", tmp_path)
-    given = engines.Given(broker.servers, fill(broker.servers, EVENTS), warm=3_000, events=3_000, epoch=3_000)
-    ours = engines.headrace(given, spark)
+    value = engines.Given(broker.servers, fill(broker.servers, EVENTS), warm=3_000, events=3_000, epoch=3_000)
+    ours = engines.headrace(value, spark)
     theirs = [
-        engines.in_python(given, spark, by_hand.over_rows, "python-rows"),
-        engines.in_python(given, spark, by_hand.over_frames, "python-pandas"),
+        engines.in_python(value, spark, by_hand.over_rows, "python-rows"),
+        engines.in_python(value, spark, by_hand.over_frames, "python-pandas"),
     ]
     assert (ours.events, ours.answers) == (3_000, answers(EVENTS).matches)
     # Theirs go on to where the watermark is; ours end the input.
     until = START + (EVENTS.count - 1) * EVENTS.every - OUT_OF_ORDER
-    assert [one.answers for one in theirs] == [answers(EVENTS, until).matches] * 2
+    assert [item.answers for item in theirs] == [answers(EVENTS, until).matches] * 2
 
     patterns.report([ours, *theirs])
     assert "login, then pay > 90" in capsys.readouterr().out
-    told = json.loads((tmp_path / "patterns.json").read_text())
-    assert [one["engine"] for one in told] == ["headrace", "python-rows", "python-pandas"]
+    message = json.loads((tmp_path / "patterns.json").read_text())
+    assert [item["engine"] for item in message] == ["headrace", "python-rows", "python-pandas"]

@@ -117,7 +117,7 @@ def test_killed_runs_and_servers_lose_and_double_nothing_at_the_sink(
             with server.client() as client:
                 client.delete("headrace:ledger:delivery:sink")  # of the next trial
                 if kind == "hash":
-                    return [int(client.hget(found, "id")) for found in client.keys(f"{key}:*")]
+                    return [int(client.hget(actual, "id")) for actual in client.keys(f"{key}:*")]
                 return [int(fields["id"]) for _, fields in client.xrange(key)]
 
         return delivery.Target(sink, ids)
@@ -139,8 +139,8 @@ def test_hash_holds_the_last_row_and_a_retraction_removes_it(
     rows = "('a', null, false), ('b', 1, true), ('c', 7, false)"
     deliver(sink, context(name), 1, spark.sql(select.format(rows)))
     with server.client() as client:
-        found = {key: client.hgetall(f"{name}:{key}") for key in "abc"}
-    assert found == {"a": {"card": "a"}, "b": {}, "c": {"card": "c", "v": "7"}}
+        actual = {key: client.hgetall(f"{name}:{key}") for key in "abc"}
+    assert actual == {"a": {"card": "a"}, "b": {}, "c": {"card": "c", "v": "7"}}
 
 
 def test_sorted_set_stream_and_channel(spark: SparkSession, server: RedisProcess, name: str) -> None:
@@ -181,8 +181,8 @@ def test_lookup_reads_hashes_and_json_values(
     rows = pipeline.read("tx", connect.memory(rows=[{"id": 1}, {"id": 2}]), schema="id int")
     table = connect.redis(url=server.url, **{kind: f"{name}:{{id}}"})
     schema = "country string, limit double, tags array<string>"
-    found = rows.lookup("cards", table, on="id", load="key", schema=schema)
-    found.write("out", connect.files(path=tmp_path / "out", format="json"))
+    actual = rows.lookup("cards", table, on="id", load="key", schema=schema)
+    actual.write("out", connect.files(path=tmp_path / "out", format="json"))
     pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
     tags = ["x"] if kind == "json" else None
     assert stored(tmp_path / "out") == [

@@ -123,15 +123,15 @@ def rows_of_table() -> list[tuple[str, int, int]]:
 
 def executors(cluster: SparkCluster) -> dict[int, str]:
     """Return the processes of executors, each with the name of its worker."""
-    found: dict[int, str] = {}
+    actual: dict[int, str] = {}
     for process in Path("/proc").glob("[0-9]*"):
         pid = int(process.name)
         if "CoarseGrainedExecutorBackend" in command_line(pid):
             with suppress(OSError):
                 place = (process / "cwd").readlink()
                 if place.is_relative_to(cluster.directory):
-                    found[pid] = place.relative_to(cluster.directory).parts[0]
-    return found
+                    actual[pid] = place.relative_to(cluster.directory).parts[0]
+    return actual
 
 
 def kill_driver(run: subprocess.Popen[bytes]) -> None:

@@ -141,11 +141,11 @@ def broadcasting(**options: Any) -> Iterator[tuple[Broadcaster, str]]:
 def test_every_client_receives_the_backlog_and_then_new_rows() -> None:
     with broadcasting(backlog=2) as (sink, place):
         sink.publish([("1",), ("2",), ("3",)], 0)
-        with connect_client(f"ws://{place}") as one, connect_client(f"ws://{place}") as two:
-            assert [one.recv(PATIENCE), one.recv(PATIENCE)] == ["2", "3"]
+        with connect_client(f"ws://{place}") as item, connect_client(f"ws://{place}") as two:
+            assert [item.recv(PATIENCE), item.recv(PATIENCE)] == ["2", "3"]
             assert [two.recv(PATIENCE), two.recv(PATIENCE)] == ["2", "3"]
             sink.publish([("4",)], 1)
-            assert one.recv(PATIENCE) == two.recv(PATIENCE) == "4"
+            assert item.recv(PATIENCE) == two.recv(PATIENCE) == "4"
         wait_until(lambda: sink.clients == 0)
 
 
@@ -155,7 +155,7 @@ HANDSHAKE = (
 )
 
 
-def test_slow_client_misses_the_oldest_messages_and_delays_nobody() -> None:
+def test_slow_client_misses_the_oldest_messages_and_delays_no_other() -> None:
     large, count = "." * 1_000_000, 60
     with (
         broadcasting(client_queue=5) as (sink, place),

@@ -78,7 +78,9 @@ def test_skip_only_counts_however_many_there_are(spark: SparkSession, mixed: Dat
     assert dead_letters.count == 0
 
 
-def test_fail_ends_the_job_with_an_error_that_says_where(spark: SparkSession, mixed: DataFrame) -> None:
+def test_fail_ends_the_job_with_an_error_that_reports_the_place(
+    spark: SparkSession, mixed: DataFrame
+) -> None:
     from headrace.lowering.decode import as_source_error
 
     rows, _ = decoding(spark, mixed.where("partition = 'p' and offset < 2"), "fail")

@@ -69,9 +69,9 @@ def reasons(
 ) -> dict[bytes, Any]:
     """Each record with the reason for its dead letter, or the row it became."""
     good, bad = decode(spark, list(records), schema, kind)
-    found: dict[int, Any] = {row["__position"]["offset"]: row for row in good}
-    found |= {dead_letter["position"]: dead_letter["reason"] for dead_letter in bad}
-    return {record: found.get(i) for i, record in enumerate(records)}
+    actual: dict[int, Any] = {row["__position"]["offset"]: row for row in good}
+    actual |= {dead_letter["position"]: dead_letter["reason"] for dead_letter in bad}
+    return {record: actual.get(i) for i, record in enumerate(records)}
 
 
 def test_a_json_object_becomes_a_row_with_its_position(spark: SparkSession) -> None:
@@ -260,7 +260,7 @@ JSON_DEAD_LETTERS = {
 }
 
 
-def test_each_json_dead_letter_says_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
+def test_each_json_dead_letter_states_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
     assert reasons(spark, list(JSON_DEAD_LETTERS), WIDE) == JSON_DEAD_LETTERS
 
 
@@ -359,7 +359,7 @@ def test_the_quick_way_reads_eight_bytes_at_once_wherever_a_text_or_a_number_end
 ) -> None:
     # a task that meets too many records which aren't plain gives the quick way up: they come last
     odd = ["", "ä", "€", "😀", "\x7f", '"', "\\", "\n", "\x1f"]
-    texts = ["b" * before + one + "c" * after for one in odd for before in range(10) for after in (0, 1, 9)]
+    texts = ["b" * before + item + "c" * after for item in odd for before in range(10) for after in (0, 1, 9)]
     numbers = [int("123456789012345678"[:digits]) * sign for digits in range(1, 19) for sign in (1, -1)]
     wanted = [{"text_of_a_record": "", "n": number} for number in numbers]
     wanted += [{"text_of_a_record": text, "n": n} for text in texts for n in (0, 12_345_678)]

@@ -41,9 +41,11 @@ def decode(spark: SparkSession, records: list[bytes], schema: str, **options: An
         on_error="divert",
         source="tx",
     )
-    found: dict[int, Any] = {row["__position"]["offset"]: tuple(row)[:-1] for row in rows.collect()}
-    found |= {dead_letter["position"]: dead_letter["reason"] for dead_letter in dead_letters.take().collect()}
-    return [found.get(i) for i in range(len(records))]
+    actual: dict[int, Any] = {row["__position"]["offset"]: tuple(row)[:-1] for row in rows.collect()}
+    actual |= {
+        dead_letter["position"]: dead_letter["reason"] for dead_letter in dead_letters.take().collect()
+    }
+    return [actual.get(i) for i in range(len(records))]
 
 
 def test_each_type_is_read_and_blanks_around_numbers_are_nothing(spark: SparkSession) -> None:
@@ -95,7 +97,7 @@ CSV_DEAD_LETTERS = {
 }
 
 
-def test_each_csv_dead_letter_says_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
+def test_each_csv_dead_letter_states_what_was_expected_what_came_and_where(spark: SparkSession) -> None:
     got = decode(spark, list(CSV_DEAD_LETTERS), "i4 int, f8 double")
     assert dict(zip(CSV_DEAD_LETTERS, got, strict=True)) == CSV_DEAD_LETTERS
 
@@ -104,7 +106,7 @@ def test_not_null_is_a_demand(spark: SparkSession) -> None:
     assert decode(spark, [b"1,"], "a int, b int NOT NULL") == ["field `b`: expected int, got null or nothing"]
 
 
-def test_a_header_says_which_value_is_which(spark: SparkSession) -> None:
+def test_a_header_states_which_value_is_which(spark: SparkSession) -> None:
     records = [b"\xef\xbb\xbfmore, B ,a", b"x,2,1", b"y,4,3", b"5,6"]
     got = decode(spark, records, "a int, b int, c int", header=True)
     assert got == [None, (1, 2, None), (3, 4, None), "expected 3 values, got 2"]

@@ -133,7 +133,7 @@ def record(fields: tuple[d.Field, ...]) -> Texts:
     """An object with the fields in any order, some missing, some unknown."""
     parts = [st.tuples(st.just(json.dumps(f.name)), value(f.type)) for f in fields]
     chosen = st.tuples(*[part | st.none() for part in parts], (st.tuples(st.just('"zz"'), ODD) | st.none()))
-    return chosen.flatmap(lambda found: st.permutations([p for p in found if p])).map(
+    return chosen.flatmap(lambda actual: st.permutations([p for p in actual if p])).map(
         lambda p: _object(dict(p))
     )
 

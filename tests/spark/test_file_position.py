@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def positions(spark: SparkSession, path: Path) -> list[tuple[str, int, str]]:
     from headrace.connectors.files.source import lines
 
-    found = lines(spark, spark.read, str(path)).collect()
-    return [(r["partition"].rsplit("/", 1)[-1], r["offset"], bytes(r["value"]).decode()) for r in found]
+    actual = lines(spark, spark.read, str(path)).collect()
+    return [(r["partition"].rsplit("/", 1)[-1], r["offset"], bytes(r["value"]).decode()) for r in actual]
 
 
 def test_the_offset_is_the_line_number_in_each_file(spark: SparkSession, tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ class Counting:
         return rows.groupBy(f.window("ts", "10 seconds")).count()
 
     def _collect(self, frame: DataFrame, _: int) -> None:
-        found = frame.selectExpr("unix_seconds(window.start)", "count").collect()
-        self.closed += [(row[0], row[1]) for row in found]
+        actual = frame.selectExpr("unix_seconds(window.start)", "count").collect()
+        self.closed += [(row[0], row[1]) for row in actual]
 
 
 @pytest.fixture

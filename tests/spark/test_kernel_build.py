@@ -24,7 +24,7 @@ def sources(tmp_path: Path) -> KernelSources:
     return KernelSources(root, ours.spark_home)
 
 
-def test_the_jar_is_made_again_when_a_source_changes_and_warnings_are_told(
+def test_the_jar_is_made_again_when_a_source_changes_and_warnings_are_reported(
     sources: KernelSources, tmp_path: Path
 ) -> None:
     """The same sources give the same bytes; strictly, a warning is an error.
@@ -32,26 +32,26 @@ def test_the_jar_is_made_again_when_a_source_changes_and_warnings_are_told(
     One test: every compilation takes seconds.
     """
     jar = tmp_path / "kernel.jar"
-    said: list[str] = []
-    build(sources, jar, said.append)
+    message: list[str] = []
+    build(sources, jar, message.append)
     assert read_properties(jar) == {"digest": sources.digest, "spark": sources.spark_version}
-    assert said[0] == f"kernel: compiling 1 Scala files for Spark {sources.spark_version}"
-    again = build(sources, tmp_path / "again.jar", said.append)
+    assert message[0] == f"kernel: compiling 1 Scala files for Spark {sources.spark_version}"
+    again = build(sources, tmp_path / "again.jar", message.append)
     assert again.read_bytes() == jar.read_bytes()
 
     text = "package org.apache.spark.sql.headrace\nimport java.util.Properties\nobject More\n"
     (sources.root / "More.scala").write_text(text)
-    build(sources, jar, said.append)
+    build(sources, jar, message.append)
     assert read_properties(jar)["digest"] == sources.digest
     with zipfile.ZipFile(jar) as archive:
         assert "org/apache/spark/sql/headrace/More.class" in archive.namelist()
-    assert any("More.scala:2: warning: Unused import" in line for line in said)
+    assert any("More.scala:2: warning: Unused import" in line for line in message)
 
-    count = len(said)
-    build(sources, jar, said.append)
-    assert len(said) == count
+    count = len(message)
+    build(sources, jar, message.append)
+    assert len(message) == count
     with pytest.raises(SetupError, match="Unused import"):
-        build(sources, jar, said.append, force=True, strict=True)
+        build(sources, jar, message.append, force=True, strict=True)
 
 
 def test_a_source_that_does_not_compile_is_shown_with_its_line(

@@ -87,8 +87,8 @@ def test_table_with_several_rows_of_a_key_multiplies_rows(
         database.execute("INSERT INTO homes VALUES ('a', 'NO')")
         database.commit()
     look_up(tmp_path, homes, load="key")
-    found = [(row["id"], row["home"]) for row in stored(tmp_path / "out")]
-    assert sorted(found, key=str) == [(1, "FI"), (1, "NO"), (2, None), (3, None), (4, "FI"), (4, "NO")]
+    actual = [(row["id"], row["home"]) for row in stored(tmp_path / "out")]
+    assert sorted(actual, key=str) == [(1, "FI"), (1, "NO"), (2, None), (3, None), (4, "FI"), (4, "NO")]
 
 
 def test_several_key_columns_of_different_types(spark: SparkSession, tmp_path: Path) -> None:
@@ -113,12 +113,12 @@ def test_lookup_before_a_window_and_its_dead_letters(
     pipeline = Pipeline("lookups")
     rows = [{"id": n, "card": card, "ts": f"2026-01-01T00:00:0{n}Z"} for n, card in enumerate("abca")]
     stream = pipeline.read("tx", connect.memory(rows=rows), schema="id int, card string, ts timestamp")
-    found = stream.lookup("home", homes, on="card", on_miss="dead_letter", **options)  # type: ignore[arg-type]
-    counts = found.event_time("ts").key_by("home").window(windows.tumbling("1 minute"))
+    actual = stream.lookup("home", homes, on="card", on_miss="dead_letter", **options)  # type: ignore[arg-type]
+    counts = actual.event_time("ts").key_by("home").window(windows.tumbling("1 minute"))
     counts.aggregate("counts", id="count(*)").write(
         "out", connect.files(path=tmp_path / "out", format="json")
     )
-    found.dead_letters.write("missing", connect.files(path=tmp_path / "missing", format="json"))
+    actual.dead_letters.write("missing", connect.files(path=tmp_path / "missing", format="json"))
     pipeline.run(until="drained", checkpoint=tmp_path / "checkpoint")
     assert [(row["home"], row["id"]) for row in stored(tmp_path / "out")] == [("SE", 1), ("FI", 2)]
     assert [row["card"] for row in stored(tmp_path / "missing")] == ["b"]
@@ -131,8 +131,8 @@ def test_timed_lookup_feeds_a_window(
     pipeline = Pipeline("lookups")
     rows = [{"id": n, "card": card, "ts": f"2026-01-01T00:00:0{n}Z"} for n, card in enumerate("abca")]
     stream = pipeline.read("tx", connect.memory(rows=rows), schema="id int, card string, ts timestamp")
-    found = stream.event_time("ts").lookup("home", homes, on="card", how="inner", **options)
-    counts = found.key_by("home").window(windows.tumbling("1 minute"))
+    actual = stream.event_time("ts").lookup("home", homes, on="card", how="inner", **options)
+    counts = actual.key_by("home").window(windows.tumbling("1 minute"))
     counts.aggregate("counts", id="count(*)").write(
         "out", connect.files(path=tmp_path / "out", format="json")
     )

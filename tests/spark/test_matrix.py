@@ -26,21 +26,21 @@ THROUGH_SPARK = ("sliding", "session", "global", "count(every)", "delta", "landm
 
 
 def failures(outcomes: list[Outcome]) -> str:
-    told = [f"{outcome.name}\n{outcome.failure}" for outcome in outcomes if not outcome.passed]
-    return "\n\n".join([f"{len(told)} of {len(outcomes)} failed", *told[:5]]) if told else ""
+    message = [f"{outcome.name}\n{outcome.failure}" for outcome in outcomes if not outcome.passed]
+    return "\n\n".join([f"{len(message)} of {len(outcomes)} failed", *message[:5]]) if message else ""
 
 
 def sample(disorder: str, offset: int) -> list[Cell]:
     """One cell of each kind of window, with another mode and another trigger each time."""
     chosen = []
     for i, (kind, mode) in enumerate(zip(KINDS, cycle(MODES), strict=False)):
-        found = [c for c in allowed() if (c.kind, c.mode, c.disorder) == (kind, mode, disorder)]
-        chosen.append(found[(offset + 5 * i) % len(found)])
+        actual = [c for c in allowed() if (c.kind, c.mode, c.disorder) == (kind, mode, disorder)]
+        chosen.append(actual[(offset + 5 * i) % len(actual)])
     return chosen
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
-def test_every_cell_does_what_the_model_says(kind: Kind, spark: SparkSession) -> None:
+def test_every_cell_matches_the_model(kind: Kind, spark: SparkSession) -> None:
     chosen = [cell for cell in allowed() if cell.kind == kind]
     assert failures(run(chosen, "kernel", spark, side_by_side=1)) == ""
 
@@ -55,4 +55,6 @@ def test_a_cell_of_each_kind_equals_its_batch(spark: SparkSession) -> None:
     """Late rows are left out of the batch; of trailing windows with lateness there is nothing to compare."""
     chosen = [cell for cell in allowed() if comparable(cell) and cell.disorder == "late"]
     by_kind = [[cell for cell in chosen if cell.kind == kind] for kind in KINDS]
-    assert failures(run([found[5 * i % len(found)] for i, found in enumerate(by_kind)], "batch", spark)) == ""
+    assert (
+        failures(run([actual[5 * i % len(actual)] for i, actual in enumerate(by_kind)], "batch", spark)) == ""
+    )

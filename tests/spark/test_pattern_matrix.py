@@ -22,10 +22,10 @@ SAMPLE = PATTERNS.allowed[1::3]
 
 
 @pytest.mark.parametrize("contiguity", CONTIGUITIES)
-def test_cells_of_each_contiguity_give_what_the_model_says(contiguity: str, spark: SparkSession) -> None:
+def test_cells_of_each_contiguity_match_the_model(contiguity: str, spark: SparkSession) -> None:
     frame = columns(spark)
-    found = [driven(cell, frame) for cell in SAMPLE if cell.contiguity == contiguity]
-    assert [f"{one.name}\n{one.failure}" for one in found if not one.passed][:5] == []
+    actual = [driven(cell, frame) for cell in SAMPLE if cell.contiguity == contiguity]
+    assert [f"{item.name}\n{item.failure}" for item in actual if not item.passed][:5] == []
 
 
 def test_the_sample_has_some_of_everything() -> None:

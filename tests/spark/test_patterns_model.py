@@ -41,17 +41,17 @@ def patterns(draw: st.DrawFn) -> tuple[ModelElement, ...]:
 
     What must not come, and what ends repeats, are rows with x.
     """
-    found: list[ModelElement] = []
+    actual: list[ModelElement] = []
     for at in range(draw(st.integers(2, 4))):
-        before = found[-1] if found else None
+        before = actual[-1] if actual else None
         several = draw(st.sampled_from([None, None, None, groups, eithers]))
         if several is not None:
-            found.append(cast(ModelElement, draw(several(at, before))))
+            actual.append(cast(ModelElement, draw(several(at, before))))
             continue
         if isinstance(before, Step) and forbids_after(before) and draw(st.integers(0, 4)) == 0:
-            found.append(Step(f"not{at}", draw(st.sampled_from(["not_next", "not_followed_by"])), "x"))
-        found.append(draw(steps(f"s{at}", found[-1] if found else None)))
-    return tuple(found)
+            actual.append(Step(f"not{at}", draw(st.sampled_from(["not_next", "not_followed_by"])), "x"))
+        actual.append(draw(steps(f"s{at}", actual[-1] if actual else None)))
+    return tuple(actual)
 
 
 def forbids_after(step: Step) -> bool:
@@ -68,7 +68,7 @@ def ends_of(element: ModelElement) -> list[Step]:
     """The steps that an element can end with."""
     if isinstance(element, Step):
         return [element]
-    return [element.steps[-1]] if isinstance(element, Group) else [one[-1] for one in element.alternatives]
+    return [element.steps[-1]] if isinstance(element, Group) else [item[-1] for item in element.alternatives]
 
 
 @st.composite
@@ -162,30 +162,30 @@ def declared(pattern: tuple[ModelElement, ...], limits: tuple[int | None, int | 
 
 
 def sequence(pattern: tuple[ModelElement, ...]) -> tuple[Element, ...]:
-    return tuple(element(one, first=at == 0) for at, one in enumerate(pattern))
+    return tuple(element(item, first=at == 0) for at, item in enumerate(pattern))
 
 
-def element(one: ModelElement, *, first: bool) -> Element:
-    once = (one.least, one.most) == (1, 1)
+def element(item: ModelElement, *, first: bool) -> Element:
+    once = (item.least, item.most) == (1, 1)
     return Element(
-        one.name,
-        "first" if first else cast(Any, one.verb),
-        body(one),
-        None if once else Times(one.least, one.most),
-        one.optional,
-        one.greedy,
-        "relaxed" if once else cast(Any, REPEATS[one.repeats]),
-        among(one.until) if one.until else None,
-        one.gap * SECOND if isinstance(one, Step) and one.gap else None,
+        item.name,
+        "first" if first else cast(Any, item.verb),
+        body(item),
+        None if once else Times(item.least, item.most),
+        item.optional,
+        item.greedy,
+        "relaxed" if once else cast(Any, REPEATS[item.repeats]),
+        among(item.until) if item.until else None,
+        item.gap * SECOND if isinstance(item, Step) and item.gap else None,
     )
 
 
-def body(one: ModelElement) -> Where | Together | OneOf:
-    if isinstance(one, Step):
-        return Where(among(one.letters))
-    if isinstance(one, Group):
-        return Together(sequence(one.steps))
-    return OneOf(tuple(map(sequence, one.alternatives)))
+def body(item: ModelElement) -> Where | Together | OneOf:
+    if isinstance(item, Step):
+        return Where(among(item.letters))
+    if isinstance(item, Group):
+        return Together(sequence(item.steps))
+    return OneOf(tuple(map(sequence, item.alternatives)))
 
 
 def among(letters: str) -> str:
@@ -201,18 +201,18 @@ def script(rows: list[tuple[str, int, str]], order: list[int], cuts: int) -> lis
     size = max(1, len(order) // cuts)
     for begin in range(0, len(order), size):
         own, rest = order[begin : begin + size], order[begin + size :]
-        given = [{"k": rows[i][0], "at": i, "letter": rows[i][2], "__ts": rows[i][1] * SECOND} for i in own]
+        value = [{"k": rows[i][0], "at": i, "letter": rows[i][2], "__ts": rows[i][1] * SECOND} for i in own]
         mark = min((rows[i][1] for i in rest), default=13) * SECOND
-        batches += [{"rows": given, "restart": True}, {"rows": [], "watermark": mark, "restart": True}]
+        batches += [{"rows": value, "restart": True}, {"rows": [], "watermark": mark, "restart": True}]
     return [*batches, {"rows": [], "watermark": END_OF_TIME_MS * 1000}]
 
 
 def paths(answer: dict[str, Any], places: dict[int, int], names: list[str], key: str) -> list[Path]:
-    found = [row["__main"] for event in answer["events"] for row in event if row["__output"] == "main"]
+    actual = [row["__main"] for event in answer["events"] for row in event if row["__output"] == "main"]
     return [
-        tuple(sorted(((name, places[row["at"]]) for name in names for row in one[name]), key=lambda t: t[1]))
-        for one in found
-        if one["k"] == key
+        tuple(sorted(((name, places[row["at"]]) for name in names for row in item[name]), key=lambda t: t[1]))
+        for item in actual
+        if item["k"] == key
     ]
 
 
@@ -244,9 +244,9 @@ def test_matches_are_those_of_the_model(
         own = sorted((i for i in order if rows[i][0] == key), key=lambda i: (rows[i][1], order.index(i)))
         places = {i: place for place, i in enumerate(own)}
         model = Model(pattern, tuple(Row(rows[i][1], rows[i][2]) for i in own), *limits)
-        came = paths(answer, places, taking, key)
+        received = paths(answer, places, taking, key)
         if kind == "none":
-            assert Counter(came) == Counter(model.paths())
+            assert Counter(received) == Counter(model.paths())
         else:
-            assert is_run(model.paths(), came, kind, skip.step)
+            assert is_run(model.paths(), received, kind, skip.step)
     assert limits == (None, None) or answer["keys"] == 0, "what has timed out is forgotten"

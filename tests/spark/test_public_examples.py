@@ -34,7 +34,7 @@ def test_an_example_of_testing_is_true(
     thing = getattr(place, name) if name else place
     module = inspect.getmodule(thing)
     runner = doctest.DocTestRunner()
-    found = doctest.DocTestFinder(recurse=False)
-    [test] = found.find(thing, name or "testing", module=module, globs=vars(module).copy())
+    actual = doctest.DocTestFinder(recurse=False)
+    [test] = actual.find(thing, name or "testing", module=module, globs=vars(module).copy())
     runner.run(test)
     assert (runner.failures, runner.tries > 0) == (0, True)

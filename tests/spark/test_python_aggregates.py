@@ -70,16 +70,16 @@ def test_a_step_alone_is_folded_in_the_in_process_driver(spark: SparkSession) ->
     assert outcome.passed, outcome.failure
 
 
-def test_a_method_that_raises_is_told_with_its_place(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(AggregateError) as told:
+def test_a_method_that_raises_is_reported_with_its_place(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(AggregateError) as caught:
         run(tmp_path, Sum("v", fails="add"))
-    said = str(told.value)
-    assert said.startswith("`sums`: `total`: Sum failed in add (")
-    assert "test_python_aggregates.py:" in said
-    assert said.endswith("ValueError: 1.5 is no good")
+    message = str(caught.value)
+    assert message.startswith("`sums`: `total`: Sum failed in add (")
+    assert "test_python_aggregates.py:" in message
+    assert message.endswith("ValueError: 1.5 is no good")
 
 
-def test_a_result_of_another_type_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_result_of_another_type_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(AggregateError, match="`sums`: `total`: Sum gave a result that isn't double: "):
         run(tmp_path, Sum("v", fails="result"))
 
@@ -89,9 +89,9 @@ def test_an_instance_that_cannot_be_pickled_is_refused_before_anything_runs(
 ) -> None:
     aggregate = Sum("v")
     aggregate.lock = threading.Lock()  # type: ignore[attr-defined]
-    with pytest.raises(PlanError) as told:
+    with pytest.raises(PlanError) as caught:
         run(tmp_path, aggregate)
     assert "`total`: Sum can't be sent to the executors: cannot pickle '_thread.lock' object" in str(
-        told.value
+        caught.value
     )
-    assert "make it in zero() or result()" in str(told.value)
+    assert "make it in zero() or result()" in str(caught.value)

@@ -25,14 +25,14 @@ END = 253370764800000000
 
 def expressions(spark: SparkSession, inside: str) -> tuple[Expressions, RowPattern]:
     query = f"select * from t match_recognize ({inside})"
-    found = split_statement(query, where="m")
-    assert found is not None
+    actual = split_statement(query, where="m")
+    assert actual is not None
     frame = spark.createDataFrame(
         [],
         "k string, v int, ts timestamp, __ts timestamp, "
         "__position struct<source: string, partition: string, offset: bigint>",
     )
-    node = RowPattern("m", Ref("t"), "t", query, "", found.clause)
+    node = RowPattern("m", Ref("t"), "t", query, "", actual.clause)
     return Expressions(frame, node), node
 
 
@@ -45,18 +45,18 @@ def matches(spark: SparkSession, inside: str, *values: int) -> list[dict[str, An
 
 def test_the_names_of_aggregates_are_sparks(spark: SparkSession) -> None:
     functions = spark._jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin()  # type: ignore[union-attr]
-    found = set()
+    actual = set()
     listed = functions.listFunction()
     for i in range(listed.size()):
         name = listed.apply(i)
         if functions.lookupFunction(name).get().getGroup() == "agg_funcs":
-            found.add(name.funcName())
+            actual.add(name.funcName())
     others = {"first", "last", "grouping", "grouping_id"}
-    assert sorted(found - others | {"schema_of_variant_agg"}) == sorted(NAMES)
+    assert sorted(actual - others | {"schema_of_variant_agg"}) == sorted(NAMES)
 
 
 @pytest.mark.parametrize(
-    ("inside", "said"),
+    ("inside", "message"),
     [
         ("pattern (A) define A as A.v > 1 and vv = 2",
          "`m`: there is no column `vv` (line 1, column 70)\n  hint: did you mean `v`? Known: k, ts, v"),
@@ -68,16 +68,16 @@ def test_the_names_of_aggregates_are_sparks(spark: SparkSession) -> None:
         ("measures last(nosuch(A.v)) as x pattern (A)", "Cannot resolve routine `nosuch`"),
     ],
 )  # fmt: skip
-def test_what_spark_says_is_told_in_the_words_of_the_query(
-    spark: SparkSession, inside: str, said: str
+def test_spark_errors_are_translated_to_the_words_of_the_query(
+    spark: SparkSession, inside: str, message: str
 ) -> None:
     with pytest.raises(PlanError) as caught:
         expressions(spark, inside)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("inside", "said"),
+    ("inside", "message"),
     [
         (
             "after match skip to first A pattern (A B)",
@@ -86,8 +86,8 @@ def test_what_spark_says_is_told_in_the_words_of_the_query(
         ("after match skip to B pattern (A B? C) define B as false", "a match has no row of B"),
     ],
 )
-def test_a_skip_that_leads_nowhere_stops_the_run(spark: SparkSession, inside: str, said: str) -> None:
-    with pytest.raises(Exception, match=said):
+def test_a_skip_that_leads_nowhere_stops_the_run(spark: SparkSession, inside: str, message: str) -> None:
+    with pytest.raises(Exception, match=message):
         matches(spark, f"measures last(v) as v {inside}", 1, 2, 3)
 
 
@@ -98,23 +98,23 @@ def test_an_expression_that_makes_rows_is_refused(spark: SparkSession) -> None:
 
 
 def test_a_subquery_is_a_constant(spark: SparkSession) -> None:
-    found = matches(
+    actual = matches(
         spark,
         "measures A.v in (select 1 union select 3) as listed, (select 'x') as x, exists (select 1 where "
         "false) as none pattern (A) define A as A.v > (select 1)",
         1, 2, 3,
     )  # fmt: skip
-    assert found == [{"listed": False, "x": "x", "none": False}, {"listed": True, "x": "x", "none": False}]
+    assert actual == [{"listed": False, "x": "x", "none": False}, {"listed": True, "x": "x", "none": False}]
 
 
 def test_a_long_match_is_found_in_time_that_grows_with_its_rows(spark: SparkSession) -> None:
-    found = matches(
+    actual = matches(
         spark,
         "measures count(*) as n, first(A.v) as f, sum(A.v) as s pattern (A+ B) "
         "define A as A.v >= first(A.v) and count(A.*) > 0, B as B.v = 0",
         *([1] * 20_000), 0,
     )  # fmt: skip
-    assert found == [{"n": 20_001, "f": 1, "s": 20_000}]
+    assert actual == [{"n": 20_001, "f": 1, "s": 20_000}]
 
 
 def test_ways_that_conditions_cannot_tell_apart_are_followed_once(spark: SparkSession) -> None:
@@ -144,7 +144,7 @@ def test_the_state_shows_the_open_match_and_rows_that_wait(spark: SparkSession, 
     pipeline.sql("m", query).write("out", connect.files(path=str(tmp_path / "out"), format="json"))
     pipeline.run(until="caught_up", checkpoint=tmp_path / "state")
     [step] = state_of(pipeline.check(), tmp_path / "state")
-    [entry] = step.found.entries
+    [entry] = step.stored.entries
     [open_match], [waits] = entry["matches"], entry["waiting"]
     assert (entry["key"], open_match["found"], [row["v"] for row in open_match["rows"]]) == (
         {"k": "a"},

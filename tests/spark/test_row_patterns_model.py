@@ -118,9 +118,9 @@ def expressions(spark: SparkSession) -> Expressions:
 
 
 def clause() -> MatchRecognize:
-    found = split_statement(QUERY, where="m")
-    assert found is not None
-    return found.clause
+    actual = split_statement(QUERY, where="m")
+    assert actual is not None
+    return actual.clause
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
@@ -153,18 +153,18 @@ def test_random_patterns_match_as_the_model_does_in_any_batches(
     )
     given_ones, batches = in_batches(given_rows)
     try:
-        found = Model(declared, CONDITIONS, given_ones).search()
+        actual = Model(declared, CONDITIONS, given_ones).search()
     except StuckError:
         with pytest.raises(Exception, match="AFTER MATCH SKIP TO B or C"):
             expressions.run(declared, scripted(batches, restarts))
         return
     answer = expressions.run(declared, scripted(batches, restarts))
-    came = [tagged["__main"] for event in answer["events"] for tagged in event]
-    expected = [line for match, at in found for line in lines(declared, match, at)]
+    received = [tagged["__main"] for event in answer["events"] for tagged in event]
+    expected = [line for match, at in actual for line in lines(declared, match, at)]
     assert [
-        {name: row.get(name) for name in line} for line, row in zip(expected, came, strict=False)
+        {name: row.get(name) for name in line} for line, row in zip(expected, received, strict=False)
     ] == expected
-    assert len(came) == len(expected)
+    assert len(received) == len(expected)
 
 
 def in_batches(given_rows: list[tuple[int, int, int]]) -> tuple[list[Row], list[list[Row]]]:

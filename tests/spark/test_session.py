@@ -156,7 +156,7 @@ except SetupError as error:
         ),
     ],
 )
-def test_a_spark_that_does_not_start_says_why(tmp_path: Path, setting: str, reason: str) -> None:
+def test_a_spark_that_does_not_start_reports_the_reason(tmp_path: Path, setting: str, reason: str) -> None:
     done = run_python(FAILS, tmp_path, setting)
     assert re.fullmatch(
         f"spark: Spark didn't start: ({reason})\n  hint: its log has more: {tmp_path}/cache/logs/.*[.]log\n",

@@ -45,7 +45,7 @@ def test_rows_left_over_at_the_end_fail(spark: SparkSession) -> None:
     )
 
 
-def test_a_run_that_fails_is_told_with_the_line_and_the_cause(spark: SparkSession) -> None:
+def test_a_run_that_fails_is_reported_with_the_line_and_the_cause(spark: SparkSession) -> None:
     text = """
 name: fails
 pipeline:
@@ -92,7 +92,7 @@ def test_a_kill_before_the_commit_leaves_the_rows_written_and_the_epoch_open(spa
     stage.rows(rows.rows, dying=True)  # type: ignore[union-attr]
     [built] = stage._queries
     assert not built.spark_query.isActive
-    assert len(stage.came("sums")) == 2  # the sink has them
+    assert len(stage.all_rows("sums")) == 2  # the sink has them
     assert not list((built.checkpoint / "spark" / "commits").glob("[0-9]*"))  # Spark has not committed
     stage.restart()
     assert len(stage.take("sums")) == 2  # the epoch ran again, and its rows are there once
@@ -136,9 +136,9 @@ sinks:
 """
 
 
-@pytest.mark.parametrize("given", [PIPELINE], ids=["windows and running totals"])
-def test_a_whole_pipeline_as_stream_and_as_batch(spark: SparkSession, given: str) -> None:
-    assert stream_equals_batch(Pipeline.from_yaml_text(given).check(), spark=spark) == []
+@pytest.mark.parametrize("document", [PIPELINE], ids=["windows and running totals"])
+def test_a_whole_pipeline_as_stream_and_as_batch(spark: SparkSession, document: str) -> None:
+    assert stream_equals_batch(Pipeline.from_yaml_text(document).check(), spark=spark) == []
 
 
 BEAM = Path(__file__).parents[1] / "transcripts" / "beam" / "trigger_transcripts.yaml"
@@ -146,10 +146,10 @@ SAMPLE = ("fixed default late data", "early late sessions", "discarding early fi
 
 
 def test_a_sample_of_what_runs_in_process_passes_through_spark_too(spark: SparkSession) -> None:
-    found = [case for case in read_file(BEAM) if isinstance(case, Case) and case.name in SAMPLE]
-    assert len(found) == len(SAMPLE)
-    assert all(drivable(case) for case in found)
-    outcomes = run_cases([replace(case, through="spark") for case in found], spark=spark)
+    actual = [case for case in read_file(BEAM) if isinstance(case, Case) and case.name in SAMPLE]
+    assert len(actual) == len(SAMPLE)
+    assert all(drivable(case) for case in actual)
+    outcomes = run_cases([replace(case, through="spark") for case in actual], spark=spark)
     assert [outcome.failure for outcome in outcomes] == [""] * len(SAMPLE)
 
 
@@ -196,7 +196,7 @@ def test_a_death_without_a_query_goes_on_from_the_state_and_does_the_epoch_again
     assert run_case(case, spark=spark).failure == ""
 
 
-def test_an_epoch_that_gives_other_rows_when_it_is_done_again_is_told() -> None:
+def test_an_epoch_that_gives_other_rows_when_it_is_done_again_is_reported() -> None:
     pane, other = {"__main": {"n": 1}}, {"__main": {"n": 2}}
     check_replays({"doomed": [None, [pane, other]], "events": [[pane], [other, pane]]})
     with pytest.raises(

@@ -76,7 +76,7 @@ def sums(spark: SparkSession, tmp_path: Path) -> Iterator[Sums]:
 def test_every_type_passes_unchanged(spark: SparkSession) -> None:
     feed = Feed(spark, Schema.of(EVERY_TYPE))
     feed.add([A_ROW, {}])
-    found = collect(feed.batch(spark))
+    actual = collect(feed.batch(spark))
     feed.close()
     as_read = A_ROW | {
         "f": "0.1",
@@ -86,8 +86,8 @@ def test_every_type_passes_unchanged(spark: SparkSession) -> None:
         "m": [["k", "0.5"]],
         "r": [None, [["é"]]],
     }
-    assert found.rows == [list(as_read.values()), [None] * len(A_ROW)]
-    assert [field["name"] for field in found.schema["fields"]] == list(A_ROW)
+    assert actual.rows == [list(as_read.values()), [None] * len(A_ROW)]
+    assert [field["name"] for field in actual.schema["fields"]] == list(A_ROW)
 
 
 def test_text_that_does_not_fit_the_schema_is_refused(spark: SparkSession) -> None:
@@ -109,7 +109,7 @@ def test_a_query_runs_only_when_it_is_stepped(sums: Sums) -> None:
     query.stop()
 
 
-def test_the_clock_is_what_the_test_says(sums: Sums) -> None:
+def test_the_clock_is_set_by_the_test(sums: Sums) -> None:
     query = sums.start()
     sums.clock.advance(90_000_000)
     sums.feed.add([{"k": "a", "v": 1}])

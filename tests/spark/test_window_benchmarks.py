@@ -33,7 +33,7 @@ def test_both_sides_of_a_case_give_the_same_results(
 
     measured = compared(spark, case, few)
 
-    assert [one.contender for one in measured] == [case.against, "Headrace"]
+    assert [item.contender for item in measured] == [case.against, "Headrace"]
     assert "gave 0 results" not in capsys.readouterr().out
 
 

@@ -72,15 +72,17 @@ def run(frame: Any, aggregates: dict[str, Any], window: windows.Window) -> list[
     "window", [windows.global_window(), windows.session("15 seconds")], ids=["kept", "merged"]
 )
 def test_kernel_aggregates_as_spark_does(spark: SparkSession, frame: DataFrame, window: Any) -> None:
-    (came,) = run(frame, AGGREGATES, window)
+    (received,) = run(frame, AGGREGATES, window)
 
     table = spark.createDataFrame(ROWS, "k string, v int, x double, s string, t int")
-    said = table.groupBy("k").agg(*(functions.expr(e).alias(n) for n, e in AGGREGATES.items()))
+    message = table.groupBy("k").agg(*(functions.expr(e).alias(n) for n, e in AGGREGATES.items()))
     [expected] = [
-        json.loads(row[0]) for row in said.select(functions.to_json(functions.struct("*"))).collect()
+        json.loads(row[0]) for row in message.select(functions.to_json(functions.struct("*"))).collect()
     ]
 
-    assert {name: _near(came[name]) for name in AGGREGATES} == {n: _near(expected.get(n)) for n in AGGREGATES}
+    assert {name: _near(received[name]) for name in AGGREGATES} == {
+        n: _near(expected.get(n)) for n in AGGREGATES
+    }
 
 
 def _near(value: Any) -> Any:
@@ -91,9 +93,9 @@ def _near(value: Any) -> Any:
 
 
 def test_column_is_taken_as_well_as_text(frame: DataFrame) -> None:
-    (came,) = run(frame, {"total": functions.sum("v")}, windows.global_window())
+    (received,) = run(frame, {"total": functions.sum("v")}, windows.global_window())
 
-    assert came["total"] == sum(range(9))
+    assert received["total"] == sum(range(9))
 
 
 def test_aggregate_over_other_groups_is_refused(frame: DataFrame) -> None:
@@ -109,7 +111,7 @@ def test_python_function_is_refused(frame: DataFrame) -> Any:
         WindowDriver(frame, ["k"], {"n": functions.sum(functions.udf(doubled, "int", useArrow=False)("v"))})
 
 
-def test_unknown_kind_of_window_is_said(frame: DataFrame) -> None:
+def test_unknown_kind_of_window_is_shown(frame: DataFrame) -> None:
     driver = WindowDriver(frame, ["k"], {"n": "count(*)"})
     with pytest.raises((Py4JJavaError, IllegalArgumentException), match="unknown window kind: spiral"):
         driver.run('{"window": {"kind": "spiral"}, "trigger": {"after_count": 1}, "mode": "discarding"}', [])

@@ -31,8 +31,8 @@ KINDS = {
 
 def rows() -> Any:
     chance = random.Random(11)
-    found = [{"k": chance.choice("ab"), "v": v, "t": chance.randrange(60) * SECOND} for v in range(40)]
-    return [*found, {"k": "a", "v": 40, "t": None}]
+    actual = [{"k": chance.choice("ab"), "v": v, "t": chance.randrange(60) * SECOND} for v in range(40)]
+    return [*actual, {"k": "a", "v": 40, "t": None}]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -47,9 +47,9 @@ def test_batch_gives_the_last_pane_of_each_window(spark: SparkSession, kind: Any
 
     out = windowed_batch(frame, ["k"], window, {"values": "sort_array(collect_list(v))"}).collect()
 
-    came = sorted(_shown(row["__main"]) for row in out if row["__output"] == "main")
+    received = sorted(_shown(row["__main"]) for row in out if row["__output"] == "main")
     late = [row["__late"]["v"] for row in out if row["__output"] == "late"]
-    assert came == sorted(_modelled(kind))
+    assert received == sorted(_modelled(kind))
     assert late == [40]
 
 
@@ -62,9 +62,9 @@ def _shown(main: Any) -> Any:
 def _modelled(kind: Any) -> Any:
     spec = json.loads(declaration(KINDS[kind], Emission()))
     for key in "ab":
-        said = model(spec)
+        message = model(spec)
         mine = [(r["t"], r["v"], _mark(kind, r["v"])) for r in rows() if r["k"] == key and r["t"] is not None]
-        for pane in [*said.batch(mine, None, 0), *said.batch([], END, 0)]:
+        for pane in [*message.batch(mine, None, 0), *message.batch([], END, 0)]:
             start, end, _ = pane["window"]
             bounds = (None, None) if kind == "global" else (start // SECOND, end // SECOND)
             yield str((key, bounds, pane["values"]))

@@ -25,11 +25,11 @@ def script(batches: int, rows: int, *, lag: int, disorder: int) -> list[dict[str
     events = []
     for number in range(batches):
         times = [(number * SECOND + chance.randrange(disorder * SECOND)) // 1000 * 1000 for _ in range(rows)]
-        given = [
+        options = [
             {"v": number * rows + i, "__ts": t, "__when": False, "__of": 0.0} for i, t in enumerate(times)
         ]
         watermark = (number - lag) * SECOND if number > lag else None
-        events.append({"rows": given, "watermark": watermark, "clock": 0})
+        events.append({"rows": options, "watermark": watermark, "clock": 0})
     return [*events, {"rows": [], "watermark": 253402214400000000, "clock": 0}]
 
 
@@ -48,8 +48,8 @@ def test_rows_that_wait_for_long_come_out_in_order(spark: SparkSession, disorder
 
     rows = [row for event in played for row in event["rows"]]
     in_order = [row["v"] for row in sorted(rows, key=lambda row: row["__ts"])]
-    came = [value for event in answer["events"] for row in event for value in row["__main"]["values"]]
-    assert came == in_order
+    received = [value for event in answer["events"] for row in event for value in row["__main"]["values"]]
+    assert received == in_order
     assert (answer["counts"]["rows"], answer["counts"]["pending"]) == (len(rows), 0)
 
 
@@ -63,14 +63,14 @@ def test_trailing_windows_of_many_rows_are_those_of_the_model(spark: SparkSessio
         "lateness": 3 * SECOND,
     }
     played = script(25, 30, lag=-1, disorder=3)
-    said = model(spec)
+    message = model(spec)
     expected = [
         sorted(
             (row["window"][1], row["index"], len(row["values"]), sum(row["values"]), max(row["values"]))
             for row in out
         )
         for event in played
-        for out in [said.batch([(r["__ts"], r["v"], None) for r in event["rows"]], event["watermark"], 0)]
+        for out in [message.batch([(r["__ts"], r["v"], None) for r in event["rows"]], event["watermark"], 0)]
     ]
 
     answer = driver.run(json.dumps(spec), played)

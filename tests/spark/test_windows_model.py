@@ -47,7 +47,7 @@ def triggers(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
     return st.one_of(
         simple,
         st.builds(
-            lambda given: {"after_watermark": given},
+            lambda value: {"after_watermark": value},
             st.fixed_dictionaries({}, optional={"early": part, "late": part}),
         ),
         st.builds(lambda t: {"repeatedly": t}, part),
@@ -133,15 +133,15 @@ def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def modelled(spec: dict[str, Any], script: list[dict[str, Any]]) -> tuple[list[list[dict[str, Any]]], Any]:
-    said = model(spec)
+    message = model(spec)
     mark = "__of" if spec["window"]["kind"] == "delta" else "__when"
     batches = [
-        said.batch(
+        message.batch(
             [(r["__ts"], r["v"], r[mark]) for r in event["rows"]], event.get("watermark"), event["clock"]
         )
         for event in script
     ]
-    return batches, said
+    return batches, message
 
 
 def ran(
@@ -176,26 +176,26 @@ def _bounded(row: dict[str, Any], kind: str) -> dict[str, Any]:
 
 def check(driver: Any, spec: dict[str, Any], script: list[dict[str, Any]]) -> dict[str, int]:
     """Run both and compare; the kernel's counts."""
-    expected, said = modelled(spec, script)
+    expected, message = modelled(spec, script)
     got, answer = ran(driver, spec, script)
     kind = spec["window"]["kind"]
-    for number, (want, came) in enumerate(zip(expected, got, strict=True)):
+    for number, (want, received) in enumerate(zip(expected, got, strict=True)):
         wanted = [_bounded(row, kind) for row in want]
-        assert _counted(came) == _counted(wanted), f"batch {number}"
-        assert _by_window(came) == _by_window(wanted), f"batch {number}"
-    _conserved(answer["counts"], answer["open"], script, got, said)
+        assert _counted(received) == _counted(wanted), f"batch {number}"
+        assert _by_window(received) == _by_window(wanted), f"batch {number}"
+    _conserved(answer["counts"], answer["open"], script, got, message)
     counts: dict[str, int] = answer["counts"]
     return counts
 
 
-def _conserved(counts: dict[str, int], open_rows: int, script: Any, got: Any, said: Any) -> None:
+def _conserved(counts: dict[str, int], open_rows: int, script: Any, got: Any, message: Any) -> None:
     """Every row is somewhere, once."""
     assert counts["rows"] == sum(len(event["rows"]) for event in script)
     assert counts["rows"] == counts["folded"] + counts["late"] + counts["pending"]
     assert counts["late"] == sum(row["output"] == "late" for batch in got for row in batch)
-    assert counts["lost"] == said.lost
-    assert counts["forgotten"] == getattr(said, "forgotten", 0)
-    assert open_rows == said.held
+    assert counts["lost"] == message.lost
+    assert counts["forgotten"] == getattr(message, "forgotten", 0)
+    assert open_rows == message.held
 
 
 def _counted(rows: list[dict[str, Any]]) -> Counter[str]:
@@ -203,11 +203,11 @@ def _counted(rows: list[dict[str, Any]]) -> Counter[str]:
 
 
 def _by_window(rows: list[dict[str, Any]]) -> dict[Any, list[Any]]:
-    found = defaultdict(list)
+    actual = defaultdict(list)
     for row in rows:
         if row["output"] == "main":
-            found[row["window"]].append((row["index"], row["retraction"]))
-    return found
+            actual[row["window"]].append((row["index"], row["retraction"]))
+    return actual
 
 
 THOROUGH = settings(
@@ -221,19 +221,19 @@ THOROUGH = settings(
 
 @THOROUGH
 @given(spec=declarations(TUMBLING), script=scripts())
-def test_tumbling_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
+def test_tumbling_windows_match_the_model(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(SLIDING), script=scripts())
-def test_sliding_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
+def test_sliding_windows_match_the_model(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(window=SLIDING, mode=st.sampled_from(["discarding", "accumulating", "retracting"]), script=scripts())
-def test_sliding_windows_that_share_slices_do_what_the_model_says(
+def test_sliding_windows_that_share_slices_match_the_model(
     unordered: Any, window: Any, mode: Any, script: Any
 ) -> None:
     once = {"window": window, "trigger": {"after_watermark": {}}, "mode": mode, "lateness": 0}
@@ -246,39 +246,37 @@ def test_sliding_windows_that_share_slices_do_what_the_model_says(
 
 @THOROUGH
 @given(spec=declarations(SESSION), script=scripts())
-def test_sessions_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
+def test_sessions_match_the_model(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(GLOBAL), script=scripts())
-def test_global_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
+def test_global_windows_match_the_model(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(COUNT), script=scripts())
-def test_count_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
+def test_count_windows_match_the_model(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(MARKED), script=scripts())
-def test_delta_punctuation_and_landmark_windows_do_what_the_model_says(
-    driver: Any, spec: Any, script: Any
-) -> None:
+def test_delta_punctuation_and_landmark_windows_match_the_model(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(RESET), script=scripts())
-def test_landmark_windows_with_a_reset_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
+def test_landmark_windows_with_a_reset_match_the_model(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
 @THOROUGH
 @given(spec=declarations(TRAILING, st.just({"after_watermark": {}})), script=scripts())
-def test_trailing_windows_do_what_the_model_says(driver: Any, spec: Any, script: Any) -> None:
+def test_trailing_windows_match_the_model(driver: Any, spec: Any, script: Any) -> None:
     check(driver, spec, script)
 
 
@@ -288,7 +286,7 @@ def test_trailing_windows_do_what_the_model_says(driver: Any, spec: Any, script:
     ttl=st.integers(1, 15).map(lambda t: t * SECOND),
     script=scripts(),
 )
-def test_keys_without_rows_for_the_length_of_their_ttl_are_forgotten_as_the_model_says(
+def test_keys_without_rows_for_the_length_of_their_ttl_are_forgotten_as_in_the_model(
     driver: Any, spec: Any, ttl: Any, script: Any
 ) -> None:
     check(driver, spec | {"ttl": ttl}, script)

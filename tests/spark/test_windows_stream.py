@@ -72,27 +72,29 @@ class Feed:
 
 def batches(seed: int, count: int) -> list[list[dict[str, Any]]]:
     chance = random.Random(seed)
-    found = []
+    actual = []
     for number in range(count):
         times = [
             chance.randrange(max(1, number * 5 - 8), number * 5 + 6) * SECOND + chance.randrange(3)
             for _ in range(9)
         ]
-        found.append([{"k": chance.choice(KEYS), "v": number * 100 + i, "t": t} for i, t in enumerate(times)])
-    return found
+        actual.append(
+            [{"k": chance.choice(KEYS), "v": number * 100 + i, "t": t} for i, t in enumerate(times)]
+        )
+    return actual
 
 
 def modelled(declared: str, played: list[list[dict[str, Any]]]) -> list[Any]:
-    spec, found, watermark, newest = json.loads(declared), [], None, 0
+    spec, actual, watermark, newest = json.loads(declared), [], None, 0
     models = {key: model(spec) for key in KEYS}
     for batch in played:
         newest = max([newest, *(row["t"] for row in batch)])
-        for key, said in models.items():
+        for key, message in models.items():
             mine = [(row["t"], row["v"], row["v"] % 10) for row in batch if row["k"] == key]
-            out = said.batch(mine, watermark, 0) + said.batch([], newest // 1000 * 1000, 0)
-            found += [_wanted(key, row) for row in out]
+            out = message.batch(mine, watermark, 0) + message.batch([], newest // 1000 * 1000, 0)
+            actual += [_wanted(key, row) for row in out]
         watermark = newest // 1000 * 1000
-    return found
+    return actual
 
 
 def _wanted(key: str | None, row: dict[str, Any]) -> Any:
@@ -133,7 +135,7 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize(("window", "emission"), SAMPLE.values(), ids=SAMPLE)
-def test_query_gives_what_the_model_says_over_a_restart(
+def test_query_matches_the_model_over_a_restart(
     spark: SparkSession, tmp_path: Path, window: Any, emission: Any
 ) -> None:
     feed = Feed(spark, tmp_path, window, EMISSIONS[emission])
@@ -165,7 +167,7 @@ SUMMED = {
 
 
 @pytest.mark.parametrize(("window", "emission"), SUMMED.values(), ids=SUMMED)
-def test_rows_combined_before_the_shuffle_give_what_the_model_says(
+def test_rows_combined_before_the_shuffle_match_the_model(
     spark: SparkSession, tmp_path: Path, window: Any, emission: Any
 ) -> None:
     feed = Feed(spark, tmp_path, window, EMISSIONS[emission], SUMS)
@@ -209,8 +211,8 @@ def _summed(row: Any) -> Any:
     if row[0] == "late":
         return row
     values = row[3]
-    said = " ".join(map(str, (len(values), sum(values), min(values), max(values))))
-    return (*row[:3], said, *row[4:])
+    message = " ".join(map(str, (len(values), sum(values), min(values), max(values))))
+    return (*row[:3], message, *row[4:])
 
 
 def test_state_of_another_declaration_is_refused_not_misread(spark: SparkSession, tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ class Block:
 def blocks_of(page: Path) -> Iterator[Block]:
     """The fenced blocks of a page, in order."""
     content = page.read_text(encoding="utf-8")
-    for found in _FENCE.finditer(content):
-        line = content.count("\n", 0, found.start()) + 1
-        yield Block(found[2], found[3] or "", textwrap.dedent(found[4]), line)
+    for actual in _FENCE.finditer(content):
+        line = content.count("\n", 0, actual.start()) + 1
+        yield Block(actual[2], actual[3] or "", textwrap.dedent(actual[4]), line)
 
 
 class Reader:

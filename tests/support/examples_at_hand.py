@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = sorted(found.parent.name for found in EXAMPLES.glob("*/pipeline.py"))
+NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/pipeline.py"))
 LANGUAGES = ("py", "yaml")
 
 
@@ -30,9 +30,9 @@ class Example:
         """The pipeline, freshly built from one of the twins."""
         if language == "yaml":
             return Pipeline.from_yaml("pipeline.yaml")
-        with collecting() as found:
+        with collecting() as actual:
             runpy.run_path("pipeline.py")
-        [pipeline] = found
+        [pipeline] = actual
         return pipeline
 
     def run(self, language: str) -> Pipeline:
@@ -59,8 +59,8 @@ def json_rows(*files: Path) -> list[dict[str, Any]]:
 
 def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
     """Return rows as text that is equal in any order of rows and of sums; a null is no value."""
-    given = ({name: value for name, value in row.items() if value is not None} for row in rows)
-    rounded = (json.loads(json.dumps(row), parse_float=lambda text: round(float(text), 6)) for row in given)
+    options = ({name: value for name, value in row.items() if value is not None} for row in rows)
+    rounded = (json.loads(json.dumps(row), parse_float=lambda text: round(float(text), 6)) for row in options)
     return sorted(json.dumps(row, sort_keys=True) for row in rounded)
 
 

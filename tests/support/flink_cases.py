@@ -49,13 +49,13 @@ def transcript_of(case: Mapping[str, Any]) -> dict[str, Any]:
     if times != sorted(times):
         match["order"] = "arrival"
     rows = [_row(event, place) for place, event in enumerate(case["events"])]
-    found = [
+    actual = [
         {
             name: [{"event": key} for key in keys]
             for name in names
-            if (keys := one["by_stage"].get(name, [])) or True
+            if (keys := item["by_stage"].get(name, [])) or True
         }
-        for one in case["flink_2_3_0_output"]
+        for item in case["flink_2_3_0_output"]
     ]
     return {
         "name": case["id"],
@@ -66,7 +66,7 @@ def transcript_of(case: Mapping[str, Any]) -> dict[str, Any]:
         "script": [
             {"rows": {"s": rows}},
             {"watermark": {"s": round(max([row["ts"] for row in rows], default=0) + 0.001, 3)}},
-            {"expect": {"out": found}},
+            {"expect": {"out": actual}},
         ],
     }
 
@@ -84,31 +84,31 @@ def _step(stage: Mapping[str, Any], place: int = 0) -> dict[str, Any]:
     body: Any = [_step(inner) for inner in stage["group"]] if stage.get("group") else _condition(stage)
     name = stage["name"] or f"group of {next(_names([stage]))}"
     times = stage.get("times")
-    said: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     if times and (stage.get("one_or_more") or times["to"] is None):
-        said["times"] = {"from": times["from"]}
+        message["times"] = {"from": times["from"]}
     elif times:
-        said["times"] = (
+        message["times"] = (
             times["from"] if times["from"] == times["to"] else {"from": times["from"], "to": times["to"]}
         )
     elif stage.get("one_or_more"):
-        said["one_or_more"] = True
-    said |= {word: True for word in ("optional", "greedy") if stage.get(word)}
+        message["one_or_more"] = True
+    message |= {word: True for word in ("optional", "greedy") if stage.get(word)}
     if stage.get("inner") in _INNER:
-        said[_INNER[stage["inner"]]] = True
+        message[_INNER[stage["inner"]]] = True
     if stage.get("until"):
-        said["until"] = _one(stage["until"])
+        message["until"] = _one(stage["until"])
     if stage.get("within_prev_ms"):
-        said["gap"] = f"{stage['within_prev_ms']} milliseconds"
-    return {name: {verb: body, **said}}
+        message["gap"] = f"{stage['within_prev_ms']} milliseconds"
+    return {name: {verb: body, **message}}
 
 
 def _condition(stage: Mapping[str, Any]) -> str:
     text = f"type = '{stage['subtype']}'" if stage.get("subtype") else ""
     for part in stage.get("where", ()):
         [(word, condition)] = part.items()
-        one = _one(condition)
-        text = f"({text}) {word} ({one})" if text else one
+        item = _one(condition)
+        text = f"({text}) {word} ({item})" if text else item
     return text or "true"
 
 
@@ -122,8 +122,8 @@ def _one(condition: Mapping[str, Any]) -> str:
     elif agg["fn"] == "sum":
         rows = f"coalesce({rows}, 0)"
     value = agg["field"] if agg["value"] == "current" else agg["value"]
-    said = f"{rows} {'=' if agg['cmp'] == '==' else agg['cmp']} {value}"
-    return f"{_simple(agg['pre'])} and {said}" if agg.get("pre") else said
+    message = f"{rows} {'=' if agg['cmp'] == '==' else agg['cmp']} {value}"
+    return f"{_simple(agg['pre'])} and {message}" if agg.get("pre") else message
 
 
 def _simple(expression: Mapping[str, Any]) -> str:

@@ -73,18 +73,18 @@ def interval_join(batches: Sequence[Batch], how: str, lower: int, upper: int, ac
     def is_pair(a: Row, b: Row) -> bool:
         return a.key is not None and a.key == b.key and lower <= b.time - a.time <= upper and accepts(a, b)
 
-    for came, row in left:
+    for received, row in left:
         partners = [(other_came, other) for other_came, other in right if is_pair(row, other)]
         if how in ("inner", "left", "right", "full"):
             for other_came, other in partners:
-                results[max(came, other_came)][(row.id, other.id, max(row.time, other.time))] += 1
+                results[max(received, other_came)][(row.id, other.id, max(row.time, other.time))] += 1
         if how == "semi" and partners:
-            results[max(came, min(number for number, _ in partners))][_alone(row)] += 1
+            results[max(received, min(number for number, _ in partners))][_alone(row)] += 1
         if how in ("left", "full", "anti") and not partners:
-            results[passes(batches, came, row.time + upper)][_alone(row)] += 1
-    for came, row in right if how in ("right", "full") else ():
+            results[passes(batches, received, row.time + upper)][_alone(row)] += 1
+    for received, row in right if how in ("right", "full") else ():
         if not any(is_pair(other, row) for _, other in left):
-            results[passes(batches, came, row.time - lower)][_alone(row)] += 1
+            results[passes(batches, received, row.time - lower)][_alone(row)] += 1
     return results
 
 
@@ -96,8 +96,8 @@ def window_join(batches: Sequence[Batch], how: str, size: int, every: int, accep
         start for _, row in rows for start in range(row.time - row.time % every, row.time - size, -every)
     }
     for start in sorted(starts):
-        inside = [(came, row) for came, row in rows if start <= row.time < start + size]
-        closes = passes(batches, max(came for came, _ in inside), start + size - 1)
+        inside = [(received, row) for received, row in rows if start <= row.time < start + size]
+        closes = passes(batches, max(received for received, _ in inside), start + size - 1)
         for result in _pairs([row for _, row in inside], how, accepts):
             results[closes][(*result, start + size)] += 1
     return results
@@ -121,9 +121,9 @@ def as_of_join(batches: Sequence[Batch], direction: str, tolerance: int | None, 
     """Return the results of an as-of join: a row is decided when a right row at the watermark would not be better."""
     rows = list(accepted(batches))
     results: Results = [Counter() for _ in batches]
-    for came, row in rows:
+    for received, row in rows:
         if row.side == "left":
-            number, partner = _decide(batches, rows, came, row, direction, tolerance)
+            number, partner = _decide(batches, rows, received, row, direction, tolerance)
             if partner is not None or how == "left":
                 results[number][(row.id, None if partner is None else partner.id, row.time)] += 1
     return results
@@ -142,8 +142,8 @@ def _decide(
         assert watermark is not None
         right = [
             other
-            for came, other in rows
-            if came < number and other.side == "right" and other.time < watermark
+            for received, other in rows
+            if received < number and other.side == "right" and other.time < watermark
         ]
         if row.key is None or number == len(batches) - 1:
             return number, _closest(row, right, direction, tolerance)

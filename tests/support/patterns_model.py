@@ -255,7 +255,7 @@ def _own(element: Element, rest: Sequence[Element]) -> tuple[str, str, str]:
     """What a greedy step bans after it: between, as the next row taken, and right after it."""
     if not isinstance(element, Step) or not element.greedy:
         return "", "", ""
-    after = next((one for one in rest if one.verb != "not_followed_by"), None)
+    after = next((item for item in rest if item.verb != "not_followed_by"), None)
     passing = after is not None and (after.verb == "not_next" or after.optional or after.least == 0)
     return ("", "", element.letters) if passing else (element.letters, element.letters, "")
 
@@ -267,22 +267,22 @@ def run_of(all_paths: Sequence[Path], skip: str, step: str = "") -> list[Path]:
     takes rows earlier. Each leaves out others that begin before where the search goes on.
     """
     left = sorted(all_paths, key=lambda path: (path[0][1], path[-1][1], [place for _, place in path]))
-    found = []
+    actual = []
     while left:
-        found.append(left.pop(0))
+        actual.append(left.pop(0))
         if skip != "none":
-            left = [other for other in left if not _skipped(other, found[-1], skip, step)]
-    return found
+            left = [other for other in left if not _skipped(other, actual[-1], skip, step)]
+    return actual
 
 
-def is_run(all_paths: list[Path], came: list[Path], skip: str, step: str = "") -> bool:
+def is_run(all_paths: list[Path], received: list[Path], skip: str, step: str = "") -> bool:
     """Whether what came, in this order, is what a skip leaves of all matches.
 
     Matches come by their first row; which of several with the same one comes first is the automaton's
     business.
     """
     left = list(all_paths)
-    for path in came:
+    for path in received:
         if path not in left or path[0][1] != min(other[0][1] for other in left):
             return False
         left.remove(path)

@@ -67,7 +67,7 @@ class Model:
     clause: MatchRecognize
     conditions: dict[str, Condition]
     rows: list[Row]
-    found: list[tuple[Match | None, int]] = field(default_factory=list)
+    matches: list[tuple[Match | None, int]] = field(default_factory=list)
     """Each match, or None for an unmatched row, and the number of the row it begins with."""
 
     def search(self) -> list[tuple[Match | None, int]]:
@@ -76,14 +76,14 @@ class Model:
             match = self._preferred(at, number)
             if match is None:
                 if at >= matched_to:
-                    self.found.append((None, at))
+                    self.matches.append((None, at))
                 at += 1
                 continue
-            self.found.append((match, at))
+            self.matches.append((match, at))
             number += 1
             matched_to = max(matched_to, match.last + 1)
             at = self._next(match) if match.labels else at + 1
-        return self.found
+        return self.matches
 
     def _preferred(self, start: int, number: int) -> Match | None:
         limit = len(self.rows)

@@ -71,8 +71,8 @@ def _row(kind: str, options: dict[str, Any], number: int) -> Row:
     return (options.get("topic") or options.get("routing_key"), body, [])
 
 
-def _main(kind: str, given: str, place: str, epochs: str) -> None:
-    options = json.loads(given)
+def _main(kind: str, value: str, place: str, epochs: str) -> None:
+    options = json.loads(value)
     writer = connector(kind)(**options).writer()
     assert isinstance(writer, MessageWriter)
     first = writer.open(WriteContext("kills", "out", "c", "append", place)) + 1

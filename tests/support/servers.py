@@ -36,10 +36,10 @@ def free_port() -> int:
 
 def program(name: str, package: str, *places: str) -> str:
     """The path of a server's program, or a skip that says what to install."""
-    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", *places]))
-    if found is None:
+    actual = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", *places]))
+    if actual is None:
         pytest.skip(f"{name} isn't installed: apt-get install {package}")
-    return found
+    return actual
 
 
 def unprivileged(user: str) -> tuple[list[str], int | None]:
@@ -71,11 +71,11 @@ class Server:
         deadline = time.monotonic() + WAIT
         self._spawn()
         while not self.answers():
-            said = (self.directory / "server.log").read_text()[-3000:]
+            message = (self.directory / "server.log").read_text()[-3000:]
             ended = self.process is not None and self.process.poll() is not None
-            lingering = any(words in said[-1000:] for words in _LINGERING)
+            lingering = any(words in message[-1000:] for words in _LINGERING)
             if (ended and not lingering) or time.monotonic() > deadline:
-                raise RuntimeError(said)
+                raise RuntimeError(message)
             if ended:
                 self._spawn()
             time.sleep(0.1)

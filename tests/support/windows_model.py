@@ -522,15 +522,15 @@ class Expiring:
         return int(self.inner.held)
 
     def batch(self, rows: Iterable[Row], watermark: float | None, clock: float) -> list[dict[str, Any]]:
-        came, out = list(rows), []
+        received, out = list(rows), []
         mark = max(self.inner.watermark, NEVER if watermark is None else watermark)
         if self.touched > NEVER and self.touched + self.ttl <= mark < END:
             out = self.inner.batch([], watermark, clock)
             self._forget()
             self.inner.watermark = mark
-        if came:
-            self.touched = max([self.touched, mark, *(time for time, _, _ in came if time is not None)])
-        return [*out, *self.inner.batch(came, watermark, clock)]
+        if received:
+            self.touched = max([self.touched, mark, *(time for time, _, _ in received if time is not None)])
+        return [*out, *self.inner.batch(received, watermark, clock)]
 
     def _forget(self) -> None:
         self.forgotten += sum(len(pane.fresh) for pane in self.inner.open)

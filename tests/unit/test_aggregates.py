@@ -90,7 +90,7 @@ def test_what_is_refused(make: Callable[[], object], message: str) -> None:
     assert message in str(raised.value)
 
 
-def test_explain_says_that_it_goes_through_arrow_and_what_it_keeps() -> None:
+def test_explain_states_that_it_goes_through_arrow_and_what_it_keeps() -> None:
     explanation = explain(summed(total=Sum("v * 2"), n="count(*)").check())
     step = explanation.steps["sums"]
     assert (step.tier.name, step.tier.python) == ("arrow", "Sum(v * 2)")

@@ -25,11 +25,11 @@ LOSSY = [
 ]
 
 
-def words_of(given: Any) -> set[str]:
+def words_of(value: Any) -> set[str]:
     """All keys in a document."""
-    if isinstance(given, Mapping):
-        return set(given) | {word for inner in given.values() for word in words_of(inner)}
-    return {word for inner in given for word in words_of(inner)} if isinstance(given, list) else set()
+    if isinstance(value, Mapping):
+        return set(value) | {word for inner in value.values() for word in words_of(inner)}
+    return {word for inner in value for word in words_of(inner)} if isinstance(value, list) else set()
 
 
 def plain(line: Any) -> dict[str, Any]:
@@ -70,10 +70,10 @@ def test_a_case_is_read_from_a_file_as_the_tests_read_it(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("cell", REFUSED, ids=lambda cell: cell.name.removesuffix(" / in order"))
-def test_a_cell_that_the_contract_refuses_says_why(cell: Cell) -> None:
-    said = message(document_of(cell))
-    assert cell.refusal in said
-    assert "hint" in said.lower() or "late rows are in .late" in said or "leave trigger" in said
+def test_a_cell_that_the_contract_refuses_reports_the_reason(cell: Cell) -> None:
+    output = message(document_of(cell))
+    assert cell.refusal in output
+    assert "hint" in output.lower() or "late rows are in .late" in output or "leave trigger" in output
 
 
 @pytest.mark.parametrize("cell", LOSSY, ids=lambda cell: f"{cell.kind.file}-{cell.trigger.name}")

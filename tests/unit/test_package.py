@@ -40,12 +40,12 @@ print(sorted(name for name in sys.modules if name.split(".")[0] in ("pyspark", "
 
 
 def modules() -> list[str]:
-    found = (info.name for info in pkgutil.walk_packages(headrace.__path__, "headrace."))
+    actual = (info.name for info in pkgutil.walk_packages(headrace.__path__, "headrace."))
     return [
         "headrace",
         *(
             name
-            for name in found
+            for name in actual
             if not f"{name}.".startswith(NEEDS_SPARK) and not name.endswith((".source", ".sink"))
         ),
     ]

@@ -24,6 +24,6 @@ def test_what_a_minibatch_has_done_counts_when_it_is_through_and_the_warm_up_doe
         watch.measured(warm=700)
 
 
-def test_a_topic_says_what_it_holds() -> None:
+def test_a_topic_states_what_it_holds() -> None:
     made = CardEvents(700, cards=20, every=3)
     assert CardEvents.of(made.topic) == made

@@ -25,7 +25,7 @@ def test_a_case_is_read_from_a_file_as_the_tests_read_it(quantifier: Quantifier)
 
 
 @pytest.mark.parametrize("cell", REFUSED, ids=lambda cell: cell.name.removesuffix(" / in order"))
-def test_a_cell_that_the_plan_refuses_says_why(cell: Cell) -> None:
+def test_a_cell_that_the_plan_refuses_reports_the_reason(cell: Cell) -> None:
     with pytest.raises(HeadraceError) as caught:
         read_case(content_of(cell))
     assert cell.refusal in str(caught.value)

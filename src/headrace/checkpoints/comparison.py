@@ -136,7 +136,7 @@ def _find_renamed(old: PipelineState, new: PipelineState, queries: dict[str, Que
     Only steps between sources and sinks: the readers of an exchange log the paths of its files.
     """
     gone = {name: state for name, state in old.queries.items() if name not in new.queries and state.stateful}
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for name, query in queries.items():
         state = new.queries[name]
         if name in old.queries or not state.stateful or query.reads or query.writes:
@@ -144,11 +144,13 @@ def _find_renamed(old: PipelineState, new: PipelineState, queries: dict[str, Que
         same = [
             other
             for other, was in gone.items()
-            if not _state_reasons(was, state) and was.sources == state.sources and other not in found.values()
+            if not _state_reasons(was, state)
+            and was.sources == state.sources
+            and other not in renamed.values()
         ]
         if len(same) == 1:
-            found[name] = same[0]
-    return found
+            renamed[name] = same[0]
+    return renamed
 
 
 def _spread_replays(graph: Graph, queries: dict[str, Query], changes: dict[str, StepChange]) -> None:

@@ -19,7 +19,7 @@ NULL = "null"
 """Text of a key column without a value."""
 
 
-def key_of(given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+def key_of(arguments: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
     """Return the value of each key column, as text.
 
     The value of a single column may contain commas. Values of several columns are named, or given in the
@@ -33,14 +33,14 @@ def key_of(given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
     Raises:
         OptionError: a column is missing, unknown, or given twice.
     """
-    if not columns and not given:
+    if not columns and not arguments:
         return {}
     if not columns:
         hint = "leave --key out"
         raise OptionError("the step has no key", where="--key", hint=hint)
-    values = _parse_named(given, columns) or _in_order(given, columns)
+    values = _parse_named(arguments, columns) or _in_order(arguments, columns)
     if values is None:
-        text = " ".join(given) or "none"
+        text = " ".join(arguments) or "none"
         raise OptionError(f"expected {' and '.join(columns)}, got {text}", where="--key", hint=_form(columns))
     return values
 
@@ -58,10 +58,10 @@ def is_key(key: Mapping[str, str], schema: StructType, within: str = "") -> Colu
     return reduce(and_, conditions) if conditions else F.lit(True)
 
 
-def _parse_named(given: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
-    pairs = [(name, value) for name, equals, value in (text.partition("=") for text in given) if equals]
+def _parse_named(arguments: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
+    pairs = [(name, value) for name, equals, value in (text.partition("=") for text in arguments) if equals]
     names = [name for name, _ in pairs]
-    if len(pairs) < len(given) or (len(columns) == 1 and names != list(columns)):
+    if len(pairs) < len(arguments) or (len(columns) == 1 and names != list(columns)):
         return None
     for name in names:
         if name not in columns:
@@ -69,10 +69,10 @@ def _parse_named(given: Sequence[str], columns: Sequence[str]) -> dict[str, str]
     return {name: dict(pairs)[name] for name in columns} if sorted(names) == sorted(columns) else None
 
 
-def _in_order(given: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
-    values = list(given)
-    if len(given) == 1 < len(columns):
-        values = given[0].split(",")
+def _in_order(arguments: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
+    values = list(arguments)
+    if len(arguments) == 1 < len(columns):
+        values = arguments[0].split(",")
     return dict(zip(columns, values, strict=True)) if len(values) == len(columns) else None
 
 

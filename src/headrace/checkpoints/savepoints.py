@@ -139,7 +139,7 @@ def renew_checkpoint_ids(directory: Path) -> None:
     for kind in ("exchange", "unrouted"):
         for entry in directory.glob(f"{kind}/*/_headrace/*/log/*"):
             text = entry.read_text()
-            entry.write_text(re.sub("|".join(ids) or "$^", lambda found: ids[found[0]], text))
+            entry.write_text(re.sub("|".join(ids) or "$^", lambda match: ids[match[0]], text))
 
 
 def has_checkpoint(directory: Path) -> bool:

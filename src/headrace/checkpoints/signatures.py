@@ -95,8 +95,8 @@ def signature_problem(where: str, was: Signature | None, now: Signature) -> Prob
     if was is None or was == now:
         return None
     if was.get("version") != now["version"]:
-        found = f"version {was['version']}" if "version" in was else "version 0.1 of Headrace"
-        what = f"its checkpoint was written by {found}, whose state this version can't read"
+        writer = f"version {was['version']}" if "version" in was else "version 0.1 of Headrace"
+        what = f"its checkpoint was written by {writer}, whose state this version can't read"
         return Problem(where, what, "start over with --fresh")
     return Problem(
         where,

@@ -69,8 +69,8 @@ app.add_typer(kafka.kafka, name="kafka")
 app.add_typer(mqtt.mqtt, name="mqtt")
 
 
-def _version(given: bool) -> None:
-    if given:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"headrace {version_of('headrace')}")
         raise typer.Exit
 
@@ -90,10 +90,10 @@ def options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the console script and exit with its status; errors are printed without a traceback."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    given = _without_traceback(given)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = _without_traceback(words)
     try:
-        app(args=given, prog_name="headrace")
+        app(args=words, prog_name="headrace")
     except BrokenPipeError:  # `headrace explain ... | head` closes the pipe early
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
@@ -101,12 +101,12 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(failures.report(error))
 
 
-def _without_traceback(given: list[str]) -> list[str]:
+def _without_traceback(words: list[str]) -> list[str]:
     """Accept `--traceback` at any position, because users add it to a command that has just failed."""
-    end = given.index("--") if "--" in given else len(given)
-    if "--traceback" in given[:end]:
+    end = words.index("--") if "--" in words else len(words)
+    if "--traceback" in words[:end]:
         os.environ[failures.VARIABLE] = "1"
-    return [word for place, word in enumerate(given) if word != "--traceback" or place > end]
+    return [word for place, word in enumerate(words) if word != "--traceback" or place > end]
 
 
 if __name__ == "__main__":

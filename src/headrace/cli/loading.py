@@ -42,11 +42,11 @@ def load_all(path: Path) -> list[Pipeline]:
     _readable(path)
     if path.suffix.lower() in YAML:
         return [Pipeline.from_yaml(path)]
-    found = _run(path)
-    if not found:
+    pipelines = _run(path)
+    if not pipelines:
         hint = 'build one at the top level: fraud = Pipeline("fraud"), not inside a function or an `if`'
         raise LoadError("no pipeline is built there", where=str(path), hint=hint)
-    return found
+    return pipelines
 
 
 def load_one(path: Path, name: str | None = None) -> Pipeline:
@@ -55,24 +55,26 @@ def load_one(path: Path, name: str | None = None) -> Pipeline:
     Raises:
         LoadError: no pipeline has this name, or there are several and no name.
     """
-    found = load_all(path)
-    names = [pipeline.name for pipeline in found]
-    if name is None and len(found) > 1:
+    pipelines = load_all(path)
+    names = [pipeline.name for pipeline in pipelines]
+    if name is None and len(pipelines) > 1:
         hint = f"choose one: --pipeline {names[0]}"
-        raise LoadError(f"it builds {len(found)} pipelines: {', '.join(names)}", where=str(path), hint=hint)
+        raise LoadError(
+            f"it builds {len(pipelines)} pipelines: {', '.join(names)}", where=str(path), hint=hint
+        )
     if name is not None and names.count(name) != 1:
         many = "is there more than once" if name in names else "isn't there"
         raise LoadError(f"the pipeline `{name}` {many}", where=str(path), hint=did_you_mean(name, names))
-    return found[0] if name is None else found[names.index(name)]
+    return pipelines[0] if name is None else pipelines[names.index(name)]
 
 
 def _readable(path: Path) -> None:
     if path.is_dir():
-        inside = [found.name for found in sorted(path.iterdir()) if found.suffix.lower() in (*PYTHON, *YAML)]
+        inside = [file.name for file in sorted(path.iterdir()) if file.suffix.lower() in (*PYTHON, *YAML)]
         hint = f"give a file of it: {path / inside[0]}" if inside else "there is no .py or .yaml file in it"
         raise LoadError("it is a directory", where=str(path), hint=hint)
     if not path.exists():
-        beside = sorted(found.name for found in path.parent.glob("*")) if path.parent.is_dir() else []
+        beside = sorted(file.name for file in path.parent.glob("*")) if path.parent.is_dir() else []
         known = [name for name in beside if name.endswith((*PYTHON, *YAML))]
         raise LoadError("there is no such file", where=str(path), hint=did_you_mean(path.name, known))
     if path.suffix.lower() not in (*PYTHON, *YAML):
@@ -94,7 +96,7 @@ def _run(path: Path) -> list[Pipeline]:
         raise LoadError("Python can't load it", where=str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look up their module here to resolve annotations
-    with collecting() as found:
+    with collecting() as pipelines:
         try:
             spec.loader.exec_module(module)
         except HeadraceError as error:
@@ -107,7 +109,7 @@ def _run(path: Path) -> list[Pipeline]:
             ) from error
         except Exception as error:
             raise _load_error(error, path) from error
-    return list(found)
+    return list(pipelines)
 
 
 def _with_location(error: HeadraceError, path: Path) -> HeadraceError:
@@ -132,8 +134,8 @@ def _load_error(error: Exception, path: Path) -> LoadError:
     if len(frames) > 2 * _ENDS:
         frames[_ENDS:-_ENDS] = [f"... {len(frames) - 2 * _ENDS} more ..."]
     way = "".join(f"\n    {frame}" for frame in frames) if len(frames) > 1 else ""
-    said = _PLACE_OF_MODULE.sub("", str(error))
-    return LoadError(f"{type(error).__name__}: {said}{way}", where=_place(error, path), hint=advice(error))
+    reason = _PLACE_OF_MODULE.sub("", str(error))
+    return LoadError(f"{type(error).__name__}: {reason}{way}", where=_place(error, path), hint=advice(error))
 
 
 def _place(error: BaseException, path: Path) -> str:
@@ -142,11 +144,11 @@ def _place(error: BaseException, path: Path) -> str:
     return f"{_short(str(path))}:{frames[-1].lineno}" if frames else _short(str(path))
 
 
-def _frames(found: TracebackType | None) -> list[traceback.FrameSummary]:
+def _frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
     """Return the frames of the user's code."""
     return [
         frame
-        for frame in traceback.extract_tb(found)
+        for frame in traceback.extract_tb(trace)
         if not frame.filename.startswith((_PACKAGE, "<frozen importlib"))
     ]
 

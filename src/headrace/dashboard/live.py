@@ -78,18 +78,18 @@ def history(
     feed: FeedOf, job: str, seconds: Annotated[int, Query(ge=60, le=7 * 86_400)] = 900
 ) -> dict[str, Any]:
     """Return the series of the charts."""
-    found = feed.history(job, seconds)
-    return {"columns": found.columns, "marks": found.marks, "ranges": RANGES}
+    samples = feed.history(job, seconds)
+    return {"columns": samples.columns, "marks": samples.marks, "ranges": RANGES}
 
 
 @router.get("/jobs/{job}/steps/{step}")
 def step(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
     """Return the panel of one step."""
-    graph, found = graph_for(feed, job), feed.job(job)
+    graph, summary = graph_for(feed, job), feed.job(job)
     node = next((node for node in (graph or {"nodes": []})["nodes"] if node["id"] == step), None)
-    if node is None or found is None:
+    if node is None or summary is None:
         raise HTTPException(404, "no such step")
-    return render(request, "step.html", job=found, node=node, figures=node_figures(found, node))
+    return render(request, "step.html", job=summary, node=node, figures=node_figures(summary, node))
 
 
 @router.get("/jobs/{job}/steps/{step}/key")

@@ -41,10 +41,10 @@ def add_pages(app: FastAPI, feed: Feed | None = None) -> None:
 
 
 def _job(job: str, feed: FeedOf) -> JobView:
-    found = feed.job(job)
-    if found is None:
+    summary = feed.job(job)
+    if summary is None:
         raise HTTPException(404, "no job has this id")
-    return found
+    return summary
 
 
 JobOf = Annotated[JobView, Depends(_job)]

@@ -32,14 +32,18 @@ def consumed_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | N
     if not offsets.exists():
         return None
     # Other offsets belong to heartbeat sources or to sources with a custom format.
-    known = [(number, said) for number, said in enumerate(_positions(offsets)) if isinstance(said, dict)]
-    found = [
-        _of_files(checkpoint, number, said) if set(said) == {"logOffset"} else _of_topics(said)
-        for number, said in known
+    known = [
+        (number, position)
+        for number, position in enumerate(_positions(offsets))
+        if isinstance(position, dict)
     ]
-    if len(known) < sources or None in found:
+    conditions = [
+        _of_files(checkpoint, number, position) if set(position) == {"logOffset"} else _of_topics(position)
+        for number, position in known
+    ]
+    if len(known) < sources or None in conditions:
         return None
-    return reduce(or_, (one for several in found for one in several or ()), F.lit(False))
+    return reduce(or_, (condition for several in conditions for condition in several or ()), F.lit(False))
 
 
 def _positions(file: Path) -> Iterator[Any]:
@@ -51,23 +55,23 @@ def _positions(file: Path) -> Iterator[Any]:
             yield line
 
 
-def _of_topics(said: dict[str, Any]) -> list[Column] | None:
+def _of_topics(offsets: dict[str, Any]) -> list[Column] | None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    if not all(isinstance(partitions, dict) for partitions in said.values()):
+    if not all(isinstance(partitions, dict) for partitions in offsets.values()):
         return None
     place, offset = (F.col(POSITION)[name] for name in ("partition", "offset"))
     return [
         (place == f"{topic}-{partition}") & (offset < end)
-        for topic, partitions in said.items()
+        for topic, partitions in offsets.items()
         for partition, end in partitions.items()
     ]
 
 
-def _of_files(checkpoint: Path, number: int, said: dict[str, int]) -> list[Column]:
+def _of_files(checkpoint: Path, number: int, position: dict[str, int]) -> list[Column]:
     from pyspark.sql import functions as F  # noqa: N812
 
     logs = (checkpoint / "spark" / "sources" / str(number)).glob("[0-9]*")
     lines = (line for log in logs for line in log.read_text().splitlines() if line.startswith("{"))
-    files = {entry["path"] for entry in map(json.loads, lines) if entry["batchId"] <= said["logOffset"]}
+    files = {entry["path"] for entry in map(json.loads, lines) if entry["batchId"] <= position["logOffset"]}
     return [F.col(POSITION)["partition"].isin(*sorted(files))] if files else []

@@ -94,7 +94,8 @@ class Inquiry:
                 self.jvm.matchrecognize.RowPatternExplainer.of(trunk), rows, read_input=read_input
             )
         self._given = {
-            name: _column_text(given) for name, given in PatternDeclaration(self.node, ()).columns.items()
+            name: _column_text(expression)
+            for name, expression in PatternDeclaration(self.node, ()).columns.items()
         }
         return self.ask(self.jvm.patterns.MatchExplainer.of(trunk), rows, read_input=read_input)
 
@@ -117,21 +118,21 @@ class Inquiry:
         frame = self._rows(kernel)
         with NotReplayable.wrap_spark_errors():
             own = frame if less is None else frame.where(~less)
-            said = self._read(kernel.history(java_frame(own), self._watermark(), rows))
-        unread = _without(said["ahead"], report.waiting)
+            history = self._read(kernel.history(java_frame(own), self._watermark(), rows))
+        unread = _without(history["ahead"], report.waiting)
         notes = []
-        if _shape(said["partials"]) != _shape(report.partials):
+        if _shape(history["partials"]) != _shape(report.partials):
             notes.append(
                 "the replayed input leads to other partial matches than the checkpoint: rows were late, "
                 "or the input has changed. Rows are shown as in the input"
             )
         return replace(
             report,
-            known=report.known or bool(said["count"] or unread),
-            rows=tuple(said["rows"]),
-            after=tuple(said["after"]),
+            known=report.known or bool(history["count"] or unread),
+            rows=tuple(history["rows"]),
+            after=tuple(history["after"]),
             unread=tuple(unread),
-            taken=said["count"],
+            taken=history["count"],
             notes=tuple(notes),
         )
 
@@ -167,10 +168,10 @@ class Inquiry:
             return None, pieces
         entries = self.files.entries(MATCHES)
         own = entries.where(is_key(self._inside(), entries.schema["key"].dataType, "key"))  # type: ignore[arg-type]
-        found = {row["slot"]: bytes(row["value"]) for row in own.select("slot", "value").collect()}
-        for slot in sorted(found.keys() - {0}):
-            pieces.add(found[slot])
-        return found.get(0), pieces
+        slots = {row["slot"]: bytes(row["value"]) for row in own.select("slot", "value").collect()}
+        for slot in sorted(slots.keys() - {0}):
+            pieces.add(slots[slot])
+        return slots.get(0), pieces
 
     def _input(self) -> DataFrame:
         return replay_input(self.spark, self.graph, self.query.query, self.directory)
@@ -194,17 +195,17 @@ class Inquiry:
         return self._frame
 
     def _watermark(self) -> int:
-        said = self.progress.watermark
-        if said is None:
+        watermark = self.progress.watermark
+        if watermark is None:
             return _NONE
-        if said == "end":
+        if watermark == "end":
             return _END
-        return round(datetime.fromisoformat(said).timestamp() * 1000) * 1000
+        return round(datetime.fromisoformat(watermark).timestamp() * 1000) * 1000
 
     def _read(self, text: str) -> Any:
         """Parse the response of the kernel, with conditions as the user wrote them."""
         report = json.loads(
-            re.sub(rf"{GIVEN}\d+", lambda found: json.dumps(self._given[found[0]])[1:-1], text)
+            re.sub(rf"{GIVEN}\d+", lambda match: json.dumps(self._given[match[0]])[1:-1], text)
         )
         if isinstance(self.node, RowPattern):
             _with_conditions(report, {name: text.text for name, text in self.node.clause.define})
@@ -213,9 +214,9 @@ class Inquiry:
 
 def _with_conditions(report: Any, defined: Mapping[str, str]) -> None:
     """Add the DEFINE condition of each variable."""
-    for one in report if isinstance(report, list) else [*report["rows"], *report["partials"]]:
-        tests = [test for asked in one.get("asked", ()) for test in asked["tests"]]
-        for named in (*tests, *one.get("waits_for", ())):
+    for item in report if isinstance(report, list) else [*report["rows"], *report["partials"]]:
+        tests = [test for asked in item.get("asked", ()) for test in asked["tests"]]
+        for named in (*tests, *item.get("waits_for", ())):
             named["condition"] = defined.get(named["step"])
 
 
@@ -224,12 +225,12 @@ def _column_text(column: Any) -> str:
 
 
 def _shape(partials: Iterable[Mapping[str, Any]]) -> list[str]:
-    return sorted(json.dumps([one["complete"], one["rows"]], sort_keys=True) for one in partials)
+    return sorted(json.dumps([partial["complete"], partial["rows"]], sort_keys=True) for partial in partials)
 
 
 def _without(rows: Iterable[dict[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows without the known ones, with multiplicity."""
-    rest = [(one["time"], one["row"]) for one in known]
+    rest = [(item["time"], item["row"]) for item in known]
     left = []
     for row in rows:
         if (row["time"], row["row"]) in rest:

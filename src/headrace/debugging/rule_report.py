@@ -70,15 +70,16 @@ def active_rules(
     """
     queries = {query.name: query for query in queries_of(graph)}
     nodes = {name: node for name in steps if isinstance(node := graph[name], MatchRules)}
-    found = {name: _in_force(node, checkpoint_of(directory, queries[name])) for name, node in nodes.items()}
+    active = {name: _in_force(node, checkpoint_of(directory, queries[name])) for name, node in nodes.items()}
     if rule is None:
-        return found
+        return active
     chosen = {
-        name: replace(one, asked=tuple(r for r in one.asked if r.id == rule)) for name, one in found.items()
+        name: replace(rules, asked=tuple(r for r in rules.asked if r.id == rule))
+        for name, rules in active.items()
     }
-    chosen = {name: one for name, one in chosen.items() if one.asked}
+    chosen = {name: rules for name, rules in chosen.items() if rules.asked}
     if not chosen:
-        raise _not_in_force(rule, found)
+        raise _not_in_force(rule, active)
     return chosen
 
 
@@ -123,37 +124,37 @@ def _table_now(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str],
     """Return the name of the table, its present rules, and notes."""
     table = table_of(node)
     try:
-        found = table.look()
-        ids = frozenset(found.read().ids)
+        content = table.look()
+        ids = frozenset(content.read().ids)
     except HeadraceError as error:
         return table.name, frozenset(), (f"the table can't be read now: {error.problem}",)
     finally:
         table.close()
-    if found.digest == edition.digest:
+    if content.digest == edition.digest:
         return table.name, ids, ()
     return table.name, ids, ("the table has changed since; the next batch will look at it",)
 
 
-def _not_in_force(rule: str, found: Mapping[str, ActiveRules]) -> OptionError:
-    for step, one in found.items():
-        for fault in one.faults:
+def _not_in_force(rule: str, active: Mapping[str, ActiveRules]) -> OptionError:
+    for step, rules in active.items():
+        for fault in rules.faults:
             if fault.rule == rule:
                 return OptionError(
                     f"`{rule}` is not in force: {fault.reason}", where=fault.place, hint=fault.hint
                 )
-        if rule in one.known:
+        if rule in rules.known:
             hint = "run the pipeline; `headrace explain` shows what its table holds"
             return OptionError(
                 f"`{rule}` is in the table of `{step}`, and no batch has had it yet",
                 where="--rule",
                 hint=hint,
             )
-        if rule in one.edition.versions:
-            what = f"`{rule}` is retired; version {one.edition.versions[rule]} was its last"
-            return OptionError(what, where="--rule", hint=f"in force are: {_names([one])}")
-    known = {r.id for one in found.values() for r in one.asked}
+        if rule in rules.edition.versions:
+            what = f"`{rule}` is retired; version {rules.edition.versions[rule]} was its last"
+            return OptionError(what, where="--rule", hint=f"in force are: {_names([rules])}")
+    known = {r.id for rules in active.values() for r in rules.asked}
     return OptionError(f"no rule is called `{rule}`", where="--rule", hint=did_you_mean(rule, known))
 
 
 def _names(several: Iterable[ActiveRules]) -> str:
-    return ", ".join(sorted(rule.id for one in several for rule in one.asked)) or "none"
+    return ", ".join(sorted(rule.id for rules in several for rule in rules.asked)) or "none"

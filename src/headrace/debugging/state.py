@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
-from headrace.debugging.state_entries import Found, StateFiles, entries_of
+from headrace.debugging.state_entries import StateFiles, StoredEntries, entries_of
 from headrace.runtime.inspection import plan_aside
 from headrace.runtime.queries import refuse_changed
 from headrace.spark.jars import jars_for
@@ -30,7 +30,7 @@ class StepState:
     step: str
     verb: str
     progress: Progress
-    found: Found
+    stored: StoredEntries
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -40,9 +40,9 @@ class StepState:
             "epoch": self.progress.epoch,
             "watermark": self.progress.watermark,
             "partitions": self.progress.partitions,
-            "keys": self.found.keys,
-            "counts": self.found.counts,
-            "entries": list(self.found.entries),
+            "keys": self.stored.keys,
+            "counts": self.stored.counts,
+            "entries": list(self.stored.entries),
         }
 
 
@@ -85,6 +85,10 @@ def state_of(
             progress = progress_of(files.checkpoint)
             # Before the first epoch is finished there is no state that could be read.
             nothing = progress.epoch is None
-            found = Found() if nothing else entries_of(files, node, planned.stream_plan, key=key, limit=limit)
-            states.append(StepState(node.name, node.verb, progress, found))
+            entries = (
+                StoredEntries()
+                if nothing
+                else entries_of(files, node, planned.stream_plan, key=key, limit=limit)
+            )
+            states.append(StepState(node.name, node.verb, progress, entries))
         return states

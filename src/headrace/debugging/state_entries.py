@@ -38,7 +38,7 @@ _BOUNDS = {"window": "interval 0 microseconds", "session_window": "interval 1 mi
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredEntries:
     """Counts of entries by kind, and the entries of some keys."""
 
     keys: int = 0
@@ -66,7 +66,7 @@ class StateFiles:
 
 def entries_of(
     files: StateFiles, node: Node, stream_plan: DataFrame, *, key: str | None, limit: int
-) -> Found:
+) -> StoredEntries:
     """Read the state of a step.
 
     Args:
@@ -84,8 +84,8 @@ def entries_of(
         counts = {row["kind"]: row["count"] for row in union.groupBy("kind").count().collect()}
         keyed = union.groupBy("key")
         some = keyed.agg(F.collect_list(F.struct("kind", "entry")).alias("entries")).orderBy("key")
-        found = tuple(_entry(row["key"], row["entries"]) for row in some.limit(limit).collect())
-        return Found(union.select("key").distinct().count(), counts, found)
+        entries = tuple(_entry(row["key"], row["entries"]) for row in some.limit(limit).collect())
+        return StoredEntries(union.select("key").distinct().count(), counts, entries)
     finally:
         union.unpersist()
 
@@ -124,16 +124,16 @@ def _matches(
     stored = files.entries(MATCHES)
     if isinstance(node, Match):
         view = kernel(files.spark).patterns.MatchView.of(java_frame(stream_plan))
-        found = view.partials(java_frame(stored))
+        searches = view.partials(java_frame(stored))
     elif isinstance(node, MatchRules):
         view = kernel(files.spark).rules.RulesView.of(java_frame(stream_plan))
         edition = RuleLog(files.checkpoint).last or Edition(-1)
-        found = view.partials(java_frame(stored), edition.loaded)
+        searches = view.partials(java_frame(stored), edition.loaded)
     else:
         view = kernel(files.spark).matchrecognize.RowPatternView.of(java_frame(stream_plan))
-        found = view.searches(java_frame(stored))
+        searches = view.searches(java_frame(stored))
     return [
-        (MATCHES, DataFrame(found, files.spark)),
+        (MATCHES, DataFrame(searches, files.spark)),
         (WAITING, DataFrame(view.waiting(java_frame(stored)), files.spark)),
     ]
 
@@ -198,11 +198,11 @@ def _fields(frame: DataFrame, column: str) -> list[str]:
 
 
 def _entry(key: str, entries: Iterable[Any]) -> dict[str, Any]:
-    found: dict[str, list[Any]] = {}
+    by_kind: dict[str, list[Any]] = {}
     for kind, entry in entries:
-        found.setdefault(kind, []).append(json.loads(entry))
+        by_kind.setdefault(kind, []).append(json.loads(entry))
     named = {name.removeprefix(_HIDDEN_KEY): value for name, value in json.loads(key or "{}").items()}
-    shown: dict[str, Any] = {kind: sorted(several, key=_order) for kind, several in found.items()}
+    shown: dict[str, Any] = {kind: sorted(several, key=_order) for kind, several in by_kind.items()}
     if VALUES in shown:
         shown[VALUES] = shown[VALUES][0][VALUES]
     if STATE in shown:

@@ -53,7 +53,11 @@ class Why:
     @property
     def known(self) -> bool:
         """True if the checkpoint or the input has the key."""
-        return self.report.known if self.report is not None else any(one.report.known for one in self.rules)
+        return (
+            self.report.known
+            if self.report is not None
+            else any(answer.report.known for answer in self.rules)
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -69,7 +73,7 @@ class Why:
         return {
             **text,
             "table": self.table,
-            "rules": [one.as_json() for one in self.rules],
+            "rules": [answer.as_json() for answer in self.rules],
             "faults": [asdict(fault) for fault in self.faults],
             "notes": list(self.notes),
         }
@@ -110,10 +114,10 @@ def why_of(
     wanted = wanted if rule is None else list(tables)
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
     with plan_aside(spark, graph) as built:
-        chosen = [one for one in built if one.query.name in wanted]
+        chosen = [item for item in built if item.query.name in wanted]
         refuse_changed(graph, chosen, directory)
-        asked = [Inquiry(spark, graph, directory, one, keys[one.query.output.step]) for one in chosen]
-        answers = [_answer(one, tables.get(one.node.name), rows, read_input=read_input) for one in asked]
+        asked = [Inquiry(spark, graph, directory, item, keys[item.query.output.step]) for item in chosen]
+        answers = [_answer(item, tables.get(item.node.name), rows, read_input=read_input) for item in asked]
         if not any(answer.known or _ruleless(answer) for answer in answers):
             raise _unknown_key(asked, answers)
         return answers
@@ -181,4 +185,4 @@ def _unknown_key(asked: Sequence[Inquiry], answers: Sequence[Why]) -> OptionErro
 
 
 def _reports(why: Why) -> list[KeyReport]:
-    return [why.report] if why.report is not None else [one.report for one in why.rules]
+    return [why.report] if why.report is not None else [answer.report for answer in why.rules]

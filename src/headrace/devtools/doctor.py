@@ -161,13 +161,13 @@ def _extras() -> Iterator[Check]:
 
 def _extra_requirements() -> dict[str, list[str]]:
     """Return the packages of each extra from the installed metadata."""
-    found: dict[str, list[str]] = {}
+    packages: dict[str, list[str]] = {}
     for requirement in metadata.requires("headrace") or []:
         extra = re.search(r"""extra == ['"](.+?)['"]""", requirement)
         package = re.match(r"[\w.-]+", requirement)
         if extra and package:
-            found.setdefault(extra[1], []).append(package[0])
-    return found
+            packages.setdefault(extra[1], []).append(package[0])
+    return packages
 
 
 def _version_of(package: str) -> bool:

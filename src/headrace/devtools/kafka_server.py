@@ -103,10 +103,10 @@ def running_cluster(directory: Path | None = None) -> Cluster | None:
     """Return the running cluster of a directory, if any."""
     place = (directory or default_directory()).absolute()
     try:
-        said = json.loads((place / "cluster.json").read_text())
+        noted = json.loads((place / "cluster.json").read_text())
     except (OSError, ValueError):
         return None
-    cluster = Cluster(place, tuple(Broker(**broker) for broker in said["brokers"]))
+    cluster = Cluster(place, tuple(Broker(**broker) for broker in noted["brokers"]))
     return cluster if cluster.running else None
 
 
@@ -137,9 +137,9 @@ def start(
         SetupError: a port or the directory is in use, or a broker ended; quotes its log.
     """
     place = (directory or default_directory()).absolute()
-    if (found := running_cluster(place)) is not None:
+    if (running := running_cluster(place)) is not None:
         raise SetupError(
-            f"a Kafka of {place} runs already, at {found.servers}",
+            f"a Kafka of {place} runs already, at {running.servers}",
             where="kafka up",
             hint="use it, or end it with headrace kafka down",
         )
@@ -198,8 +198,8 @@ def restart(cluster: Cluster, node: int) -> Cluster:
 
 
 def _note(cluster: Cluster) -> None:
-    said = {"servers": cluster.servers, "brokers": [asdict(broker) for broker in cluster.brokers]}
-    replace_atomically(cluster.directory / "cluster.json", json.dumps(said, indent=2).encode())
+    noted = {"servers": cluster.servers, "brokers": [asdict(broker) for broker in cluster.brokers]}
+    replace_atomically(cluster.directory / "cluster.json", json.dumps(noted, indent=2).encode())
 
 
 def _configure(place: Path, broker: Broker, all_of_them: list[Broker], settings: Mapping[str, str]) -> None:
@@ -292,21 +292,21 @@ _children: list[subprocess.Popen[bytes]] = []
 def _await(place: Path, broker: Broker, patience: float = 120) -> None:
     deadline = time.monotonic() + patience
     while True:
-        said = _log(place, broker).read_text(errors="replace")
-        if _STARTED in said:
+        log = _log(place, broker).read_text(errors="replace")
+        if _STARTED in log:
             return
         if not _alive(place, broker) or time.monotonic() > deadline:
             raise SetupError(
-                f"broker {broker.node} didn't start: {_reason(said)}",
+                f"broker {broker.node} didn't start: {_reason(log)}",
                 where="kafka up",
                 hint=f"its log has more: {_log(place, broker)}",
             )
         time.sleep(0.05)
 
 
-def _reason(said: str) -> str:
+def _reason(log: str) -> str:
     """Return the line of the log of a broker with the error."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
     wrong = [line for line in lines if "Exception" in line] or [line for line in lines if "ERROR" in line]
     return next(iter(wrong or lines[-1:]), "no word in its log")
 
@@ -326,7 +326,7 @@ def _log(place: Path, broker: Broker) -> Path:
 
 
 def _alive(place: Path, broker: Broker) -> bool:
-    if (child := next((one for one in _children if one.pid == broker.pid), None)) is not None:
+    if (child := next((process for process in _children if process.pid == broker.pid), None)) is not None:
         return child.poll() is None  # a zombie still has an entry
     return _mark(place, broker) in _command(broker.pid)
 
@@ -362,14 +362,14 @@ def _usable(port: int) -> int:
 
 def free_ports(count: int) -> list[int]:
     """Return free ports outside the ephemeral range, from which other processes take theirs."""
-    found: list[int] = []
+    ports: list[int] = []
     for port in random.SystemRandom().sample(_OURS, len(_OURS)):
-        if len(found) == count:
+        if len(ports) == count:
             break
         with suppress(OSError):
             _probe(port).close()
-            found.append(port)
-    return found
+            ports.append(port)
+    return ports
 
 
 def _probe(port: int) -> socket.socket:

@@ -135,11 +135,11 @@ def start(
 
 def _program() -> str:
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"])
-    found = shutil.which("mosquitto", path=path)
-    if found is None:
+    program = shutil.which("mosquitto", path=path)
+    if program is None:
         hint = "apt-get install mosquitto, or brew install mosquitto"
         raise SetupError("mosquitto is not installed", where="mqtt up", hint=hint)
-    return found
+    return program
 
 
 def _answers(port: int) -> bool:

@@ -93,13 +93,13 @@ def steps_of(graph: Graph, query: Query) -> list[str]:
     """The steps that run in a query, in plan order: from what it reads to its sinks."""
     logs = {ref.step for ref in query.reads}
     todo = [query.output.step, *query.sinks]
-    found = set[str]()
+    reached = set[str]()
     while todo:
         name = todo.pop()
-        if name not in found and not (name in logs and name != query.output.step):
-            found.add(name)
+        if name not in reached and not (name in logs and name != query.output.step):
+            reached.add(name)
             todo += [ref.step for ref in graph[name].inputs]
-    return [node.name for node in graph if node.name in found]
+    return [node.name for node in graph if node.name in reached]
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:

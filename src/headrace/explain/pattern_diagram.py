@@ -92,29 +92,29 @@ def _lines(diagram: Diagram, ids: dict[str, str]) -> Iterator[str]:
     yield "stateDiagram-v2"
     yield "  direction LR"
     for state in diagram.states:
-        said = f"{state.name}: {state.condition}" if state.condition else state.name
-        yield f'  state "{_escape(said)}" as {ids[state.name]}'
+        text = f"{state.name}: {state.condition}" if state.condition else state.name
+        yield f'  state "{_escape(text)}" as {ids[state.name]}'
     for edge in diagram.edges:
         label = f" : {_escape(edge.label)}" if edge.label else ""
         yield f"  {ids[edge.source]} --> {ids[edge.target]}{label}"
 
 
 def _sequence(elements: Iterable[Element]) -> _Part:
-    found = _Part((), (), True, ())
+    part = _Part((), (), True, ())
     for element in elements:
-        found = _then(found, element)
-    return found
+        part = _then(part, element)
+    return part
 
 
 def _then(before: _Part, element: Element) -> _Part:
     verb = "" if element.contiguity == "first" else element.contiguity.replace("_", " ")
     if element.negated:
-        said = _join(before.forbidden, f"{verb} {element.name}{_condition(element)}")
-        return _Part(before.firsts, before.lasts, before.empty, before.edges, said)
+        text = _join(before.forbidden, f"{verb} {element.name}{_condition(element)}")
+        return _Part(before.firsts, before.lasts, before.empty, before.edges, text)
     part = _repeat(element)
     label = _join(before.forbidden, verb)
     entered = tuple((name, _join(label, own)) for name, own in part.firsts)
-    edges = [Edge(last, name, said) for last in before.lasts for name, said in entered]
+    edges = [Edge(last, name, text) for last in before.lasts for name, text in entered]
     return _Part(
         (*before.firsts, *(part.firsts if before.empty else ())),  # nothing comes before the first row
         (*part.lasts, *(before.lasts if part.empty else ())),
@@ -129,8 +129,8 @@ def _repeat(element: Element) -> _Part:
     part = _alone(element)
     edges = part.edges
     if element.times is not None and element.times.most != 1:
-        said = "again" + (f" ({phrase})" if (phrase := _repeats(element)) else "")
-        edges += tuple(Edge(last, name, said) for last in part.lasts for name, _ in part.firsts)
+        label = "again" + (f" ({phrase})" if (phrase := _repeats(element)) else "")
+        edges += tuple(Edge(last, name, label) for last in part.lasts for name, _ in part.firsts)
     return _Part(part.firsts, part.lasts, part.empty or element.may_be_absent, edges)
 
 
@@ -149,8 +149,8 @@ def _alone(element: Element) -> _Part:
 
 
 def _repeats(element: Element) -> str:
-    said = describe_quantifier(element).removeprefix("once or more").removeprefix(", ")
-    return said.removeprefix("optional").removeprefix(", ")
+    phrase = describe_quantifier(element).removeprefix("once or more").removeprefix(", ")
+    return phrase.removeprefix("optional").removeprefix(", ")
 
 
 def _state(step: Element) -> State:
@@ -169,9 +169,9 @@ def _limit(within: Within) -> str:
     return f"rows less than {text(within.between)} apart" if within.between is not None else ""
 
 
-def _join(*said: str) -> str:
-    return ", ".join(filter(None, said))
+def _join(*phrases: str) -> str:
+    return ", ".join(filter(None, phrases))
 
 
-def _escape(said: str) -> str:
-    return " ".join(said.split()).replace(";", "#59;").replace(":", "#58;").replace('"', "#quot;")
+def _escape(text: str) -> str:
+    return " ".join(text.split()).replace(";", "#59;").replace(":", "#58;").replace('"', "#quot;")

@@ -59,7 +59,7 @@ def row_diagram_of(node: RowPattern) -> Diagram:
     [('B', 'B', 'again (as few as can be)'), ('B', 'end', ''), ('A', 'end', '')]
     """
     clause = node.clause
-    states = _States({name: " ".join(said.text.split()) for name, said in clause.define})
+    states = _States({name: " ".join(condition.text.split()) for name, condition in clause.define})
     whole = states.part(clause.pattern)
     edges = [
         *(Edge(START, name, label) for name, label in whole.firsts),
@@ -68,7 +68,7 @@ def row_diagram_of(node: RowPattern) -> Diagram:
         *([Edge(START, END, _join("no row", whole.empty))] if whole.empty is not None else ()),
     ]
     limit = f"within {text(clause.within)}" if clause.within is not None else ""
-    return Diagram(node.name, tuple(states.found), _merge(edges), limit)
+    return Diagram(node.name, tuple(states.states), _merge(edges), limit)
 
 
 def _merge(edges: list[Edge]) -> tuple[Edge, ...]:
@@ -79,7 +79,7 @@ def _merge(edges: list[Edge]) -> tuple[Edge, ...]:
     labels: dict[tuple[str, str], dict[str, None]] = {}
     for edge in edges:
         labels.setdefault((edge.source, edge.target), {})[edge.label] = None
-    return tuple(Edge(*ends, " or ".join(filter(None, said))) for ends, said in labels.items())
+    return tuple(Edge(*ends, " or ".join(filter(None, texts))) for ends, texts in labels.items())
 
 
 @dataclass
@@ -87,7 +87,7 @@ class _States:
     """Makes the parts of a pattern, and a state for each variable on the way."""
 
     define: dict[str, str]
-    found: list[State] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
     times: Counter[str] = field(default_factory=Counter)
 
     def part(self, pattern: Pattern) -> _Part:
@@ -97,8 +97,8 @@ class _States:
             case Anchor(at):
                 return _Part(empty=_ANCHORS[at])
             case Sequence(parts) | Alternatives(parts):
-                found = [self.part(part) for part in parts]
-                return reduce(_then, found, _Part()) if isinstance(pattern, Sequence) else _any_of(found)
+                inner = [self.part(part) for part in parts]
+                return reduce(_then, inner, _Part()) if isinstance(pattern, Sequence) else _any_of(inner)
             case Permutation(parts):
                 return self._permute(parts)
             case Repeat():
@@ -109,28 +109,28 @@ class _States:
     def _state(self, name: str, condition: str) -> _Part:
         self.times[name] += 1
         own = name if self.times[name] == 1 else f"{name} ({self.times[name]})"
-        self.found.append(State(own, condition))
+        self.states.append(State(own, condition))
         return _Part(((own, ""),), ((own, ""),), empty=None)
 
     def _permute(self, parts: tuple[Pattern, ...]) -> _Part:
         names = tuple(dict.fromkeys(name for part in parts for name in variables_of(part)))
-        told = [" ".join(variables_of(part)) for part in parts]
+        parts_text = [" ".join(variables_of(part)) for part in parts]
         conditions = [f"{name}: {self.define[name]}" for name in names if name in self.define]
-        return self._state(f"PERMUTE({', '.join(told)})", "; ".join(conditions))
+        return self._state(f"PERMUTE({', '.join(parts_text)})", "; ".join(conditions))
 
     def _repeat(self, repeat: Repeat) -> _Part:
         part = self.part(repeat.of)
         edges = part.edges
         if repeat.most != 1:
-            said = f"again{_often(repeat)}"
-            edges += tuple(Edge(last, name, said) for last, _ in part.lasts for name, _ in part.firsts)
+            again = f"again{_often(repeat)}"
+            edges += tuple(Edge(last, name, again) for last, _ in part.lasts for name, _ in part.firsts)
         return replace(part, empty="" if repeat.least == 0 else part.empty, edges=edges)
 
     def _exclude(self, of: Pattern) -> _Part:
-        begin = len(self.found)
+        begin = len(self.states)
         part = self.part(of)
-        self.found[begin:] = [
-            State(state.name, _join(state.condition, "not shown")) for state in self.found[begin:]
+        self.states[begin:] = [
+            State(state.name, _join(state.condition, "not shown")) for state in self.states[begin:]
         ]
         return part
 
@@ -143,7 +143,7 @@ def _then(before: _Part, part: _Part) -> _Part:
         return [] if label is None else [(name, _join(own, label)) for name, own in before.lasts]
 
     none = before.empty is None or part.empty is None
-    between = [Edge(last, name, said) for last, label in before.lasts for name, said in entered(label)]
+    between = [Edge(last, name, text) for last, label in before.lasts for name, text in entered(label)]
     return _Part(
         (*before.firsts, *entered(before.empty)),
         (*part.lasts, *left(part.empty)),
@@ -166,9 +166,9 @@ def _often(repeat: Repeat) -> str:
     counted = f"{least} times" if least == most else f"{least} to {most} times"
     if most is None:
         counted = f"{least} times or more" if least > 1 else ""
-    said = _join(counted, "" if repeat.greedy else "as few as can be")
-    return f" ({said})" if said else ""
+    phrase = _join(counted, "" if repeat.greedy else "as few as can be")
+    return f" ({phrase})" if phrase else ""
 
 
-def _join(*said: str | None) -> str:
-    return ", ".join(filter(None, said))
+def _join(*phrases: str | None) -> str:
+    return ", ".join(filter(None, phrases))

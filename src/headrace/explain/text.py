@@ -134,8 +134,8 @@ def _tiers(explanation: Explanation, width: int) -> Iterator[Line]:
     name_width = max(len(step.name) for step in steps) + 2
     for step in steps:
         indent = 2 + name_width + 8
-        said = [step.tier.why, *_state(step)]
-        lines = [line for text in said for line in textwrap.wrap(text, max(width - indent, 30))]
+        reasons = [step.tier.why, *_state(step)]
+        lines = [line for text in reasons for line in textwrap.wrap(text, max(width - indent, 30))]
         head = (f"  {step.name:<{name_width}}", "name"), (f"{step.tier.name:<8}", f"mark.{step.tier.name}")
         yield (*head, (lines[0], "fact"))
         for line in lines[1:]:
@@ -163,8 +163,8 @@ def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
     for promise in explanation.promises:
         weak = promise.guarantee == explanation.guarantee != "exactly_once"
         indent = 2 + name_width + 15
-        said = f"{promise.because}{f' (weakest link); better: {promise.better}' if weak else ''}"
-        lines = textwrap.wrap(said, max(width - indent, 30))
+        reason = f"{promise.because}{f' (weakest link); better: {promise.better}' if weak else ''}"
+        lines = textwrap.wrap(reason, max(width - indent, 30))
         head = (
             (f"  {promise.sink:<{name_width}}", "name"),
             (f"{_words(promise.guarantee):<15}", promise.guarantee),
@@ -183,14 +183,14 @@ def _real_time(explanation: Explanation, width: int) -> Iterator[Line]:
     yield from _heading(
         "Real time", "what blocks it" if blocked else "nothing blocks it; what would be different"
     )
-    said = [(step, text) for step in steps for text in _describe(step, blocked)]
-    name_width = max(len(_name(step)) for step, _ in said) + 2 if said else 0
-    told = ""
-    for step, text in said:
+    reasons = [(step, text) for step in steps for text in _describe(step, blocked)]
+    name_width = max(len(_name(step)) for step, _ in reasons) + 2 if reasons else 0
+    last = ""
+    for step, text in reasons:
         name = _name(step)
         for line in textwrap.wrap(text, max(width - name_width - 2, 30), break_on_hyphens=False):
-            yield (f"  {name if name != told else '':<{name_width}}", "name"), (line, "fact")
-            told = name
+            yield (f"  {name if name != last else '':<{name_width}}", "name"), (line, "fact")
+            last = name
 
 
 def _describe(step: Step, blocked: bool) -> tuple[str, ...]:

@@ -198,7 +198,7 @@ class Lowering:
             if not any(problem.where == f"`{step}`" for problem in error.problems):
                 raise
             # What looks at the step alone knows its name, and no place.
-            raise PlanError([Problem(where, one.what, one.hint) for one in error.problems]) from None
+            raise PlanError([Problem(where, fault.what, fault.hint) for fault in error.problems]) from None
         except (AnalysisException, ParseException) as error:
             what, hint = spark_says(error)
             raise PlanError([Problem(where, what, hint)]) from None

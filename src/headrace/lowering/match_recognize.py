@@ -127,12 +127,12 @@ class _Formulas:
         holed = [clause.condition(text, columns, where=f"`{node.name}`") for _, text in clause.define]
         holed += [clause.measure(text, columns, where=f"`{node.name}`") for _, text in clause.measures]
         values, subqueries, texts = list[Value](), list[Subquery](), list[str]()
-        for one in holed:
-            moved = _shift_positions(one, len(subqueries))
-            subqueries += one.subqueries
+        for template in holed:
+            moved = _shift_positions(template, len(subqueries))
+            subqueries += template.subqueries
             values += [value for value in moved.values if value not in values]
             at = [values.index(value) for value in moved.values]
-            texts.append(_VALUE.sub(lambda found, at=at: f"__v{at[int(found[1])]}", moved.text))  # type: ignore[misc]
+            texts.append(_VALUE.sub(lambda match, at=at: f"__v{at[int(match[1])]}", moved.text))  # type: ignore[misc]
         return _Formulas(
             tuple(texts), tuple(values), tuple(name for name, _ in clause.define), tuple(subqueries)
         )
@@ -142,7 +142,7 @@ class _Formulas:
         known = [_literal(spark, query) for query in self.subqueries]
 
         def put(text: str) -> str:
-            return _QUERY.sub(lambda found: known[int(found[1])], text)
+            return _QUERY.sub(lambda match: known[int(match[1])], text)
 
         values = tuple(
             value if not isinstance(value, Navigation | Aggregation) else _with_text(value, put(value.text))
@@ -179,8 +179,8 @@ class _Formulas:
             at = _position_of(node, name)
             return Problem(where, f"there is no column `{name}`{at}", did_you_mean(name, columns))
         text = " ".join(str(error).split("SQLSTATE")[0].split())
-        said = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;") + written_in(str(error))
-        return Problem(where, _VALUE.sub(lambda found: _format_problem(self.values[int(found[1])]), said))
+        reason = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;") + written_in(str(error))
+        return Problem(where, _VALUE.sub(lambda match: _format_problem(self.values[int(match[1])]), reason))
 
     def _refuse_values(self, results: DataFrame, node: RowPattern) -> None:
         for (name, text), field in zip(node.clause.define, results.schema, strict=False):
@@ -218,14 +218,14 @@ class _Formulas:
 
     def _values(self) -> list[dict[str, Any]]:
         counts = {Navigation: 0, Aggregation: 0}
-        found = []
+        plain_values = []
         for value in self.values:
             plain = value.plain()
             if isinstance(value, Navigation | Aggregation):
                 plain["index"] = counts[type(value)]
                 counts[type(value)] += 1
-            found.append(plain)
-        return found
+            plain_values.append(plain)
+        return plain_values
 
 
 def _position_of(node: RowPattern, name: str) -> str:
@@ -254,7 +254,7 @@ def _shift_positions(holed: ExpressionTemplate, by: int) -> ExpressionTemplate:
     """With its subqueries numbered from `by` on."""
 
     def put(text: str) -> str:
-        return _QUERY.sub(lambda found: f"__q{int(found[1]) + by}", text)
+        return _QUERY.sub(lambda match: f"__q{int(match[1]) + by}", text)
 
     values = tuple(
         _with_text(value, put(value.text)) if isinstance(value, Navigation | Aggregation) else value
@@ -269,12 +269,12 @@ def _with_text(value: Navigation | Aggregation, text: str) -> Value:
 
 def _literal(spark: SparkSession, query: Subquery) -> str:
     """Return the result of a subquery as a SQL literal."""
-    found = spark.sql(query.text).collect()
+    rows = spark.sql(query.text).collect()
     if query.kind == "exists":
-        return "true" if found else "false"
+        return "true" if rows else "false"
     if query.kind == "in":
-        return ", ".join(_constant(row[0]) for row in found) or "null"
-    return _constant(found[0][0]) if found else "null"
+        return ", ".join(_constant(row[0]) for row in rows) or "null"
+    return _constant(rows[0][0]) if rows else "null"
 
 
 def _constant(value: object) -> str:

@@ -42,8 +42,8 @@ def matched(
     step = kernel(frame.sparkSession).patterns.MatchStep.apply(java_frame(ready), declared.text)
     if not frame.isStreaming:
         return DataFrame(operator.batch(java_frame(ready), step), frame.sparkSession)
-    told = counts or Counts(frame.sparkSession)
-    return DataFrame(operator.apply(java_frame(ready), step, told._kernel), frame.sparkSession)
+    counters = counts or Counts(frame.sparkSession)
+    return DataFrame(operator.apply(java_frame(ready), step, counters._kernel), frame.sparkSession)
 
 
 class MatchDriver:

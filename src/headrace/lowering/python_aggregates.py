@@ -63,8 +63,8 @@ def refuse_unpicklable(where: str, node: WindowAggregate) -> None:
 
 def as_aggregate_error(error: BaseException) -> AggregateError | None:
     """Return the failure of an aggregate in Python, without the errors of Spark around it."""
-    found = _TOLD.search(str(error))
-    return AggregateError(found["what"], where=f"`{found['step']}`") if found else None
+    failure = _TOLD.search(str(error))
+    return AggregateError(failure["what"], where=f"`{failure['step']}`") if failure else None
 
 
 def _result(column: Column, step: str, name: str, aggregate: Aggregate) -> Column:
@@ -82,14 +82,14 @@ def _result(column: Column, step: str, name: str, aggregate: Aggregate) -> Colum
 
 def _folding(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[[Any], Any]:
     """The function that runs in Python's own process; it must need nothing of Headrace there."""
-    said = called(step, name, aggregate)
+    label = called(step, name, aggregate)
 
     def fold(lists: pyarrow.Array) -> pyarrow.Array:
-        results = [folded(said, aggregate, rows) for rows in _rows(lists)]
+        results = [folded(label, aggregate, rows) for rows in _rows(lists)]
         try:
             return pyarrow.array(results, type=kind, from_pandas=False)
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
-            raise RuntimeError(f"{said} gave a result that isn't {aggregate.returns}: {error}") from error
+            raise RuntimeError(f"{label} gave a result that isn't {aggregate.returns}: {error}") from error
 
     fold.__annotations__ = {
         "lists": pyarrow.Array,
@@ -103,7 +103,7 @@ def called(step: str, name: str, aggregate: Aggregate) -> str:
     return f"{MARK} [{step}] `{name}`: {type(aggregate).__name__}"
 
 
-def folded(said: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> Any:
+def folded(label: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> Any:
     """The result over a pane's rows.
 
     Raises:
@@ -117,7 +117,7 @@ def folded(said: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> 
             last = last.tb_next
         code = last.tb_frame.f_code if last is not None else None
         place = f" in {code.co_name} ({code.co_filename}:{last.tb_lineno})" if code and last else ""
-        raise RuntimeError(f"{said} failed{place}: {type(error).__name__}: {error}") from error
+        raise RuntimeError(f"{label} failed{place}: {type(error).__name__}: {error}") from error
 
 
 def _rows(lists: Any) -> Iterator[Iterator[tuple[Any, ...]]]:

@@ -46,8 +46,8 @@ class RuleStep(RuleChecks):
 
     def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
         """Why a rule can't be used; none where it can."""
-        found = list(super().problems(rule))
-        yield from found or self._of_kernel(rule)
+        known = list(super().problems(rule))
+        yield from known or self._of_kernel(rule)
 
     def rows(self, counts: Counts | None = None) -> DataFrame:
         """The tagged rows: `__output` is `main`, `timeouts` or `late`."""
@@ -55,8 +55,8 @@ class RuleStep(RuleChecks):
         operator = kernel(spark).operators.inorder.InOrderOperator
         if not self.frame.isStreaming:
             return DataFrame(operator.batch(java_frame(self.frame), self.kernel), spark)
-        told = counts or Counts(spark)
-        return DataFrame(operator.apply(java_frame(self.frame), self.kernel, told._kernel), spark)
+        counters = counts or Counts(spark)
+        return DataFrame(operator.apply(java_frame(self.frame), self.kernel, counters._kernel), spark)
 
     def _of_kernel(self, rule: Rule) -> Iterator[tuple[str, str]]:
         try:

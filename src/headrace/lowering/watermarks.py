@@ -141,8 +141,8 @@ class Heartbeats:
 
     def slowest_partition(self) -> str | None:
         """Return the source partition that determines the watermark; None if there are no partitions."""
-        found = [self._time.PartitionWatermark.slowest(self._name(step)) for step in self._delays]
-        slowest = [json.loads(text) for text in found if text is not None]
+        reports = [self._time.PartitionWatermark.slowest(self._name(step)) for step in self._delays]
+        slowest = [json.loads(text) for text in reports if text is not None]
         named = [(each["millis"] or 0, each["partition"]) for each in slowest if each["partition"]]
         return min(named)[1] if named else None
 

@@ -57,13 +57,13 @@ def declaration(window: Window, emission: Emission, *, time: Time = "event", ttl
     '{"window": {"kind": "session", "gap": 10000000}, "trigger": {"after_watermark": {}}, "lateness": 0,
     "mode": "accumulating", "time": "event"}'
     """
-    given = {
+    options = {
         name: value
         for name, value in asdict(window).items()
         if name not in ("when", "of") and value not in (None, 0)
     }
     spec: dict[str, Any] = {
-        "window": {"kind": type(window).__name__.lower(), **given},
+        "window": {"kind": type(window).__name__.lower(), **options},
         "trigger": _trigger(emission.trigger),
         "lateness": emission.lateness,
         "mode": emission.mode,
@@ -80,8 +80,8 @@ def _trigger(trigger: Trigger) -> dict[str, Any]:
     if isinstance(trigger, AfterCount):
         return {"after_count": trigger.rows}
     if isinstance(trigger, AfterWatermark):
-        given = {"early": trigger.early, "late": trigger.late}
-        return {"after_watermark": {name: _trigger(part) for name, part in given.items() if part}}
+        parts = {"early": trigger.early, "late": trigger.late}
+        return {"after_watermark": {name: _trigger(part) for name, part in parts.items() if part}}
     return {_WORDS[type(trigger)]: _parts(trigger)}
 
 
@@ -121,8 +121,8 @@ class Counts:
         return _read_counts(self._kernel.take(epoch))
 
 
-def _read_counts(told: str) -> dict[str, int]:
-    counts: dict[str, int] = json.loads(told)
+def _read_counts(text: str) -> dict[str, int]:
+    counts: dict[str, int] = json.loads(text)
     return counts
 
 
@@ -231,7 +231,7 @@ class WindowDriver:
 
 def _group_rows(frame: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Column | str]) -> DataFrame:
     columns = [
-        (functions.expr(given) if isinstance(given, str) else given).alias(name)
-        for name, given in aggregates.items()
+        (functions.expr(expression) if isinstance(expression, str) else expression).alias(name)
+        for name, expression in aggregates.items()
     ]
     return frame.groupBy(*keys).agg(*columns)

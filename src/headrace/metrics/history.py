@@ -66,13 +66,13 @@ class History:
 
     def _merge(self, job: str, resolution: int, at: int, sample: dict[str, Any]) -> None:
         key = (job, resolution, at)
-        found = self._database.rows(
+        stored = self._database.rows(
             "SELECT document FROM samples WHERE job = ? AND resolution = ? AND at = ?", key
         )
         document = json.dumps(
-            merge(json.loads(found[0]["document"]), sample) if found else sample, separators=(",", ":")
+            merge(json.loads(stored[0]["document"]), sample) if stored else sample, separators=(",", ":")
         )
-        if found:
+        if stored:
             statement = "UPDATE samples SET document = ? WHERE job = ? AND resolution = ? AND at = ?"
             self._database.execute(statement, (document, *key))
         else:

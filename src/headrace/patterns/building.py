@@ -190,16 +190,16 @@ def either(*patterns: Pattern) -> Once:
     return Once((Element(_group_name("either", parts[0]), "first", Either(parts)),))
 
 
-def condition_of(given: Any) -> Any:
+def condition_of(condition: Any) -> Any:
     """Return a condition: Spark SQL text or a pyspark Column.
 
     Raises:
         OptionError: it is neither.
     """
-    if given is None or isinstance(given, str) or type(given).__module__.startswith("pyspark."):
-        return given
+    if condition is None or isinstance(condition, str) or type(condition).__module__.startswith("pyspark."):
+        return condition
     raise OptionError(
-        f"expected Spark SQL text or a pyspark Column, got {given!r}", hint='such as "amount > 50"'
+        f"expected Spark SQL text or a pyspark Column, got {condition!r}", hint='such as "amount > 50"'
     )
 
 

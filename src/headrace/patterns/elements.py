@@ -114,7 +114,7 @@ def steps_of(elements: tuple[Element, ...]) -> Iterator[Element]:
             yield element
 
 
-def within_of(given: Duration | Mapping[str, Duration] | Within | None) -> Within:
+def within_of(within: Duration | Mapping[str, Duration] | Within | None) -> Within:
     """Parse a duration for the whole match, or `{"whole": ..., "between": ...}`.
 
     >>> within_of("1 minute")
@@ -123,21 +123,21 @@ def within_of(given: Duration | Mapping[str, Duration] | Within | None) -> Withi
     Raises:
         OptionError: another key, or a length of 0.
     """
-    if isinstance(given, Within) or given is None:
-        return given or Within()
-    lengths = given if isinstance(given, Mapping) else {"whole": given}
+    if isinstance(within, Within) or within is None:
+        return within or Within()
+    lengths = within if isinstance(within, Mapping) else {"whole": within}
     for key in lengths:
         if key not in ("whole", "between"):
             raise OptionError(
                 f"unknown key {key!r}", where="within", hint=did_you_mean(key, ("whole", "between"))
             )
-    found = {key: microseconds(length, where=f"within: {key}") for key, length in lengths.items()}
-    if 0 in found.values():
+    limits = {key: microseconds(length, where=f"within: {key}") for key, length in lengths.items()}
+    if 0 in limits.values():
         raise OptionError("expected a length longer than 0", where="within")
-    return Within(**found)
+    return Within(**limits)
 
 
-def skip_of(given: str | Mapping[str, str] | Skip) -> Skip:
+def skip_of(skip: str | Mapping[str, str] | Skip) -> Skip:
     """Parse a skip strategy: a word, `to_first(step)`, or `{"to_first": "step"}`.
 
     >>> skip_of("to_next"), skip_of({"to_first": "b"})
@@ -146,16 +146,16 @@ def skip_of(given: str | Mapping[str, str] | Skip) -> Skip:
     Raises:
         OptionError: no such word, or the step is missing.
     """
-    if isinstance(given, Skip):
-        return given
+    if isinstance(skip, Skip):
+        return skip
     kinds = get_args(SkipKind)
-    called = _CALL.fullmatch(given) if isinstance(given, str) else None
+    called = _CALL.fullmatch(skip) if isinstance(skip, str) else None
     if called:
-        given = {called.group(1): called.group(2)}
-    kind, step = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else (given, "")
+        skip = {called.group(1): called.group(2)}
+    kind, step = next(iter(skip.items())) if isinstance(skip, Mapping) and len(skip) == 1 else (skip, "")
     if not isinstance(kind, str) or kind not in kinds:
         raise OptionError(
-            f"expected one of {', '.join(kinds)}, got {given!r}",
+            f"expected one of {', '.join(kinds)}, got {skip!r}",
             where="skip",
             hint=did_you_mean(str(kind), kinds),
         )

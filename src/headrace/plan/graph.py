@@ -82,7 +82,7 @@ class Graph:
         """
         if ref not in self._facts:
             node = self.nodes[ref.step]
-            self._facts[ref] = node.output_facts(ref.output, [self.facts(given) for given in node.inputs])
+            self._facts[ref] = node.output_facts(ref.output, [self.facts(source) for source in node.inputs])
         return self._facts[ref]
 
     def upstream(self, node: Node) -> list[Node]:

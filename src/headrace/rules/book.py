@@ -79,13 +79,13 @@ class RuleBook:
                 way.
         """
         try:
-            found = self._table.look()
+            content = self._table.look()
         except HeadraceError as error:
             if self._edition.digest != _unread(error):
                 raise
         else:
-            if found.digest != self._edition.digest:
-                edition = self._after(found.read(), found.digest, BEFORE)
+            if content.digest != self._edition.digest:
+                edition = self._after(content.read(), content.digest, BEFORE)
                 refuse(edition)
                 if self._log.last is None:
                     self._log.add(edition)
@@ -94,22 +94,22 @@ class RuleBook:
     def _next(self, epoch: int) -> Edition:
         before = self._edition
         try:
-            found = self._table.look()
+            content = self._table.look()
         except HeadraceError as error:
             digest, edition = _unread(error), self._as_before(error, _unread(error), epoch)
         else:
-            digest = found.digest
-            edition = before if digest == before.digest else self._read(found, epoch)
+            digest = content.digest
+            edition = before if digest == before.digest else self._read(content, epoch)
         if digest == before.digest:
             return before
         self._log.add(edition)
         return edition
 
-    def _read(self, found: Content, epoch: int) -> Edition:
+    def _read(self, content: Content, epoch: int) -> Edition:
         try:
-            return self._after(found.read(), found.digest, epoch)
+            return self._after(content.read(), content.digest, epoch)
         except HeadraceError as error:
-            return self._as_before(error, found.digest, epoch)
+            return self._as_before(error, content.digest, epoch)
 
     def _load(self, edition: Edition) -> None:
         if edition.number != self._loaded:
@@ -119,8 +119,8 @@ class RuleBook:
 
     def _as_before(self, error: HeadraceError, digest: str, epoch: int) -> Edition:
         """Keep all rules if the table cannot be read."""
-        found = error.problems if isinstance(error, DocumentError) else (error.problem,)
-        faults = tuple(fault_of(problem, "", None) for problem in found)
+        problems = error.problems if isinstance(error, DocumentError) else (error.problem,)
+        faults = tuple(fault_of(problem, "", None) for problem in problems)
         return replace(self._edition, epoch=epoch, digest=digest, faults=faults)
 
     def _after(self, read: Rules, digest: str, epoch: int) -> Edition:

@@ -50,8 +50,8 @@ class RuleChecks:
                 yield f"`{name}` is no measure of the step `{self.node.name}`", hint
 
     def _bounds(self, node: Match) -> Iterator[tuple[str, str]]:
-        if found := check_state_bound(node.pattern, node.within):
-            yield found
+        if problem := check_state_bound(node.pattern, node.within):
+            yield problem
         longest, within = self.node.longest, node.within.whole or node.within.between
         if longest is not None and (within is None or within > longest):
             took = length(within) if within is not None else "any time"

@@ -90,12 +90,12 @@ class TableListing:
 def tables_listed(graph: Graph, directory: Path) -> list[TableListing]:
     """Return the rule tables of all steps; a table that cannot be read has its error and the active rules."""
     queries = {query.output.step: query for query in queries_of(graph)}
-    found = []
+    listings = []
     for node in graph.of(MatchRules):
         known = node.name in queries
         log = RuleLog(checkpoint_of(directory, queries[node.name])) if known else None
-        found.append(_list_rules(graph, node, log))
-    return found
+        listings.append(_list_rules(graph, node, log))
+    return listings
 
 
 def rules_as_steps(graph: Graph, node: MatchRules, rule: str = "") -> tuple[list[RulePattern], list[Problem]]:
@@ -110,20 +110,20 @@ def rules_as_steps(graph: Graph, node: MatchRules, rule: str = "") -> tuple[list
     wrong = [Problem(_location(name, problem), problem.what, problem.hint) for name, problem in read.faults]
     checks = _checks(graph, node)
     good = []
-    for one in read.rules:
-        problems = [Problem(_location(one.id, one.where), *said) for said in checks.problems(one)]
+    for item in read.rules:
+        problems = [Problem(_location(item.id, item.where), *reason) for reason in checks.problems(item)]
         wrong += problems
-        good += [] if problems else [one]
+        good += [] if problems else [item]
     if rule:
         good = [_select(rule, name, good, read, wrong)]
-    shown = [one for one in good if one.active or rule]
-    return [(one, match_of(node, one)) for one in shown], wrong if not rule else []
+    shown = [item for item in good if item.active or rule]
+    return [(item, match_of(node, item)) for item in shown], wrong if not rule else []
 
 
 def _select(rule: str, table: str, good: list[Rule], read: Rules, wrong: list[Problem]) -> Rule:
-    for one in good:
-        if one.id == rule:
-            return one
+    for item in good:
+        if item.id == rule:
+            return item
     for problem in wrong:
         if f"rule `{rule}`" in problem.where:
             raise OptionError(problem.what, where=problem.where, hint=problem.hint)
@@ -135,8 +135,8 @@ def _list_rules(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableLis
     table = table_of(node)
     begun = log is not None and log.last is not None
     try:
-        found = table.look()
-        read = found.read()
+        content = table.look()
+        read = content.read()
     except HeadraceError as error:
         problems = getattr(error, "problems", (error.problem,))
         rules = tuple(_in_force(rule, log, None) for rule in before.rules)
@@ -144,8 +144,8 @@ def _list_rules(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableLis
     finally:
         table.close()
     after = before
-    if found.digest != before.digest:
-        after = Revision(_checks(graph, node), before).edition(read, found.digest, BEFORE)
+    if content.digest != before.digest:
+        after = Revision(_checks(graph, node), before).edition(read, content.digest, BEFORE)
     return TableListing(node.name, table.name, begun, tuple(_rules(read, before, after, log)))
 
 
@@ -211,8 +211,8 @@ def _checks(graph: Graph, node: MatchRules) -> RuleChecks:
 
 
 def _location(name: str, where: str | Problem) -> str:
-    place, said = where.where if isinstance(where, Problem) else where, f"rule `{name}`"
-    return place if said in place else f"{place}: {said}"
+    place, label = where.where if isinstance(where, Problem) else where, f"rule `{name}`"
+    return place if label in place else f"{place}: {label}"
 
 
 def _plain(problem: Problem) -> dict[str, str]:

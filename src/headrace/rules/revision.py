@@ -74,8 +74,8 @@ class Revision:
 
     def _note(self, name: str, problem: Problem) -> None:
         old = self._old.get(name)
-        said = f"rule `{name}`"
-        place = problem.where if said in problem.where else f"{problem.where}: {said}"
+        label = f"rule `{name}`"
+        place = problem.where if label in problem.where else f"{problem.where}: {label}"
         self._faults.append(fault_of(replace(problem, where=place), name, old.version if old else None))
 
 

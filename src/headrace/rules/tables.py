@@ -69,8 +69,8 @@ class FileTable:
                     seen,
                 )
         except (OSError, UnicodeDecodeError) as error:
-            said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise SourceError(f"the rules can't be read: {said}", where=self.name) from error
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise SourceError(f"the rules can't be read: {reason}", where=self.name) from error
         return self._content
 
     def close(self) -> None:

@@ -105,8 +105,8 @@ def _receive(wanted: Download, watch: Watcher) -> None:
         resumed = here > 0 and response.status == 206  # a server may ignore the range and send all of it
         with wanted.part.open("ab" if resumed else "wb") as file:
             _copy(response, file, here if resumed else 0, wanted, watch)
-    if (came := wanted.part.stat().st_size) < wanted.size:
-        raise ConnectionError(f"the connection ended after {came} of {wanted.size} bytes")
+    if (received := wanted.part.stat().st_size) < wanted.size:
+        raise ConnectionError(f"the connection ended after {received} of {wanted.size} bytes")
 
 
 def _copy(response: IO[bytes], file: IO[bytes], done: int, wanted: Download, watch: Watcher) -> None:
@@ -118,11 +118,11 @@ def _copy(response: IO[bytes], file: IO[bytes], done: int, wanted: Download, wat
 
 def _verify(wanted: Download) -> None:
     with wanted.part.open("rb") as file:
-        came = hashlib.file_digest(file, "sha256").hexdigest()
-    if came != wanted.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != wanted.sha256:
         wanted.part.unlink()
         raise SetupError(
-            f"{wanted.url} is not the expected file: expected SHA-256 {wanted.sha256}, got {came}",
+            f"{wanted.url} is not the expected file: expected SHA-256 {wanted.sha256}, got {digest}",
             where="download",
             hint="try again; if it stays, the mirror serves another file: try HEADRACE_MAVEN_MIRROR",
         )

@@ -22,7 +22,7 @@ def spark_says(error: Exception) -> tuple[str, str]:
     return what.rstrip(".") + written_in(whole), f"did you mean {known}?" if known else ""
 
 
-def written_in(said: str) -> str:
+def written_in(message: str) -> str:
     r"""The text that Spark could not parse, as the end of a sentence.
 
     Nothing where that is not what is wrong.
@@ -30,5 +30,5 @@ def written_in(said: str) -> str:
     >>> written_in("Syntax error at or near end of input.\n\n== SQL ==\namount <\n--------^^^\n")
     ' in `amount <`'
     """
-    found = _QUOTED.search(said)
-    return f" in `{' '.join(found[1].split())}`" if found else ""
+    quoted = _QUOTED.search(message)
+    return f" in `{' '.join(quoted[1].split())}`" if quoted else ""

@@ -134,10 +134,10 @@ def _ask(executable: Path) -> dict[str, str]:
     """Start it and read its version, if there is no `release` file (a third of a second)."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
+        report = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    settings = dict(re.findall(r"^\s+(java\.\S+) = (.*)$", said, re.MULTILINE))
+    settings = dict(re.findall(r"^\s+(java\.\S+) = (.*)$", report, re.MULTILINE))
     return {
         "JAVA_VERSION": settings.get("java.version", ""),
         "JAVA_HOME": settings.get("java.home", ""),
@@ -146,8 +146,8 @@ def _ask(executable: Path) -> dict[str, str]:
 
 def _major(version: str) -> int | None:
     """The 17 of 17.0.15, and the 8 of 1.8.0_402."""
-    found = re.match(r"(?:1\.)?(\d+)", version)
-    return int(found[1]) if found else None
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match[1]) if match else None
 
 
 def _package_java() -> Path | None:

@@ -75,10 +75,10 @@ def find_spark_home() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SetupError("pyspark is not installed", where="spark", hint="pip install headrace")
-    found = Path(spec.origin).parent
+    package = Path(spec.origin).parent
     # Under spark-submit pyspark comes out of a zip, which has no jars; its Spark is then in SPARK_HOME.
     submitted = os.environ.get("SPARK_HOME")
-    return Path(submitted) if submitted and not (found / "jars").is_dir() else found
+    return Path(submitted) if submitted and not (package / "jars").is_dir() else package
 
 
 def spark_version(spark_home: Path) -> str:

@@ -101,10 +101,10 @@ def cores(master: str) -> int | None:
     >>> cores("local[3]"), cores("local"), cores("spark://host:7077")
     (3, 1, None)
     """
-    found = re.fullmatch(r"local(?:\[(\*|\d+)(?:\s*,\s*\d+)?\])?", master)
-    if found is None:
+    match = re.fullmatch(r"local(?:\[(\*|\d+)(?:\s*,\s*\d+)?\])?", master)
+    if match is None:
         return None
-    return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+    return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
 
 
 def _launch(settings: Mapping[str, str], log: Path) -> None:
@@ -178,6 +178,6 @@ def _reason(error: Exception, log: Path | None) -> str:
     if isinstance(error, JavaError):
         return java_message(error)
     lines = log.read_text(errors="replace").splitlines() if log else []
-    said = [line.strip() for line in lines if line.strip() and not re.search("WARN|Picked up J", line)]
-    thrown = [line for line in said if "Exception" in line]
-    return next(iter([*thrown, *said, str(error)]))
+    messages = [line.strip() for line in lines if line.strip() and not re.search("WARN|Picked up J", line)]
+    thrown = [line for line in messages if "Exception" in line]
+    return next(iter([*thrown, *messages, str(error)]))

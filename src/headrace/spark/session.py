@@ -148,8 +148,8 @@ def _fit(session: SparkSession, asked: Mapping[str, str], jars: Sequence[Path]) 
         for key, current in differs.items()
         if not _find_changed(session, key, wanted[key])
     ]
-    there = (session.conf.get("spark.jars", None) or "").split(",")
-    fixed += [f"{jar.name} is not among its jars" for jar in jars if str(jar) not in there]
+    loaded = (session.conf.get("spark.jars", None) or "").split(",")
+    fixed += [f"{jar.name} is not among its jars" for jar in jars if str(jar) not in loaded]
     if fixed:
         raise SetupError(
             f"Spark already runs in this process, and {'; '.join(fixed)}",

@@ -333,10 +333,10 @@ def collecting() -> Iterator[list[Pipeline]]:
 
     How the command line loads a file.
     """
-    found: list[Pipeline] = []
-    token = _collected.set(found)
+    pipelines: list[Pipeline] = []
+    token = _collected.set(pipelines)
     try:
-        yield found
+        yield pipelines
     finally:
         _collected.reset(token)
 

@@ -33,8 +33,8 @@ class Place:
     sql: Callable[..., Sequence[tuple[Any, ...]]]
 
     def source(self, **options: Any) -> Connector:
-        given = {"cursor": "id", "delay": "0 seconds", "every": "10 milliseconds", **options}
-        return getattr(connect, self.kind)(**self.address, table=self.table, **given)  # type: ignore[no-any-return]
+        value = {"cursor": "id", "delay": "0 seconds", "every": "10 milliseconds", **options}
+        return getattr(connect, self.kind)(**self.address, table=self.table, **value)  # type: ignore[no-any-return]
 
     def add(self, *ids: int) -> None:
         values = ", ".join(f"({i}, 'n{i}', '2026-01-01 00:00:{i % 60:02d}.000001')" for i in ids)

@@ -36,10 +36,10 @@ def out(server: Server, table: str, disk: Path) -> Iterator[Connector]:
         server.sql(f"CREATE DATABASE {CROWDED} TABLESPACE small")
     else:
         server.sql(f"CREATE DATABASE {CROWDED}")
-        there = server.directory / "data" / CROWDED
-        shutil.copytree(there, _owned(disk, server), dirs_exist_ok=True)
-        shutil.rmtree(there)
-        there.symlink_to(disk / "data")
+        present = server.directory / "data" / CROWDED
+        shutil.copytree(present, _owned(disk, server), dirs_exist_ok=True)
+        shutil.rmtree(present)
+        present.symlink_to(disk / "data")
     url = server.url.replace(f"/{DATABASE}", f"/{CROWDED}")
     yield getattr(connect, server.kind)(url=url, table=table)
     if server.kind == "postgres":

@@ -27,8 +27,8 @@ def test_rows_are_read_by_key(spark: SparkSession, server: Server, table: str, t
     server.sql(f"INSERT INTO {table} VALUES (1, 'ä', '2026-01-02', 0.1), (3, null, null, null)")
     pipeline = Pipeline(f"lookup-{table}")
     rows = pipeline.read("tx", connect.memory(rows=[{"id": n} for n in range(5)]), schema="id int")
-    found = rows.lookup("name", connector(server, table), on="id", load="key", on_miss="dead_letter")
-    found.write("out", connect.files(path=tmp_path / "out", format="json"))
+    actual = rows.lookup("name", connector(server, table), on="id", load="key", on_miss="dead_letter")
+    actual.write("out", connect.files(path=tmp_path / "out", format="json"))
     pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
     lines = [line for file in (tmp_path / "out").glob("*.json") for line in file.read_text().splitlines()]
     assert sorted(map(json.loads, lines), key=lambda row: row["id"]) == [
@@ -45,10 +45,10 @@ def test_thousands_of_keys_of_several_columns(server: Server, table: str) -> Non
     lookup = connector(server, table).key_table(LookupContext("step", ("card", "number"), None))
     reader = lookup.connect()
     keys = [("a", "1"), ("a", "2"), ("50%", "3"), *(("x", str(number)) for number in range(7_000))]
-    found = reader.rows(keys)
+    actual = reader.rows(keys)
     reader.close()
     # MariaDB compares text without case: `A` is not the key that was looked up.
-    assert {key: rows for key, rows in found.items() if key in keys} == {
+    assert {key: rows for key, rows in actual.items() if key in keys} == {
         ("a", "1"): [("10",)],
         ("50%", "3"): [("30",)],
     }

@@ -47,8 +47,8 @@ class Orders:
         return f"headrace_{self.table}_orders"
 
     def source(self, **options: Any) -> PostgresCdc:
-        given = {"url": self.server.url, "table": self.table, "every": "10 milliseconds", **options}
-        return connect.postgres_cdc(**given)
+        value = {"url": self.server.url, "table": self.table, "every": "10 milliseconds", **options}
+        return connect.postgres_cdc(**value)
 
     def pipeline(self, *sinks: Connector, schema: str = SCHEMA, **options: Any) -> Pipeline:
         pipeline = Pipeline(self.table)
@@ -318,14 +318,14 @@ def test_server_that_becomes_unavailable_is_retried(orders: Orders) -> None:
     assert log.latest(start) == start
     orders.server.start()
     orders.sql("INSERT INTO {t} (id) VALUES (1)")
-    found: list[dict[str, int]] = []
+    actual: list[dict[str, int]] = []
 
     def came() -> bool:
-        found.append(log.latest(start))
-        return found[-1] != start
+        actual.append(log.latest(start))
+        return actual[-1] != start
 
     wait_until(came)
-    end = found[-1]
+    end = actual[-1]
     assert [row["id"] for split in log.splits(start, end) for row in _rows(split)] == ["1"]
     log.close()
     orders.server.stop()

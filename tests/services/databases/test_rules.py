@@ -88,8 +88,8 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         server.sql(f"DELETE FROM {table} WHERE id = 'one'")
         taken("a", "c", start=9)
         assert running.status().rules["alerts"].in_force == {}
-    found = [(row["rule"], row["version"], row["v"]) for row in alerts.contents()]
-    assert found == [("one", 5, "b"), ("one", 5, "b"), ("one", 6, "c"), ("one", 6, "c")]
+    actual = [(row["rule"], row["version"], row["v"]) for row in alerts.contents()]
+    assert actual == [("one", 5, "b"), ("one", 5, "b"), ("one", 6, "c"), ("one", 6, "c")]
     problems = [(row["rule"], row["version"], row["reason"]) for row in faults.contents()]
     assert problems[0] == ("one", 5, "it has changed, and its version is still 5")
     reasons = [

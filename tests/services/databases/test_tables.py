@@ -104,10 +104,10 @@ def test_new_keys_and_known_ones_take_turns_within_a_run(
     ]
     writer = sink(server, table, key="k").writer()
     writer.open(run())
-    for epoch, given in enumerate(epochs):
-        writer.commit(epoch, writer.stage(epoch, rows(spark, *given).coalesce(1)))
+    for epoch, value in enumerate(epochs):
+        writer.commit(epoch, writer.stage(epoch, rows(spark, *value).coalesce(1)))
     writer.close()
-    held = dict(pair for given in epochs for pair in given)
+    held = dict(pair for value in epochs for pair in value)
     assert dict(content(server, table)) == held
     assert len(content(server, table)) == len(held)
 
@@ -233,8 +233,8 @@ def test_two_sinks_and_two_checkpoints_have_their_own_ledger(
     spark: SparkSession, server: Server, table: str, run: MakeRun
 ) -> None:
     out = sink(server, table)
-    for given in (run(), run(sink="other"), run(checkpoint_id="two")):
-        deliver(out, given, 0, rows(spark, ("a", 1)))
+    for value in (run(), run(sink="other"), run(checkpoint_id="two")):
+        deliver(out, value, 0, rows(spark, ("a", 1)))
     assert content(server, table) == [("a", 1)] * 3
 
 

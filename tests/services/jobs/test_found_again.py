@@ -80,14 +80,14 @@ def kill_many_times(data: Path, rounds: int) -> None:
 def check_found(service: ServiceProcess, jobs: list[str]) -> None:
     """Every job runs in the one process it was started in."""
     wait_until(lambda: all(job["state"] == "running" for job in service.jobs().values()))
-    found = service.jobs()
-    assert set(found) == set(jobs)
+    actual = service.jobs()
+    assert set(actual) == set(jobs)
     for job in jobs:
         started = service.starts(job)
         assert [line.split()[0] for line in started] == ["1"], started
-        assert int(started[0].split()[1]) == found[job]["pid"]
-        assert start_time(found[job]["pid"]) is not None
-    rows = {job: found[job]["metrics"]["rows_in"] for job in jobs}
+        assert int(started[0].split()[1]) == actual[job]["pid"]
+        assert start_time(actual[job]["pid"]) is not None
+    rows = {job: actual[job]["metrics"]["rows_in"] for job in jobs}
     wait_until(lambda: all(service.jobs()[job]["metrics"]["rows_in"] > rows[job] for job in jobs))
 
 

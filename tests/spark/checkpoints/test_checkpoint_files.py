@@ -47,7 +47,7 @@ def test_a_file_is_there_when_it_is_whole(files: Any, at: Any, tmp_path: Path) -
     assert [path.name for path in (tmp_path / "offsets").iterdir()] == ["0"]
 
 
-def test_a_file_that_is_there_is_written_again_only_if_that_is_asked_for(
+def test_a_file_that_is_there_is_written_again_only_if_that_is_requested(
     files: Any, at: Any, tmp_path: Path
 ) -> None:
     write(files, at("0"), "first", overwrite=False)
@@ -63,7 +63,7 @@ def test_checksums_that_hadoop_has_left_are_not_listed_and_go_with_their_file(
 ) -> None:
     (tmp_path / "0").write_text("by Hadoop")
     (tmp_path / ".0.crc").write_text("of it")
-    assert [found.getPath().getName() for found in files.list(at(""))] == ["0"]
+    assert [actual.getPath().getName() for actual in files.list(at(""))] == ["0"]
     write(files, at("0"), "by us", overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0"]
     (tmp_path / ".0.crc").write_text("of it")

@@ -92,8 +92,8 @@ def states(feed: Any, checkpoint: Path) -> dict[str, StepState]:
 def test_open_windows_of_the_kernel(states: dict[str, StepState]) -> None:
     totals = states["totals"]
     assert (totals.progress.watermark, totals.progress.partitions) == (time(55), 2)
-    assert (totals.found.keys, totals.found.counts) == (2, {"windows": 3})
-    first, second = totals.found.entries
+    assert (totals.stored.keys, totals.stored.counts) == (2, {"windows": 3})
+    first, second = totals.stored.entries
     assert first["key"] == {"card": "a"}
     assert second["windows"] == [
         {
@@ -114,9 +114,9 @@ def test_open_windows_of_the_kernel(states: dict[str, StepState]) -> None:
 
 
 def test_order_dependent_windows_and_buffered_rows(states: dict[str, StepState]) -> None:
-    found = states["threes"].found
-    assert found.counts == {"windows": 2, "waiting": 1}
-    entry = found.entries[0]
+    actual = states["threes"].stored
+    assert actual.counts == {"windows": 2, "waiting": 1}
+    entry = actual.entries[0]
     assert [(w["number"], w["rows"], w["last_pane"], w["values"]) for w in entry["windows"]] == [
         (0, 2, None, {"total": 31})
     ]
@@ -124,9 +124,9 @@ def test_order_dependent_windows_and_buffered_rows(states: dict[str, StepState])
 
 
 def test_windows_of_the_native_operator_are_evaluated(states: dict[str, StepState]) -> None:
-    found = states["native"].found
-    assert (found.keys, found.counts) == (2, {"windows": 3})
-    assert found.entries[0]["windows"][0] == {
+    actual = states["native"].stored
+    assert (actual.keys, actual.counts) == (2, {"windows": 3})
+    assert actual.entries[0]["windows"][0] == {
         "start": time(0),
         "end": time(60),
         "values": {"mean": 15.5, "n": 2},
@@ -135,12 +135,12 @@ def test_windows_of_the_native_operator_are_evaluated(states: dict[str, StepStat
 
 def test_sessions_of_the_native_operator_have_key_names_and_ends(states: dict[str, StepState]) -> None:
     window = {"start": time(1), "end": time(125), "values": {"n": 3}}
-    assert states["sessions"].found.entries[0] == {"key": {"who": "A"}, "windows": [window]}
+    assert states["sessions"].stored.entries[0] == {"key": {"who": "A"}, "windows": [window]}
 
 
 def test_running_aggregates_and_kept_times(states: dict[str, StepState]) -> None:
-    assert states["running"].found.entries == ({"key": {}, "values": {"mean": 9.25}},)
-    assert states["unique"].found.entries == (
+    assert states["running"].stored.entries == ({"key": {}, "values": {"mean": 9.25}},)
+    assert states["unique"].stored.entries == (
         {"key": {"card": "a"}, "kept": [time(1)]},
         {"key": {"card": "b"}, "kept": [time(2)]},
     )
@@ -148,15 +148,15 @@ def test_running_aggregates_and_kept_times(states: dict[str, StepState]) -> None
 
 def test_one_step_and_one_key(feed: Any, checkpoint: Path) -> None:
     (totals,) = state_of(Payments(feed).graph, checkpoint, step="totals", key="b")
-    assert [entry["key"] for entry in totals.found.entries] == [{"card": "b"}]
+    assert [entry["key"] for entry in totals.stored.entries] == [{"card": "b"}]
 
 
 def test_changed_window_is_rejected_by_run_and_state(feed: Any, checkpoint: Path) -> None:
     other = Payments(feed, size="2 minutes")
-    said = r"`totals`: its checkpoint holds .*: window was `tumbling\(size=1 minute\)`, is `tumbling\(size=2 minutes\)`"
-    with pytest.raises(PlanError, match=said):
+    message = r"`totals`: its checkpoint holds .*: window was `tumbling\(size=1 minute\)`, is `tumbling\(size=2 minutes\)`"
+    with pytest.raises(PlanError, match=message):
         other.run(checkpoint, until="caught_up")
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(PlanError, match=message):
         state_of(other.graph, checkpoint, step="totals")
 
 
@@ -234,8 +234,8 @@ def test_partial_matches_and_buffered_rows_are_in_the_state(spark: SparkSession,
     tx.key_by("card").match("rise", rise, within="1 hour").write("out", connect.memory())
     pipeline.run(until="caught_up", checkpoint=tmp_path)
     [state] = state_of(pipeline.check(), tmp_path)
-    assert state.found.counts == {"matches": 2, "waiting": 1}
-    [of_a, of_b] = state.found.entries
+    assert state.stored.counts == {"matches": 2, "waiting": 1}
+    [of_a, of_b] = state.stored.entries
     assert of_a["key"] == {"card": "a"}
     [begun] = of_a["matches"]
     assert (begun["start"], begun["complete"], begun["matched"]["high"]) == (time(1), False, [])
@@ -276,11 +276,11 @@ def test_matches_continue_after_repartitioning(spark: SparkSession, tmp_path: Pa
     pipeline.run(until="caught_up", checkpoint=tmp_path)
     assert repartition(pipeline.check(), tmp_path, 3) == {"rise": (2, 3)}
     [state] = state_of(pipeline.check(), tmp_path)
-    assert state.found.counts == {"matches": 2, "waiting": 303}
+    assert state.stored.counts == {"matches": 2, "waiting": 303}
     feed.add(payment("c", 1, 100))
     pipeline.run(until="drained", checkpoint=tmp_path)
-    found = sorted((row["card"], row["at"].timestamp(), row["high"]) for row in out.contents())
-    assert found == [("a", 1, 200), ("b", 1, 200)]
+    actual = sorted((row["card"], row["at"].timestamp(), row["high"]) for row in out.contents())
+    assert actual == [("a", 1, 200), ("b", 1, 200)]
 
 
 def test_state_of_an_older_layout_is_rejected(tmp_path: Path) -> None:

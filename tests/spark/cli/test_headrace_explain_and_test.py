@@ -67,14 +67,14 @@ def test_the_physical_plan_is_spark_s_own_and_nothing_is_left_behind(
     assert sorted(path.name for path in here.iterdir()) == ["cases.yaml", "in", "totals.yaml"]
 
 
-def test_failed_cases_are_told_and_give_status_1(
+def test_failed_cases_are_reported_and_give_status_1(
     spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of("test", "cases.yaml", "--junit", "report.xml") == 1
-    said = capsys.readouterr()
-    assert "✓ counts come when the watermark has passed" in said.out
-    assert "✗ this one is wrong" in said.out
-    assert "1 of 2 cases failed" in said.err
+    message = capsys.readouterr()
+    assert "✓ counts come when the watermark has passed" in message.out
+    assert "✗ this one is wrong" in message.out
+    assert "1 of 2 cases failed" in message.err
     assert 'failures="1"' in (here / "report.xml").read_text()
 
 
@@ -82,6 +82,6 @@ def test_only_the_named_cases_run_and_again_as_a_batch(
     spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of("test", "cases.yaml", "-k", "counts come", "--batch", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["passed"] is True
-    assert [case["name"] for case in found["cases"]] == ["counts come when the watermark has passed"]
+    actual = json.loads(capsys.readouterr().out)
+    assert actual["passed"] is True
+    assert [case["name"] for case in actual["cases"]] == ["counts come when the watermark has passed"]

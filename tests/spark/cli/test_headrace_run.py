@@ -77,12 +77,12 @@ def test_once_processes_the_available_input_and_prints_how_to_resume(
     monkeypatch.setattr("sys.argv", ["headrace", "run", "words.py", "--once"])
     with pytest.raises(SystemExit) as ended:
         main(["run", "words.py", "--once"])
-    said = capsys.readouterr().err
-    assert ended.value.code == 0, said
+    message = capsys.readouterr().err
+    assert ended.value.code == 0, message
     assert written(here) == ["be", "be", "not", "or", "to", "to"]
-    assert "words processed the available input" in said
-    assert "written      6 rows  out 6" in said
-    assert "to resume    headrace run words.py --once" in said
+    assert "words processed the available input" in message
+    assert "written      6 rows  out 6" in message
+    assert "to resume    headrace run words.py --once" in message
 
 
 def test_json_ends_with_a_summary(
@@ -101,11 +101,11 @@ def test_failed_run_prints_where_its_log_is_and_exits_with_1(
     (here / "words.py").write_text(WORDS.format(where=failing))
     with pytest.raises(SystemExit) as ended:
         main(["run", "words.py", "--once"])
-    said = capsys.readouterr().err
-    assert ended.value.code == 1, said
-    assert "no such word" in said
-    assert "Traceback" not in said
-    assert f"log is in {Path('.headrace/words/logs')}" in said
+    message = capsys.readouterr().err
+    assert ended.value.code == 1, message
+    assert "no such word" in message
+    assert "Traceback" not in message
+    assert f"log is in {Path('.headrace/words/logs')}" in message
 
 
 def test_ctrl_c_stops_gracefully_and_the_next_run_resumes(here: Path) -> None:

@@ -165,8 +165,8 @@ def test_state_survives_repartitioning_and_an_added_field_and_is_shown(
     made = [(row["card"], row["total"], row["largest"]) for row in out.contents()[20:]]
     assert sorted(made) == sorted((f"c{n}", n + k, -1 if k == 1 else 1) for n in range(20) for k in (1, 2))
     [shown] = state_of(after.check(), tmp_path, key="c7")
-    assert (shown.step, shown.found.keys) == ("totals", 1)
-    [entry] = shown.found.entries
+    assert (shown.step, shown.stored.keys) == ("totals", 1)
+    [entry] = shown.stored.entries
     assert entry["key"] == {"card": "c7"}
     assert (entry["state"]["total"], entry["state"]["largest"]) == (9, 1)
     assert list(entry["state"]["timers"]) == ["due"]

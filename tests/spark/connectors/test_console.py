@@ -57,7 +57,7 @@ def test_table_shows_the_first_rows_and_counts_the_rest(
     assert shown[5] == "  ... and 7 more"
 
 
-def test_head_is_said_once_and_columns_stay_in_line() -> None:
+def test_head_is_shown_once_and_columns_stay_in_line() -> None:
     table, paper = screen()
     table.show(["card", "amount"], [["4000 1234", 12.5]], total=1, replace=False)
     table.show(["card", "amount"], [["7", None]], total=1, replace=False)
@@ -66,7 +66,7 @@ def test_head_is_said_once_and_columns_stay_in_line() -> None:
     assert lines[1].index("amount") == lines[2].index("12.5") == lines[3].index("-")
 
 
-def test_head_is_said_again_for_other_sinks_other_columns_and_new_content() -> None:
+def test_head_is_shown_again_for_other_sinks_other_columns_and_new_content() -> None:
     table, paper = screen("one")
     other, other_paper = screen("two")
     table.show(["a"], [["1"]], total=1, replace=False)
@@ -79,7 +79,7 @@ def test_head_is_said_again_for_other_sinks_other_columns_and_new_content() -> N
     assert "2026-01-01T00:00:00  false" in paper.getvalue()
 
 
-def test_head_is_said_again_when_it_has_scrolled_away() -> None:
+def test_head_is_shown_again_when_it_has_scrolled_away() -> None:
     table, paper = screen()
     for _ in range(3):
         table.show(["n"], [[n] for n in range(40)], total=40, replace=False)

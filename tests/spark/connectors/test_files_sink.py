@@ -264,9 +264,9 @@ def test_rows_that_cannot_be_computed_are_no_fault_of_the_disk(
 ) -> None:
     writer = connect.files(path=tmp_path, format="json").writer()
     writer.open(run())
-    with pytest.raises(DeliveryError, match=r"out: its rows can't be computed: Division by zero") as told:
+    with pytest.raises(DeliveryError, match=r"out: its rows can't be computed: Division by zero") as caught:
         writer.stage(0, spark.range(3).selectExpr("1 / (id - 1) as x"))
-    assert "disk" not in str(told.value)
+    assert "disk" not in str(caught.value)
 
 
 def test_ledger_forgets_old_entries(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_parquet_comes_as_rows_with_their_position(
     assert reader.batch(spark, context()).columns == ["id", "name", "__position"]
 
 
-def test_missing_path_is_told_before_anything_runs(
+def test_missing_path_is_reported_before_anything_runs(
     spark: SparkSession, context: Context, tmp_path: Path
 ) -> None:
     reader = connect.files(path=tmp_path / "no", format="text").reader()

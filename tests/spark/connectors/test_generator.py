@@ -49,11 +49,11 @@ def test_same_seed_gives_the_same_rows_in_stream_batch_and_after_a_restart(
 
 
 def test_another_seed_gives_other_rows(spark: SparkSession, context: Context) -> None:
-    one, two = (
+    item, two = (
         connect.generator(seed=seed, rows=50).reader().batch(spark, context("amount double")).toArrow()
         for seed in (1, 2)
     )
-    assert one != two
+    assert item != two
 
 
 def test_values_are_what_the_recipes_say(spark: SparkSession, context: Context) -> None:
@@ -172,8 +172,8 @@ def test_recording_goes_on_after_a_restart(
     path = recording(tmp_path)
     for rows, expected in ((2, [0, 1]), (4, [2, 3]), (None, [4])):
         made = connect.generator(replay=path, speed="max", rows=rows)
-        came = flat(drained(made.reader().stream(spark, context("id bigint", Json()))))
-        assert [json.loads(row["value"])["id"] for row in came] == expected
+        received = flat(drained(made.reader().stream(spark, context("id bigint", Json()))))
+        assert [json.loads(row["value"])["id"] for row in received] == expected
     assert made.reader().batch(spark, context("id bigint", Json())).count() == 5
 
 
@@ -207,7 +207,7 @@ def test_recorded_csv_is_paced_by_its_column(
         ),
     ],
 )
-def test_columns_that_cannot_be_made_are_told(
+def test_columns_that_cannot_be_made_are_reported(
     spark: SparkSession, context: Context, options: Any, schema: str | None, message: str
 ) -> None:
     with pytest.raises(SourceError) as caught:
@@ -215,7 +215,7 @@ def test_columns_that_cannot_be_made_are_told(
     assert message in str(caught.value)
 
 
-def test_pace_by_an_unknown_column_is_told(spark: SparkSession, context: Context, tmp_path: Path) -> None:
+def test_pace_by_an_unknown_column_is_reported(spark: SparkSession, context: Context, tmp_path: Path) -> None:
     reader = connect.generator(replay=recording(tmp_path), time="at").reader()
     with pytest.raises(SourceError, match="tx: unknown column `at` in `time`"):
         reader.stream(spark, context("id bigint, ts timestamp", Json()))

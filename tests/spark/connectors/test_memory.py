@@ -24,9 +24,9 @@ def test_first_rows_and_added_rows_come_through_the_stream(
     feed = connect.memory(rows=[{"k": "a", "v": 1}])
     frame = feed.reader().stream(spark, context("k string, v int"))
     feed.add({"k": "b", "v": 2}, {"k": "c"})
-    came = [row for rows in drained(frame) for row in rows]
-    assert [row.pop("__position")["offset"] for row in came] == [0, 1, 2]
-    assert came == [
+    received = [row for rows in drained(frame) for row in rows]
+    assert [row.pop("__position")["offset"] for row in received] == [0, 1, 2]
+    assert received == [
         {"k": "a", "v": 1},
         {"k": "b", "v": 2},
         {"k": "c", "v": None},
@@ -76,7 +76,7 @@ def test_row_with_an_unknown_column_is_refused(
         connect.memory(rows=[{"w": 1}]).reader().batch(spark, context("v int"))
 
 
-def test_source_without_a_schema_says_how_to_give_one(
+def test_source_without_a_schema_states_how_to_give_one(
     spark: SparkSession, context: Callable[..., ReadContext]
 ) -> None:
     with pytest.raises(SourceError, match="rows from memory need a schema"):

@@ -191,8 +191,8 @@ def test_two_sinks_and_two_checkpoints_have_their_own_ledger(
     spark: SparkSession, run: MakeRun, tmp_path: Path
 ) -> None:
     out = connect.sqlite(path=tmp_path / "x.db", table="t")
-    for given in (run(), run(sink="other"), run(checkpoint_id="two")):
-        deliver(out, given, 0, rows(spark, ("a", 1)))
+    for value in (run(), run(sink="other"), run(checkpoint_id="two")):
+        deliver(out, value, 0, rows(spark, ("a", 1)))
     assert query(tmp_path / "x.db", "SELECT count(*) FROM t") == [(3,)]
     assert out.writer().open(run()) == 0
 

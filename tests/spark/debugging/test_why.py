@@ -86,8 +86,8 @@ def answer(feed: Any, checkpoint: Path) -> Why:
 
 
 def asked(feed: Any, checkpoint: Path, step: str, *key: str, **more: Any) -> Why:
-    [found] = why_of(Payments(feed).graph, checkpoint, step=step, key=list(key), **more)
-    return found
+    [actual] = why_of(Payments(feed).graph, checkpoint, step=step, key=list(key), **more)
+    return actual
 
 
 def of(why: Why) -> KeyReport:
@@ -156,7 +156,7 @@ def test_the_answer_for_a_person(answer: Why) -> None:
     ]
 
 
-def test_all_steps_are_asked_and_absence_waits_for_the_time(feed: Any, checkpoint: Path) -> None:
+def test_all_steps_are_queried_and_absence_waits_for_the_time(feed: Any, checkpoint: Path) -> None:
     """`quiet` has two key columns, one of them computed, and a step that any row fits."""
     quiet = asked(feed, checkpoint, "quiet", "where=se", "card=4711", rows=1)
     assert quiet.key == {"card": "4711", "where": "se"}
@@ -169,7 +169,7 @@ def test_all_steps_are_asked_and_absence_waits_for_the_time(feed: Any, checkpoin
     ]
 
 
-def test_match_recognize_says_what_each_row_was_tested_for(feed: Any, checkpoint: Path) -> None:
+def test_match_recognize_states_what_each_row_was_tested_for(feed: Any, checkpoint: Path) -> None:
     trend = of(asked(feed, checkpoint, "trend", "4712"))
     assert trend.partials[0]["waits_for"] == [{"step": "UP", "condition": "amount > prev(amount)"}]
     assert [row["step"] for row in trend.partials[0]["rows"]] == ["DOWN"]
@@ -202,7 +202,7 @@ def test_without_the_input_the_checkpoint_still_answers(feed: Any, checkpoint: P
     assert fraud.notes == ("the input was not replayed (--no-input)",)
 
 
-def test_a_key_that_nobody_knows_is_told_of_near_ones(feed: Any, checkpoint: Path) -> None:
-    said = r"the checkpoint and the input have no key 471\n  hint: keys that are there: 471[12], 471[12]$"
-    with pytest.raises(OptionError, match=said):
+def test_a_key_that_is_unknown_is_reported_with_near_ones(feed: Any, checkpoint: Path) -> None:
+    message = r"the checkpoint and the input have no key 471\n  hint: keys that are there: 471[12], 471[12]$"
+    with pytest.raises(OptionError, match=message):
         why_of(Payments(feed).graph, checkpoint, step="fraud", key=["471"])

@@ -48,12 +48,12 @@ class Job:
         self.pipeline.run(until="caught_up", checkpoint=self.work / "checkpoint")
 
     def why(self, key: str = "a", **asked: str) -> Why:
-        [found] = why_of(self.pipeline.check(), self.work / "checkpoint", key=[key], **asked)  # type: ignore[arg-type]
-        return found
+        [actual] = why_of(self.pipeline.check(), self.work / "checkpoint", key=[key], **asked)  # type: ignore[arg-type]
+        return actual
 
     def listed(self) -> TableListing:
-        [found] = tables_listed(self.pipeline.check(), self.work / "checkpoint")
-        return found
+        [actual] = tables_listed(self.pipeline.check(), self.work / "checkpoint")
+        return actual
 
 
 @pytest.fixture(scope="module")
@@ -68,20 +68,20 @@ def job(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
     return made
 
 
-def test_each_rule_tells_of_its_partial_matches_by_id_and_version(job: Job) -> None:
+def test_each_rule_reports_its_partial_matches_by_id_and_version(job: Job) -> None:
     why = job.why()
-    assert [(one.rule, one.version) for one in why.rules] == [("steady", 1), ("tightened", 2), ("new", 1)]
-    steady, tightened, new = (one.report for one in why.rules)
-    assert [one["start"][14:19] for one in steady.partials] == ["00:01", "00:20"]
+    assert [(item.rule, item.version) for item in why.rules] == [("steady", 1), ("tightened", 2), ("new", 1)]
+    steady, tightened, new = (item.report for item in why.rules)
+    assert [item["start"][14:19] for item in steady.partials] == ["00:01", "00:20"]
     assert steady.partials[0]["waits_for"] == [{"step": "large", "condition": "amount > 500"}]
-    assert [one["start"][14:19] for one in tightened.partials] == ["00:20"], "the first began before it"
+    assert [item["start"][14:19] for item in tightened.partials] == ["00:20"], "the first began before it"
     assert [row["row"]["amount"] for row in new.partials[0]["rows"]] == [0.7]
     assert steady.notes == tightened.notes == new.notes == ()
     assert why.notes == ()
     assert why.faults == ()
 
 
-def test_a_rule_that_came_later_is_told_of_the_rows_it_has_seen(job: Job) -> None:
+def test_a_later_rule_reports_the_rows_it_has_seen(job: Job) -> None:
     why = job.why(rule="tightened")
     [tightened] = why.rules
     assert tightened.since == 2
@@ -98,9 +98,9 @@ def test_a_rule_that_came_later_is_told_of_the_rows_it_has_seen(job: Job) -> Non
     assert "          false  large: amount > 300  (amount=80.0)" in text_of(lines_of(why))
 
 
-def test_rules_that_a_key_has_nothing_to_do_with_are_told_briefly(job: Job) -> None:
-    said = text_of(lines_of(job.why("b"), whole=False))
-    steady = said[said.index("  steady") : said.index("  tightened")]
+def test_rules_that_a_key_has_nothing_to_do_with_are_reported_briefly(job: Job) -> None:
+    message = text_of(lines_of(job.why("b"), whole=False))
+    steady = message[message.index("  steady") : message.index("  tightened")]
     assert steady.splitlines() == [
         "  steady  version 1",
         "    no partial match; the last row began none. The last one:",
@@ -114,7 +114,7 @@ def test_rules_that_a_key_has_nothing_to_do_with_are_told_briefly(job: Job) -> N
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
         (
             "stedy",
@@ -123,12 +123,12 @@ def test_rules_that_a_key_has_nothing_to_do_with_are_told_briefly(job: Job) -> N
         ("gone", r"--rule: `gone` is retired; version 1 was its last\n  hint: in force are: new, steady, ti"),
     ],
 )
-def test_a_rule_that_is_not_in_force_is_told_of(job: Job, rule: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_a_rule_that_is_not_in_force_is_reported(job: Job, rule: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         job.why(rule=rule)
 
 
-def test_a_table_that_has_changed_since_or_is_away_is_told_of(job: Job) -> None:
+def test_a_table_that_has_changed_since_or_is_away_is_reported(job: Job) -> None:
     before = (job.work / "rules.yaml").read_text()
     try:
         (job.work / "rules.yaml").write_text(
@@ -140,8 +140,10 @@ def test_a_table_that_has_changed_since_or_is_away_is_told_of(job: Job) -> None:
         standing = {rule.id: (rule.standing, rule.version, rule.since) for rule in job.listed().rules}
         assert standing["fresh"] == ("next batch", 1, None)
         assert (standing["steady"], standing["new"]) == (("in force", 1, 0), ("retired", 1, 2))
-        said = text_of(listing_lines(job.listed(), width=150))
-        assert "tightened  version 3, from the next batch on; until then 2  small, followed by large" in said
+        message = text_of(listing_lines(job.listed(), width=150))
+        assert (
+            "tightened  version 3, from the next batch on; until then 2  small, followed by large" in message
+        )
         (job.work / "rules.yaml").unlink()
         assert "the table can't be read now" in job.why(rule="new").notes[0]
         assert "No such file" in job.listed().faults[0].what
@@ -151,7 +153,7 @@ def test_a_table_that_has_changed_since_or_is_away_is_told_of(job: Job) -> None:
         (job.work / "rules.yaml").write_text(before)
 
 
-def test_a_rule_that_spark_refused_is_told_of_with_its_fault(job: Job) -> None:
+def test_a_rule_that_spark_refused_is_reported_with_its_fault(job: Job) -> None:
     """The last test: the table it leaves behind is wrong."""
     before = (job.work / "rules.yaml").read_text()
     with job.pipeline.start(checkpoint=job.work / "checkpoint") as running:
@@ -166,8 +168,8 @@ def test_a_rule_that_spark_refused_is_told_of_with_its_fault(job: Job) -> None:
         whole.rename(job.work / "in" / "2.json")
         while not (running.status().rows_in and running.status().rules["alerts"].faults):
             assert not running.wait(0.1)
-    said = r"rules.yaml:4:1: rule `odd`: `odd` is not in force: the condition of `a`: unknown column `amonut`\n  hint: did you mean"
-    with pytest.raises(OptionError, match=said):
+    message = r"rules.yaml:4:1: rule `odd`: `odd` is not in force: the condition of `a`: unknown column `amonut`\n  hint: did you mean"
+    with pytest.raises(OptionError, match=message):
         job.why(rule="odd")
     assert "wrong: " in text_of(lines_of(job.why()))
     [odd] = [rule for rule in job.listed().rules if rule.id == "odd"]

@@ -78,7 +78,7 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     assert job.run().rules["alerts"].in_force == {"one": 1, "two": 1, "three": 1}
     [state] = state_of(job.pipeline.check(), tmp_path / "checkpoint", step="alerts")
     assert [
-        (p["rule"], p["version"], p["matched"]["a"][0]["v"]) for p in state.found.entries[0]["matches"]
+        (p["rule"], p["version"], p["matched"]["a"][0]["v"]) for p in state.stored.entries[0]["matches"]
     ] == [(name, 1, "a") for name in ("one", "two", "three")]
     job.rules(one=PAIR % "b", two=PAIR % "e")
     job.feed.add(*rows("b", "e", "d", start=2))
@@ -95,7 +95,7 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     assert [(edition["number"], len(edition["rules"])) for edition in log] == [(1, 3), (2, 2)]
 
 
-def test_a_table_that_becomes_wrong_while_the_job_runs_is_told_and_does_not_end_it(
+def test_a_table_that_becomes_wrong_while_the_job_runs_is_reported_and_does_not_end_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     job = Job(tmp_path)
@@ -173,10 +173,10 @@ def test_an_epoch_that_is_run_again_uses_the_rules_it_used_before(spark: SparkSe
         stage.rules(third)  # and again, in the epoch in which the change took effect
         stage.restart()
         stage.rows(given("a", "b", "c", start=7))
-        found = [(row["version"], row["matched"].content) for row in stage.came("out")]
+        actual = [(row["version"], row["matched"].content) for row in stage.all_rows("out")]
     finally:
         stage.close()
-    steps = [(version, *matched) for version, matched in found]
+    steps = [(version, *matched) for version, matched in actual]
     assert steps == [(1, "a"), (2, "b"), (3, "c")]
 
 

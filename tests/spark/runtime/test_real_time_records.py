@@ -26,8 +26,8 @@ def test_panes_and_late_rows_go_to_their_topics(spark: SparkSession) -> None:
     totals.late.write("late", connect.kafka(servers="s:1", topic="too-late", value="v", headers="reason"))
     graph = pipeline.check()
     records = build_tagged_records(spark.sql(TAGGED), graph["totals"], graph.sinks).collect()
-    found = sorted((row["topic"], _text(row["key"]), json.loads(row["value"])) for row in records)
-    assert found == [
+    actual = sorted((row["topic"], _text(row["key"]), json.loads(row["value"])) for row in records)
+    assert actual == [
         ("panes", "A", {"who": "A", "total": 1}),
         ("too-late", "", {"v": 5}),
     ]

@@ -29,11 +29,11 @@ def taken(reports: Any, query: str) -> list[dict[str, Any] | None]:
     Queries of other tests may be heard of as well.
     """
     reports.close()
-    found = []
+    actual = []
     while (run := (report := reports.next()).runId()) is not None:
-        found.append((run, json.loads(report.json() or "null")))
-    [own] = {run for run, said in found if said is not None and said["name"] == query}
-    return [said for run, said in found if run == own]
+        actual.append((run, json.loads(report.json() or "null")))
+    [own] = {run for run, message in actual if message is not None and message["name"] == query}
+    return [message for run, message in actual if run == own]
 
 
 def test_timer_of_a_completed_match_is_cancelled(reports: Any, tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_timer_of_a_completed_match_is_cancelled(reports: Any, tmp_path: Path) -
     files = connect.files(path=tmp_path / "in", max_files_per_batch=1)
     read = pipeline.read("rows", files, format="json", schema="k string, v int, ts timestamp")
     pair = patterns.step("one", "v % 2 = 0").followed_by("two", "v % 2 = 1")
-    found = read.event_time("ts").key_by("k").match("pairs", pair, within="10 seconds", order="arrival")
-    found.write("out", out)
+    actual = read.event_time("ts").key_by("k").match("pairs", pair, within="10 seconds", order="arrival")
+    actual.write("out", out)
     with pipeline.start(checkpoint=tmp_path / "checkpoint", until="caught_up") as running:
         running.wait(timeout=300)
         status = running.status()

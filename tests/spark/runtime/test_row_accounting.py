@@ -56,7 +56,7 @@ def test_rows_add_up_over_runs_and_after_a_crash(spark: SparkSession, tmp_path: 
     assert second.late == len(late.contents()) == 1
     [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="sums")
     assert (
-        sum(window["rows"] for entry in held.found.entries for window in entry["windows"])
+        sum(window["rows"] for entry in held.stored.entries for window in entry["windows"])
         == second.in_open_windows
     )
 
@@ -94,9 +94,9 @@ def test_rows_that_match_no_pattern_step_are_counted_and_sent_to_late(
     pipeline = Pipeline("sifted")
     rows = pipeline.read("rows", feed, schema="k string, v int, ts timestamp").event_time("ts")
     pair = patterns.step("one", "v = 1").followed_by("two", "v = 2 and one.k = k")
-    found = rows.key_by("k").match("pairs", pair, within="1 minute", select={"at": "two.ts"})
-    found.write("out", out)
-    found.late.write("late", late)
+    actual = rows.key_by("k").match("pairs", pair, within="1 minute", select={"at": "two.ts"})
+    actual.write("out", out)
+    actual.late.write("late", late)
 
     def run(**how: Any) -> str:
         with pipeline.start(checkpoint=tmp_path / "checkpoint", **how) as running:
@@ -110,8 +110,8 @@ def test_rows_that_match_no_pattern_step_are_counted_and_sent_to_late(
     assert run(until="caught_up") == "3 rows = 1 processed + 2 late"
     feed.add(row("a", 92), row("a", 93) | {"v": 2}, row("a", 94) | {"v": 7})
     assert run(until="drained") == "3 rows = 3 processed"
-    assert sorted(one["v"] for one in late.contents()) == [2, 7]
-    assert [one["at"].second for one in out.contents()] == [33]
+    assert sorted(item["v"] for item in late.contents()) == [2, 7]
+    assert [item["at"].second for item in out.contents()] == [33]
     files = (tmp_path / "checkpoint" / "unrouted" / "pairs.timeouts").glob("*.json")
     [timeout] = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     assert (timeout["k"], len(timeout["one"]), timeout["two"]) == ("a", 1, []), (
@@ -126,21 +126,21 @@ def test_counted_late_rows_and_timeouts_store_no_columns_and_no_files(
     pipeline = Pipeline("counted")
     rows = pipeline.read("rows", feed, schema="k string, v int, note string, ts timestamp").event_time("ts")
     pair = patterns.step("one", "v = 1").followed_by("two", "v = 2 and ts > one.ts")
-    found = rows.key_by("k").match(
+    actual = rows.key_by("k").match(
         "pairs", pair, within="1 minute", select={"at": "two.ts"}, late_rows="count", timeouts="count"
     )
-    found.write("out", out)
+    actual.write("out", out)
     feed.add(row("a", 5), row("b", 90), row("b", 91) | {"v": 2, "note": "x"})
     with pipeline.start(checkpoint=tmp_path / "checkpoint", until="caught_up") as running:
         running.wait(timeout=300)
     [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="pairs")
-    [waiting] = [one["row"] for entry in held.found.entries for one in entry["waiting"]]
+    [waiting] = [item["row"] for entry in held.stored.entries for item in entry["waiting"]]
     assert set(waiting) == {"k", "v", "ts"}, "nothing speaks of the note, so it is not kept"
     feed.add(row("a", 20) | {"v": 2}, row("c", 200))
     with pipeline.start(checkpoint=tmp_path / "checkpoint", until="drained") as running:
         running.wait(timeout=300)
         status = running.status()
-    assert [one["at"].second for one in out.contents()] == [31]
+    assert [item["at"].second for item in out.contents()] == [31]
     assert (status.late, status.steps["pairs"].timed_out) == (1, 1)
     assert not (tmp_path / "checkpoint" / "unrouted").exists()
 

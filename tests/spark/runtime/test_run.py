@@ -261,14 +261,14 @@ def test_gracefully_stopped_run_has_delivered_all_rows_it_read(bench: Bench) -> 
 
 @pytest.mark.parametrize("step", ["delivery.staged", "delivery.committed"])
 def test_epoch_of_a_failed_run_is_delivered_once(bench: Bench, step: str) -> None:
-    one, two = bench.sink(), bench.sink()
+    item, two = bench.sink(), bench.sink()
     totals = bench.tx.key_by("card").aggregate("totals", n="count(*)")
-    totals.write("one", one)
+    totals.write("one", item)
     totals.where("n > 1").write("two", two)
     with arm(step), pytest.raises((Crash, HeadraceError)):
         bench.run(until="caught_up")
     bench.run(until="caught_up")
-    assert shown(one, "card", "n") == [("a", 3), ("b", 1)]
+    assert shown(item, "card", "n") == [("a", 3), ("b", 1)]
     assert shown(two, "card", "n") == [("a", 3)]
 
 

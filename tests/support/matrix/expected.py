@@ -25,18 +25,18 @@ def told(cell: Cell, stream: Sequence[Line]) -> list[tuple[Line, Outputs]]:
     spec = specification(cell)
     models = {key: model(spec) for key in KEYS}
     times = {row.v: row.ts for line in stream if isinstance(line, Rows) for row in line.rows}
-    clock, found = 0, []
+    clock, actual = 0, []
     for line in stream:
         clock += line.by * SECOND if isinstance(line, Advance) else 0
         mark = _watermark(line)
         out: Outputs = {"out": [], "out.late": []}
-        for key, said in models.items() if not isinstance(line, Kill) else ():
+        for key, message in models.items() if not isinstance(line, Kill) else ():
             rows = [row for row in line.rows if row.k == key] if isinstance(line, Rows) else []
-            for emitted in said.batch([_taken(cell, row) for row in rows], mark, clock):
-                name, shown = _shown(cell, key, emitted, said.watermark, times)
+            for emitted in message.batch([_taken(cell, row) for row in rows], mark, clock):
+                name, shown = _shown(cell, key, emitted, message.watermark, times)
                 out[name].append(shown)
-        found.append((line, out))
-    return found
+        actual.append((line, out))
+    return actual
 
 
 def specification(cell: Cell) -> dict[str, Any]:
@@ -54,20 +54,20 @@ def specification(cell: Cell) -> dict[str, Any]:
 
 
 def _window(cell: Cell) -> dict[str, Any]:
-    [(word, given)] = cell.kind.window.items()
+    [(word, options)] = cell.kind.window.items()
     if word == "count":
-        sizes = given if isinstance(given, dict) else {"size": given}
+        sizes = options if isinstance(options, dict) else {"size": options}
         return {"kind": word, **sizes}
-    if isinstance(given, str):
+    if isinstance(options, str):
         plain = {"session": "gap"}.get(word, "size")
-        return {"kind": word} if word in OPENS else {"kind": word, plain: _micros(given)}
+        return {"kind": word} if word in OPENS else {"kind": word, plain: _micros(options)}
     return {"kind": word} | {
-        name: _micros(value) if name in LENGTHS else value for name, value in given.items()
+        name: _micros(value) if name in LENGTHS else value for name, value in options.items()
     }
 
 
-def _trigger(given: Mapping[str, Any]) -> dict[str, Any]:
-    [(word, arg)] = given.items()
+def _trigger(options: Mapping[str, Any]) -> dict[str, Any]:
+    [(word, arg)] = options.items()
     if word == "every":
         return {word: _micros(arg)}
     if word == "after_watermark":

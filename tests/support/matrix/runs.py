@@ -94,8 +94,8 @@ class Outcomes:
 
     def of(self, cell: Any, way: Way) -> str:
         """`passed`, `failed`, or nothing where the cell was not run as it is now."""
-        found = self._found.get(cell.name, {})
-        return found.get(way, "") if found.get("case") == fingerprint(cell, self._table) else ""
+        actual = self._found.get(cell.name, {})
+        return actual.get(way, "") if actual.get("case") == fingerprint(cell, self._table) else ""
 
     def note(self, cell: Any, way: Way, outcome: Any) -> None:
         if self._found.get(cell.name, {}).get("case") != fingerprint(cell, self._table):

@@ -101,9 +101,9 @@ def _script(cell: Cell) -> Iterator[dict[str, Any]]:
     """The lines, each followed by what it gives; a line that gives nothing is followed by no `expect`."""
     lines = told(cell, STREAMS[cell.disorder])
     due: Outputs = {"out": [], "out.late": []}
-    for i, (line, given) in enumerate(lines):
+    for i, (line, options) in enumerate(lines):
         yield _done(line, (cell.kind.looks_at,) if cell.kind.looks_at else ())
-        for name, rows in given.items():
+        for name, rows in options.items():
             due[name] += rows
         dies = i + 1 < len(lines) and lines[i + 1][0] == Kill(before_commit=True)
         last = i + 1 == len(lines)

@@ -46,20 +46,20 @@ def columns(spark: SparkSession) -> DataFrame:
 
 def driven(cell: Cell, frame: DataFrame) -> Driven:
     """A cell in the driver, with a restart after each line where the run is killed."""
-    came, expected = in_order(given(cell, frame)), in_order(told(cell, STREAMS[cell.disorder]))
-    return Driven(cell.name, "" if came == expected else f"expected {expected}\ncame {came}")
+    received, expected = in_order(given(cell, frame)), in_order(told(cell, STREAMS[cell.disorder]))
+    return Driven(cell.name, "" if received == expected else f"expected {expected}\ncame {received}")
 
 
 def drive_and_note(chosen: Sequence[Cell], spark: SparkSession) -> list[Driven]:
     """Drive cells and note what came of them; the failures."""
     outcomes, frame, started = Outcomes(PATTERNS), columns(spark), time.monotonic()
-    found = []
+    actual = []
     for cell in chosen:
-        found.append(driven(cell, frame))
-        outcomes.note(cell, "kernel", found[-1])
+        actual.append(driven(cell, frame))
+        outcomes.note(cell, "kernel", actual[-1])
     outcomes.write()
-    print(f"kernel: {len(found)} cells, {time.monotonic() - started:.0f} s")
-    return [one for one in found if not one.passed]
+    print(f"kernel: {len(actual)} cells, {time.monotonic() - started:.0f} s")
+    return [item for item in actual if not item.passed]
 
 
 def given(cell: Cell, columns: DataFrame) -> Outputs:
@@ -67,13 +67,13 @@ def given(cell: Cell, columns: DataFrame) -> Outputs:
     [node] = read_case(content_of(cell)).graph.of(Match)
     driver = MatchDriver(columns, ["k"], replace(node, select=None))
     events = driver.run([*lines(STREAMS[cell.disorder], killed=cell.disorder == "killed")])["events"]
-    came: Outputs = {"out": [], "out.late": []}
+    received: Outputs = {"out": [], "out.late": []}
     for row in (row for event in events for row in event):
         if row["__output"] == "main":
-            came["out"].append(match_of(row["__main"]))
+            received["out"].append(match_of(row["__main"]))
         elif row["__output"] == "late":
-            came["out.late"].append({name: row["__late"][name] for name in LATE})
-    return came
+            received["out.late"].append({name: row["__late"][name] for name in LATE})
+    return received
 
 
 def match_of(row: dict[str, Any]) -> dict[str, Any]:

@@ -21,8 +21,8 @@ Outputs = dict[str, list[dict[str, Any]]]
 def told(cell: Cell, stream: Sequence[Line]) -> Outputs:
     """The matches, and the rows that came too late for one."""
     taken, late = _judged(stream)
-    found = [match for key in KEYS for match in _matches(cell, key, [row for row in taken if row.k == key])]
-    return {"out": found, "out.late": late}
+    actual = [match for key in KEYS for match in _matches(cell, key, [row for row in taken if row.k == key])]
+    return {"out": actual, "out.late": late}
 
 
 def _judged(stream: Sequence[Line]) -> tuple[list[Row], list[dict[str, Any]]]:

@@ -30,8 +30,8 @@ def begun(directory: Path, *sources: Connector, names: str = "ab") -> None:
     """Start a pipeline of one query, which reads these sources, as far as to its first epoch."""
     pipeline = Pipeline("p")
     read = [
-        pipeline.read(name, one, schema="id bigint", format="json" if one.carries == "bytes" else None)
-        for name, one in zip(names, sources, strict=False)
+        pipeline.read(name, item, schema="id bigint", format="json" if item.carries == "bytes" else None)
+        for name, item in zip(names, sources, strict=False)
     ]
     (read[0].union(*read[1:]) if read[1:] else read[0]).write("out", connect.memory())
     refuse_moved(pipeline.check(), directory)
@@ -58,7 +58,7 @@ def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Conne
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "said"),
+    ("was", "now", "message"),
     [
         (
             kafka(topic="a"),
@@ -79,12 +79,12 @@ def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Conne
     ],
 )
 def test_source_with_another_offset_identity_is_rejected_and_the_checkpoint_stays(
-    was: Connector, now: Connector, said: str, tmp_path: Path
+    was: Connector, now: Connector, message: str, tmp_path: Path
 ) -> None:
     begun(tmp_path, was)
     with pytest.raises(PlanError) as caught:
         begun(tmp_path, now)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n  hint: put that back to resume, or start over with --fresh" in str(caught.value)
     begun(tmp_path, was)
 

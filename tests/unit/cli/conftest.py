@@ -82,8 +82,8 @@ def call(
             monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
             main(list(words))
-        said = capsys.readouterr()
-        return subprocess.CompletedProcess(list(words), int(ended.value.code or 0), said.out, said.err)
+        message = capsys.readouterr()
+        return subprocess.CompletedProcess(list(words), int(ended.value.code or 0), message.out, message.err)
 
     return run
 

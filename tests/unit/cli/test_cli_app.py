@@ -58,7 +58,7 @@ def test_a_good_file_checks_and_a_broken_one_gives_status_2_and_all_problems(
     assert "Traceback" not in done.stderr
 
 
-def test_a_warning_is_told_and_the_file_is_fine(write: Write, call: Call) -> None:
+def test_a_warning_is_reported_and_the_file_is_fine(write: Write, call: Call) -> None:
     write(
         "idle.py",
         "from headrace import Pipeline\nfrom parts import Log\nPipeline('p').read('a', Log(), "
@@ -106,11 +106,11 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_is_kept(
     monkeypatch.setenv("HEADRACE_CACHE", str(here / "cache"))
     monkeypatch.setattr("sys.argv", ["headrace", "run", "my file.py"])
     assert failures.report(RuntimeError("the sky fell\nand more")) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("error: unexpected RuntimeError: the sky fell\n")
-    assert "headrace run 'my file.py' --traceback" in said
+    message = capsys.readouterr().err
+    assert message.startswith("error: unexpected RuntimeError: the sky fell\n")
+    assert "headrace run 'my file.py' --traceback" in message
     (log,) = (here / "cache" / "logs").glob("headrace-*.log")
-    assert str(log) in said
+    assert str(log) in message
     assert "and more" in log.read_text()
 
 
@@ -124,7 +124,9 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_is_kept(
         (KeyboardInterrupt(), 130),
     ],
 )
-def test_the_exit_status_tells_wrong_input_from_a_failed_run(error: BaseException, status: int) -> None:
+def test_the_exit_status_distinguishes_wrong_input_from_a_failed_run(
+    error: BaseException, status: int
+) -> None:
     assert failures.report(error) == status
 
 

@@ -45,7 +45,7 @@ def test_the_jars_are_listed_with_the_command_that_fetches_them(call: Call) -> N
     assert (kafka["name"], kafka["here"]) == ("kafka", False)
 
 
-def test_an_unknown_set_of_jars_is_told_before_anything_is_fetched(call: Call) -> None:
+def test_an_unknown_set_of_jars_is_reported_before_anything_is_fetched(call: Call) -> None:
     done = call("jars", "fetch", "kafak")
     assert done.returncode == 2
     assert done.stderr.startswith("error: jars: unknown set of jars 'kafak'\n  hint: did you mean `kafka`?")

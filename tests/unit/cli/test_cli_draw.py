@@ -17,18 +17,18 @@ script:
 """
 
 
-def test_a_file_that_is_not_there_is_told(call: Call) -> None:
-    said = call("draw", "nowhere.yaml")
-    assert said.returncode == 2
-    assert "nowhere.yaml: no such file" in said.stderr
+def test_a_file_that_is_not_there_is_reported(call: Call) -> None:
+    message = call("draw", "nowhere.yaml")
+    assert message.returncode == 2
+    assert "nowhere.yaml: no such file" in message.stderr
 
 
-def test_a_case_that_is_not_there_is_told(call: Call, write: Callable[[str, str], Path]) -> None:
+def test_a_case_that_is_not_there_is_reported(call: Call, write: Callable[[str, str], Path]) -> None:
     write("cases.yaml", CASE)
-    said = call("draw", "cases.yaml", "--case", "rows pas by")
-    assert said.returncode == 2
-    assert "no case is named 'rows pas by'" in said.stderr
-    assert "rows pass" in said.stderr
+    message = call("draw", "cases.yaml", "--case", "rows pas by")
+    assert message.returncode == 2
+    assert "no case is named 'rows pas by'" in message.stderr
+    assert "rows pass" in message.stderr
 
 
 FRAUD = """
@@ -50,8 +50,8 @@ def test_the_patterns_of_a_pipeline_are_drawn_as_state_diagrams(
     call: Call, write: Callable[[str, str], Path]
 ) -> None:
     write("fraud.yaml", FRAUD)
-    said = call("draw", "fraud.yaml")
-    assert said.returncode == 0, said.stderr
+    message = call("draw", "fraud.yaml")
+    assert message.returncode == 0, message.stderr
     picture = Path("fraud.svg").read_text()
     assert picture.startswith("<svg ")
     assert all(f">{word}</text>" in picture for word in ("small", "amount &lt; 1", "followed by", "large"))
@@ -59,16 +59,16 @@ def test_the_patterns_of_a_pipeline_are_drawn_as_state_diagrams(
 
 
 def test_a_pipeline_without_a_pattern_has_nothing_to_draw(call: Call) -> None:
-    said = call("draw", "good.py")
-    assert said.returncode == 2
-    assert "good.py: there is nothing to draw: no step has a `match` or a MATCH_RECOGNIZE" in said.stderr
+    message = call("draw", "good.py")
+    assert message.returncode == 2
+    assert "good.py: there is nothing to draw: no step has a `match` or a MATCH_RECOGNIZE" in message.stderr
 
 
 def test_a_pattern_is_a_mermaid_state_diagram(call: Call, write: Callable[[str, str], Path]) -> None:
     write("fraud.yaml", FRAUD)
-    said = call("explain", "fraud.yaml", "--mermaid", "--step", "hits")
-    assert said.stdout.startswith("stateDiagram-v2\n")
-    assert "s0 --> s1 : followed by" in said.stdout
+    message = call("explain", "fraud.yaml", "--mermaid", "--step", "hits")
+    assert message.stdout.startswith("stateDiagram-v2\n")
+    assert "s0 --> s1 : followed by" in message.stdout
     alone = call("explain", "fraud.yaml", "--step", "hits")
     assert (alone.returncode, alone.stderr) == (
         2,
@@ -78,10 +78,10 @@ def test_a_pattern_is_a_mermaid_state_diagram(call: Call, write: Callable[[str, 
     assert "there is no step `hit` with a pattern\n  hint: did you mean `hits`?" in wrong.stderr
 
 
-def test_explain_says_a_pattern_in_words(call: Call, write: Callable[[str, str], Path]) -> None:
+def test_explain_describes_a_pattern_in_words(call: Call, write: Callable[[str, str], Path]) -> None:
     write("fraud.yaml", FRAUD)
-    said = call("explain", "fraud.yaml").stdout
-    assert "small, followed by large · by card · within 1 minute" in said
-    assert "small: amount < 1" in said
-    assert "large: amount > 500" in said
-    assert "partial matches of each card, kept 1 minute" in said
+    message = call("explain", "fraud.yaml").stdout
+    assert "small, followed by large · by card · within 1 minute" in message
+    assert "small: amount < 1" in message
+    assert "large: amount > 500" in message
+    assert "partial matches of each card, kept 1 minute" in message

@@ -63,14 +63,14 @@ def test_several_pipelines_need_a_name(write: Write) -> None:
         load_one(Path("two.py"), "tow")
 
 
-def test_two_pipelines_of_one_name_can_not_be_told_apart(write: Write) -> None:
+def test_two_pipelines_of_one_name_can_not_be_distinguished(write: Write) -> None:
     write("same.py", 'from headrace import Pipeline\nPipeline("one")\nPipeline("one")\n')
     with pytest.raises(LoadError, match="the pipeline `one` is there more than once"):
         load_one(Path("same.py"), "one")
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("none.py", "x = 1\n", "none.py: no pipeline is built there"),
         ("syntax.py", "x = 1\ny = (\n", "syntax.py:2:5: SyntaxError: '(' was never closed\n    y = ("),
@@ -117,11 +117,13 @@ def test_two_pipelines_of_one_name_can_not_be_told_apart(write: Write) -> None:
         ("pipe.txt", "", "pipe.txt: expected a .py, .yaml or .yml file, got .txt"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_by_its_line(write: Write, name: str, text: str, said: str) -> None:
+def test_what_is_wrong_in_a_file_is_reported_by_its_line(
+    write: Write, name: str, text: str, message: str
+) -> None:
     path = write(name, text)
     with pytest.raises(HeadraceError) as caught:
         load_all(path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "importlib" not in str(caught.value)
     assert "headrace/cli" not in str(caught.value)
 

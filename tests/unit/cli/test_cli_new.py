@@ -31,9 +31,9 @@ def test_the_twins_of_a_template_are_the_same_plan(
 
 
 def test_it_lists_what_was_made_and_the_commands_of_the_readme(call: Call) -> None:
-    said = call("new", "work/words").stdout
-    assert said.startswith("made work/words/\n  pipeline.py    the pipeline\n")
-    assert said.endswith(
+    message = call("new", "work/words").stdout
+    assert message.startswith("made work/words/\n  pipeline.py    the pipeline\n")
+    assert message.endswith(
         "next:\n  cd work/words\n  headrace explain pipeline.py\n"
         "  headrace run pipeline.py --once\n  headrace test tests/\n"
     )

@@ -36,8 +36,8 @@ def files(write: Callable[[str, str], Path]) -> None:
 
 
 def test_explain_lists_the_rules_of_a_table(call: Call) -> None:
-    said = call("explain", "fraud.yaml").stdout
-    rules = said[said.index("Rules   of alerts, from rules.yaml") :].splitlines()[1:]
+    message = call("explain", "fraud.yaml").stdout
+    rules = message[message.index("Rules   of alerts, from rules.yaml") :].splitlines()[1:]
     assert rules[:12] == [
         "  rise     version 4, from the first batch on  small, followed by large",
         "                                               small: amount < 1",
@@ -69,11 +69,11 @@ def test_the_same_as_data(call: Call) -> None:
     assert table["rules"][3]["faults"][0]["hint"] == "make `within` shorter"
 
 
-def test_a_table_that_is_not_there_is_told_and_the_rest_explained(call: Call) -> None:
+def test_a_table_that_is_not_there_is_reported_and_the_rest_explained(call: Call) -> None:
     Path("rules.yaml").unlink()
-    said = call("explain", "fraud.yaml")
-    assert said.returncode == 0
-    assert "  rules.yaml: the rules can't be read: No such file or directory" in said.stdout
+    message = call("explain", "fraud.yaml")
+    assert message.returncode == 0
+    assert "  rules.yaml: the rules can't be read: No such file or directory" in message.stdout
     drawn = call("draw", "fraud.yaml")
     assert (drawn.returncode, drawn.stderr) == (
         1,
@@ -81,10 +81,10 @@ def test_a_table_that_is_not_there_is_told_and_the_rest_explained(call: Call) ->
     )
 
 
-def test_every_active_rule_is_drawn_and_wrong_ones_are_told(call: Call) -> None:
-    said = call("draw", "fraud.yaml")
-    assert said.returncode == 0, said.stderr
-    assert f"warning: {ENDLESS}" in said.stderr
+def test_every_active_rule_is_drawn_and_wrong_ones_are_reported(call: Call) -> None:
+    message = call("draw", "fraud.yaml")
+    assert message.returncode == 0, message.stderr
+    assert f"warning: {ENDLESS}" in message.stderr
     picture = Path("fraud.svg").read_text()
     assert ">rise, version 4<" in picture
     assert ">many<" in picture
@@ -98,7 +98,7 @@ def test_one_rule_is_drawn(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ("draw", "fraud.yaml", "--rule", "ris"),
@@ -129,18 +129,20 @@ def test_one_rule_is_drawn(call: Call) -> None:
         ),
     ],
 )
-def test_what_can_not_be_drawn(call: Call, words: tuple[str, ...], said: str) -> None:
+def test_what_can_not_be_drawn(call: Call, words: tuple[str, ...], message: str) -> None:
     done = call(*words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_table_without_an_active_rule_has_nothing_to_draw(
     call: Call, write: Callable[[str, str], Path]
 ) -> None:
     write("rules.yaml", "off: {active: false, steps: [{any: amount > 5}], within: 1 minute}\n")
-    said = call("draw", "fraud.yaml").stderr
-    assert "fraud.yaml: there is nothing to draw: no rule is active\n  hint: headrace explain lists" in said
+    message = call("draw", "fraud.yaml").stderr
+    assert (
+        "fraud.yaml: there is nothing to draw: no rule is active\n  hint: headrace explain lists" in message
+    )
     write("rules.yaml", "{}\n")
     assert "  it has none" in call("explain", "fraud.yaml").stdout
 
@@ -159,7 +161,7 @@ def test_a_rule_is_found_in_whichever_table_has_it(call: Call, write: Callable[[
     assert "others.yaml has no rule `ris`" in call("draw", "both.yaml", "--rule", "ris").stderr
 
 
-def test_check_tells_what_is_wrong_with_rules_in_a_file(
+def test_check_shows_what_is_wrong_with_rules_in_a_file(
     call: Call, write: Callable[[str, str], Path]
 ) -> None:
     done = call("check", "fraud.yaml")

@@ -25,11 +25,11 @@ class KeyReport(View):
         self.said.append(text)
 
 
-def test_a_fault_of_a_rule_is_told_once() -> None:
-    view, told = KeyReport(), set[str]()
+def test_a_fault_of_a_rule_is_reported_once() -> None:
+    view, message = KeyReport(), set[str]()
     fault = RuleFault("one", 1, "it has changed", "put it back", "rules.yaml:3:1: rule `one`", "2026-01-01")
     for _ in range(2):
-        report_once(status(str(fault)), view, told)
+        report_once(status(str(fault)), view, message)
     assert view.said == [
         "a rule of `alerts` can't be used: rules.yaml:3:1: rule `one`: it has changed (version 1 stays in "
         "force)\n"
@@ -37,6 +37,6 @@ def test_a_fault_of_a_rule_is_told_once() -> None:
     ]
 
 
-def test_the_summary_says_how_many_rules_are_in_force() -> None:
-    said = text_of(Summary("p", "caught_up", 1.0, status("wrong"), Path("here"), "").lines())
-    assert "alerts       2 rules in force  1 can't be used" in said
+def test_the_summary_states_how_many_rules_are_in_force() -> None:
+    message = text_of(Summary("p", "caught_up", 1.0, status("wrong"), Path("here"), "").lines())
+    assert "alerts       2 rules in force  1 can't be used" in message

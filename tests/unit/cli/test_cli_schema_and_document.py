@@ -32,7 +32,7 @@ def test_a_python_pipeline_printed_as_a_document_gives_the_same_plan(call: Call,
     assert "counts: {from: lines, key_by: value, aggregate: {n: count(*)}}" in done.stdout
 
 
-def test_a_document_with_faults_is_told_by_line_and_column(call: Call, write: Write) -> None:
+def test_a_document_with_faults_is_reported_by_line_and_column(call: Call, write: Write) -> None:
     write("bad.yaml", "name: p\nsources:\n  tx: {flies: {path: in/}}\n")
     done = call("check", "bad.yaml")
     assert done.returncode == 2
@@ -41,16 +41,16 @@ def test_a_document_with_faults_is_told_by_line_and_column(call: Call, write: Wr
 
 
 def test_the_schema_of_documents_is_a_json_schema(call: Call) -> None:
-    found = json.loads(call("schema").stdout)
-    assert set(found["properties"]) >= {"name", "sources", "steps", "sinks"}
+    actual = json.loads(call("schema").stdout)
+    assert set(actual["properties"]) >= {"name", "sources", "steps", "sinks"}
 
 
 def test_the_options_of_a_connector_come_from_its_model(call: Call) -> None:
     text = call("schema", "--connector", "files").stdout
     assert text.startswith("files   sink, source, table · delivers exactly once\n")
     assert "  path                 text · required" in text
-    (found,) = json.loads(call("schema", "--connector", "files", "--json").stdout)
-    path = found["options"][0]
+    (actual,) = json.loads(call("schema", "--connector", "files", "--json").stdout)
+    path = actual["options"][0]
     assert (path["name"], path["type"], path["required"]) == ("path", "text", True)
 
 
@@ -60,13 +60,13 @@ def test_an_unknown_connector_names_the_nearest(call: Call) -> None:
     assert "unknown connector `file`\n  hint: did you mean `files`?" in done.stderr
 
 
-def test_a_test_file_that_is_not_there_is_told(call: Call) -> None:
+def test_a_test_file_that_is_not_there_is_reported(call: Call) -> None:
     done = call("test", "nope.yaml")
     assert done.returncode == 2
     assert done.stderr.startswith("error: nope.yaml: there is no such file\n")
 
 
-def test_a_file_without_cases_is_told(call: Call, here: Path) -> None:
+def test_a_file_without_cases_is_reported(call: Call, here: Path) -> None:
     (here / "empty").mkdir()
     done = call("test", "empty")
     assert done.returncode == 2

@@ -13,14 +13,14 @@ from typing import Any
 from headrace.checkpoints.layout import Progress
 from headrace.cli.commands.state import lines_of
 from headrace.debugging.state import StepState
-from headrace.debugging.state_entries import Found
+from headrace.debugging.state_entries import StoredEntries
 from headrace.explain.text import text_of
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def drawn(verb: str, progress: Progress, **found: Any) -> list[str]:
-    return text_of(lines_of(StepState("totals", verb, progress, Found(**found)))).splitlines()
+def drawn(verb: str, progress: Progress, **actual: Any) -> list[str]:
+    return text_of(lines_of(StepState("totals", verb, progress, StoredEntries(**actual)))).splitlines()
 
 
 def window(**more: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_after_the_end_of_the_input() -> None:
     assert drawn("window", Progress(3, "end"))[0] == "totals  window  epoch 3, the input has ended"
 
 
-def test_without_a_checkpoint_it_says_so_and_starts_nothing(call: Call, here: Path) -> None:
+def test_without_a_checkpoint_it_reports_it_and_starts_nothing(call: Call, here: Path) -> None:
     done = call("state", "good.py")
     assert done.returncode == 2
     assert ".headrace/words: there is no checkpoint" in done.stderr

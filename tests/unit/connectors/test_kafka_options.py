@@ -27,7 +27,7 @@ def kafka(**options: Any) -> connect.kafka:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"topic": None}, "kafka: expected one of topic, topics, pattern, assign, topic_column"),
         ({"pattern": "a.*"}, "kafka: expected one of topic, topics, pattern, assign, got topic and pattern"),
@@ -58,13 +58,13 @@ def kafka(**options: Any) -> connect.kafka:
         ({"servers": "h:9092,g"}, "kafka: servers: expected host:port, several with commas, got 'h:9092,g'"),
     ],
 )
-def test_wrong_options_are_told(options: dict[str, Any], said: str) -> None:
+def test_wrong_options_are_reported(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError) as caught:
         kafka(**options)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_options_that_contradict_each_other_are_told_without_the_password() -> None:
+def test_options_that_contradict_each_other_are_reported_without_the_password() -> None:
     with pytest.raises(OptionError) as caught:
         kafka(pattern="x", sasl={"user": "u", "password": "geheim"})
     assert "geheim" not in str(caught.value)
@@ -73,30 +73,30 @@ def test_options_that_contradict_each_other_are_told_without_the_password() -> N
 def test_a_start_is_the_same_however_it_is_written() -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     same = {"time": "2026-03-01T12:00:00Z"}
-    for given in (
+    for value in (
         "2026-03-01T12:00:00Z",
         "2026-03-01T13:00:00+01:00",
         noon,
         noon.replace(tzinfo=None),
         noon.timestamp(),
     ):
-        assert kafka(start={"time": given}).start == same
+        assert kafka(start={"time": value}).start == same
     assert kafka(start={"offsets": {0: 5, 1: "latest"}}).start == {"offsets": {"0": 5, "1": -1}}
 
 
-def test_spark_is_told_of_every_partition_where_it_starts() -> None:
-    given = kafka(start={"offsets": {1: 5}})
-    assert json.loads(properties.starting(given, {"t": [0, 1]})["startingOffsets"]) == {
+def test_spark_gets_the_start_of_every_partition() -> None:
+    value = kafka(start={"offsets": {1: 5}})
+    assert json.loads(properties.starting(value, {"t": [0, 1]})["startingOffsets"]) == {
         "t": {"0": -2, "1": 5}
     }
     assert properties.starting(kafka(start="latest"), {}) == {"startingOffsets": "latest"}
     by_time = properties.starting(kafka(start={"time": 1.5}), {})
     assert by_time == {"startingTimestamp": "1500", "startingOffsetsByTimestampStrategy": "latest"}
     with pytest.raises(OptionError, match=r"kafka: start: offsets of several topics need"):
-        properties.starting(given, {"t": [0, 1], "u": [0]})
+        properties.starting(value, {"t": [0, 1], "u": [0]})
 
 
-def test_reading_is_for_throughput_and_of_committed_records_if_nothing_else_is_said() -> None:
+def test_reading_is_for_throughput_and_of_committed_records_by_default() -> None:
     plain = properties.reading(kafka(max_per_batch=10, metadata="headers", settings={"client.id": "me"}))
     assert plain["kafka.max.poll.records"] == "50000"
     assert plain["kafka.isolation.level"] == "read_committed"
@@ -150,18 +150,18 @@ def test_metadata_are_columns_of_the_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sink", "mode", "said"),
+    ("sink", "mode", "message"),
     [
         ({"topic_column": "tp", "topic": None}, None, r"unknown topic_column column `tp`"),
         ({"headers": ["x"]}, None, r"unknown headers column `x`"),
     ],
 )
 def test_a_sink_that_cannot_be_written_is_refused_before_anything_runs(
-    sink: dict[str, Any], mode: Any, said: str
+    sink: dict[str, Any], mode: Any, message: str
 ) -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", connect.memory(), schema="to string").write("out", kafka(**sink), mode=mode)
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(PlanError, match=message):
         pipeline.check()
 
 
@@ -192,7 +192,7 @@ def test_columns_become_bytes_by_their_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "said"),
+    ("failure", "message"),
     [
         (
             "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment",
@@ -215,12 +215,12 @@ def test_columns_become_bytes_by_their_type() -> None:
         ("kafka: something else", None),
     ],
 )
-def test_what_kafka_says_becomes_something_to_act_on(failure: str, said: str | None) -> None:
+def test_errors_of_kafka_get_a_hint(failure: str, message: str | None) -> None:
     problem = translate_error(failure, "h:1")
-    assert problem is None if said is None else problem is not None and problem.what.startswith(said)
+    assert problem is None if message is None else problem is not None and problem.what.startswith(message)
 
 
-def test_a_spark_without_the_jars_is_told() -> None:
+def test_a_spark_without_the_jars_is_reported() -> None:
     class Missing:
         def __getattr__(self, name: str) -> Any:
             if name == "create":
@@ -233,11 +233,11 @@ def test_a_spark_without_the_jars_is_told() -> None:
         kafka_java(SimpleNamespace(_jvm=Missing()))  # type: ignore[arg-type]
 
 
-def test_a_sink_that_is_not_open_says_so() -> None:
+def test_a_sink_that_is_not_open_reports_it() -> None:
     with pytest.raises(DeliveryError, match="kafka: the sink is not open"):
         kafka().writer().commit(0, StagedRows(1))
 
 
-def test_a_fence_is_known_by_what_the_server_says() -> None:
+def test_a_fence_is_recognised_by_the_error_of_the_server() -> None:
     assert is_fenced("org.apache.kafka.common.errors.ProducerFencedException: ...")
     assert not is_fenced("TimeoutException")

@@ -24,7 +24,7 @@ def pipeline() -> Pipeline:
 
 
 @pytest.mark.parametrize(
-    ("given", "columns", "found"),
+    ("arguments", "columns", "key"),
     [
         (["4711"], ["card"], {"card": "4711"}),
         (["card=4711"], ["card"], {"card": "4711"}),
@@ -35,12 +35,12 @@ def pipeline() -> Pipeline:
         ([], [], {}),
     ],
 )
-def test_a_key_as_people_write_it(given: list[str], columns: list[str], found: dict[str, str]) -> None:
-    assert key_of(given, columns) == found
+def test_a_key_as_people_write_it(arguments: list[str], columns: list[str], key: dict[str, str]) -> None:
+    assert key_of(arguments, columns) == key
 
 
 @pytest.mark.parametrize(
-    ("given", "columns", "said"),
+    ("arguments", "columns", "message"),
     [
         ([], ["card"], "--key: expected card, got none\n  hint: write --key card=..."),
         (
@@ -52,14 +52,14 @@ def test_a_key_as_people_write_it(given: list[str], columns: list[str], found: d
         (["1"], [], "the step has no key\n  hint: leave --key out"),
     ],
 )
-def test_a_key_that_does_not_fit(given: list[str], columns: list[str], said: str) -> None:
+def test_a_key_that_does_not_fit(arguments: list[str], columns: list[str], message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        key_of(given, columns)
-    assert said in str(caught.value)
+        key_of(arguments, columns)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "message"),
     [
         ("totals", "--step: `totals` has no pattern\n  hint: Known: rise"),
         ("rises", "--step: no step is called `rises`\n  hint: did you mean `rise`? Known: rise"),
@@ -67,10 +67,10 @@ def test_a_key_that_does_not_fit(given: list[str], columns: list[str], said: str
         ("rise", "there is no checkpoint\n  hint: run the pipeline first"),
     ],
 )
-def test_a_step_that_can_not_be_asked(step: str | None, said: str, tmp_path: Path) -> None:
+def test_a_step_that_can_not_be_queried(step: str | None, message: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError) as caught:
         why_of(pipeline().check(), tmp_path, key=["4711"], step=step)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_only_other_steps_have_run(tmp_path: Path) -> None:
@@ -84,12 +84,12 @@ def test_only_other_steps_have_run(tmp_path: Path) -> None:
 def test_a_pipeline_without_patterns(tmp_path: Path) -> None:
     plain = Pipeline("plain")
     plain.read("tx", connect.memory(), schema="a int").write("out", connect.memory())
-    said = r"FILE: expected a step with a pattern; `plain` has none\n  hint: headrace state shows"
-    with pytest.raises(OptionError, match=said):
+    message = r"FILE: expected a step with a pattern; `plain` has none\n  hint: headrace state shows"
+    with pytest.raises(OptionError, match=message):
         why_of(plain.check(), tmp_path, key=["4711"])
 
 
-def test_a_rule_is_asked_where_no_table_has_any(tmp_path: Path) -> None:
-    said = r"--rule: no step of `payments` takes its patterns from a table\n  hint: remove --rule"
-    with pytest.raises(OptionError, match=said):
+def test_a_rule_is_queried_where_no_table_has_any(tmp_path: Path) -> None:
+    message = r"--rule: no step of `payments` takes its patterns from a table\n  hint: remove --rule"
+    with pytest.raises(OptionError, match=message):
         why_of(pipeline().check(), tmp_path, key=["4711"], rule="rise")

@@ -32,7 +32,7 @@ def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert not healthy(examine())
 
 
-def test_a_java_that_was_passed_over_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_java_that_was_passed_over_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert f"passed over JAVA_HOME: {tmp_path}/bin/java is not an executable file" in named("java").fact
 
@@ -77,7 +77,7 @@ def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPat
     assert check.mend == "export HEADRACE_CACHE=<a directory>"
 
 
-def test_an_extra_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extra_states_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     requires = ["rich>=13", "rich>=13; extra == 'show'", "no-such-package>=1; extra == 'queue'"]
     monkeypatch.setattr(metadata, "requires", lambda name: requires)
     assert named("extra show") == Check("extra show", "ok", "rich")

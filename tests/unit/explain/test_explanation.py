@@ -210,7 +210,7 @@ def test_the_data_name_tier_reason_state_and_queries_of_each_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "said", "state"),
+    ("window", "words", "state"),
     [
         (
             windows.tumbling("1 day", offset="6 hours"),
@@ -237,13 +237,13 @@ def test_the_data_name_tier_reason_state_and_queries_of_each_step() -> None:
     ],
 )
 def test_each_window_has_words_and_a_bound_of_its_state(
-    window: windows.Window, said: str, state: str
+    window: windows.Window, words: str, state: str
 ) -> None:
     pipeline = Pipeline("p")
     timed = pipeline.read("a", Wire(), format="json", schema="v int, ts timestamp").event_time("ts")
     timed.window(window).aggregate("w", n="count(*)").write("out", Screen())
     step = explain(pipeline.check()).steps["w"]
-    assert describe_window(window) == said
+    assert describe_window(window) == words
     assert step.tier.name == "kernel"
     assert step.state is not None
     assert state in step.state.kept
@@ -276,8 +276,8 @@ def test_triggers_and_emissions_have_words() -> None:
         triggers.repeatedly(triggers.all_of(triggers.every("1 minute"), triggers.after_count(10))),
         triggers.in_sequence(triggers.after_count(1), triggers.after_watermark()),
     )
-    said = describe_trigger(trigger)
-    assert said == (
+    message = describe_trigger(trigger)
+    assert message == (
         "(repeatedly all of (every 1 minute, after 10 rows), until (after each row, then at the watermark))"
     )
     lossy = emission(trigger=triggers.after_count(5), mode="discarding", allow_loss=True)

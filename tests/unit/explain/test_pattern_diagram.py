@@ -49,8 +49,8 @@ def test_mermaid_escapes_what_it_would_take_for_its_own() -> None:
 
 def test_the_picture_holds_every_step_and_label() -> None:
     picture = ET.fromstring(svg_of([diagram_of(NODE), diagram_of(NODE)]))
-    said = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert [said.count(word) for word in ("m", "s", "a", "b", "c", "d", "again (0 to 2 times)")] == [2] * 7
+    message = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert [message.count(word) for word in ("m", "s", "a", "b", "c", "d", "again (0 to 2 times)")] == [2] * 7
 
 
 def test_a_step_that_may_be_absent_lets_the_next_one_begin() -> None:
@@ -66,12 +66,12 @@ def test_a_step_that_may_be_absent_lets_the_next_one_begin() -> None:
     assert drawn.limit == "rows less than 1 minute apart"
 
 
-def test_long_conditions_are_broken_into_lines_and_any_row_is_said() -> None:
+def test_long_conditions_are_broken_into_lines_and_any_row_is_shown() -> None:
     long = "activity = 'driving' and coalesce(sum(leg.minutes), 0) + minutes <= 270"
     picture = svg_of([diagram_of(Match("m", Ref("tx"), (), patterns.step("a", long).next("b")))])
-    said = [text.text for text in ET.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
-    assert said.count("any row") == 1
-    assert [text for text in said if text and len(text) > 5 and text in long] == [
+    message = [text.text for text in ET.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
+    assert message.count("any row") == 1
+    assert [text for text in message if text and len(text) > 5 and text in long] == [
         "activity = 'driving'",
         "and coalesce(sum(leg.minutes), 0) +",
         "minutes <= 270",

@@ -37,10 +37,10 @@ REFUSALS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "message"), REFUSALS)
-def test_a_wrong_format_is_refused(given: Any, message: str) -> None:
+@pytest.mark.parametrize(("value", "message"), REFUSALS)
+def test_a_wrong_format_is_refused(value: Any, message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        formats.of(given)
+        formats.of(value)
     assert str(caught.value).startswith(message)
 
 

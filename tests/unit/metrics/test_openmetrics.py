@@ -35,14 +35,14 @@ def families(text: str) -> dict[str, Any]:
 
 
 def test_a_parser_accepts_every_metric() -> None:
-    found = families(render([JOB], {"uptime_seconds": 1.0}))
-    assert found["headrace_job_rows_in"].samples[0].value == 10
-    assert found["headrace_job_rows_in"].samples[0].labels["name"] == JOB["name"]
-    quantiles = {sample.labels["quantile"] for sample in found["headrace_job_latency_seconds"].samples}
+    actual = families(render([JOB], {"uptime_seconds": 1.0}))
+    assert actual["headrace_job_rows_in"].samples[0].value == 10
+    assert actual["headrace_job_rows_in"].samples[0].labels["name"] == JOB["name"]
+    quantiles = {sample.labels["quantile"] for sample in actual["headrace_job_latency_seconds"].samples}
     assert quantiles == {"0.50", "0.95"}
-    assert found["headrace_job_phase_seconds"].samples[0].value == 0.12
-    assert [sample.labels["step"] for sample in found["headrace_step_rows_in"].samples] == ["totals"]
-    assert found["headrace_service_uptime_seconds"].samples[0].value == 1
+    assert actual["headrace_job_phase_seconds"].samples[0].value == 0.12
+    assert [sample.labels["step"] for sample in actual["headrace_step_rows_in"].samples] == ["totals"]
+    assert actual["headrace_service_uptime_seconds"].samples[0].value == 1
 
 
 def test_a_service_without_jobs_has_metrics() -> None:

@@ -29,7 +29,7 @@ def test_a_verb_leaves_the_pattern_it_is_called_on_as_it_was() -> None:
     assert longer.elements[-1].times == Times(1, None)
 
 
-def test_what_can_be_said_of_a_step_depends_on_its_stage() -> None:
+def test_what_can_be_set_on_a_step_depends_on_its_stage() -> None:
     assert isinstance(A, Once)
     assert isinstance(A.times(2), Repeated)
     assert isinstance(A.not_next("x", "v = 'x'"), Negated)
@@ -92,10 +92,10 @@ def test_skip_is_a_word_or_names_a_step() -> None:
 
 
 def test_matches_have_outputs_of_their_own(keyed: TimedKeyedStream) -> None:
-    found = keyed.match("m", A.next("b", "v = 'b'"), within="1 minute")
-    assert repr(found.timeouts) == "<m.timeouts of p>"
-    assert repr(found.late) == "<m.late of p>"
-    assert not hasattr(found.late, "window")
+    actual = keyed.match("m", A.next("b", "v = 'b'"), within="1 minute")
+    assert repr(actual.timeouts) == "<m.timeouts of p>"
+    assert repr(actual.late) == "<m.late of p>"
+    assert not hasattr(actual.late, "window")
 
 
 def test_options_of_match_are_checked(keyed: TimedKeyedStream) -> None:
@@ -119,12 +119,12 @@ def test_options_of_match_are_checked(keyed: TimedKeyedStream) -> None:
 
 def test_without_a_key_all_rows_have_one() -> None:
     tx = Pipeline("p").read("tx", connect.memory(), schema="v string, ts timestamp").event_time("ts")
-    found = tx.match("m", A, within="1 minute")
-    node: Any = found._pipeline.graph["m"]
+    actual = tx.match("m", A, within="1 minute")
+    node: Any = actual._pipeline.graph["m"]
     assert node.keys == ()
 
 
-def test_what_is_said_twice_of_repeats_is_refused() -> None:
+def test_repeats_set_twice_are_refused() -> None:
     rises = patterns.step("rise", "v > 1").one_or_more()
     with pytest.raises(OptionError, match=r"until of `rise`: `until` is already set: v = 0\n  hint: join"):
         rises.until("v = 0").until("v = 9")

@@ -113,8 +113,8 @@ def test_a_column_of_both_sides_needs_a_select() -> None:
 def test_mistakes_are_found_before_spark(
     build: Callable[[TimedStream, TimedStream], Any], expected: list[str]
 ) -> None:
-    found = problems(build)
-    assert [text for text in expected if not any(problem.startswith(text) for problem in found)] == []
+    actual = problems(build)
+    assert [text for text in expected if not any(problem.startswith(text) for problem in actual)] == []
 
 
 def test_a_join_needs_time_and_inputs_that_do_not_change() -> None:
@@ -172,8 +172,10 @@ def test_a_document_builds_the_same_plan_and_is_written_back() -> None:
     pipeline = Pipeline("p")
     left, right = sides(pipeline)
     rises = patterns.step("low", "lv < 1").followed_by("high", "lv > 9")
-    found = left.where("lv > 0").key_by("k").match("rises", rises, within="1 minute", select={"v": "high.lv"})
-    joined = found.join("j", right.where("rv > 0"), on={"k": "k"}, within=("-1 minute", "0 seconds"))
+    actual = (
+        left.where("lv > 0").key_by("k").match("rises", rises, within="1 minute", select={"v": "high.lv"})
+    )
+    joined = actual.join("j", right.where("rv > 0"), on={"k": "k"}, within=("-1 minute", "0 seconds"))
     joined.select("k", "v").join("again", joined, on="k", within="1 minute", how="semi").write(
         "s", connect.memory()
     )

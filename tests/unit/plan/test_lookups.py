@@ -19,9 +19,9 @@ TABLE = connect.sqlite(path="homes.db", table="homes")
 
 def looked_up(table: Any = TABLE, **options: Any) -> Rows:
     rows = Pipeline("p").read("tx", connect.memory(), schema="id int, card string")
-    found = rows.lookup("home", table, on="card", schema="card string, home string", **options)
-    found.write("out", connect.memory())
-    return found
+    actual = rows.lookup("home", table, on="card", schema="card string, home string", **options)
+    actual.write("out", connect.memory())
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -41,21 +41,21 @@ def looked_up(table: Any = TABLE, **options: Any) -> Rows:
 def test_options_that_do_not_fit_are_plan_errors(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(PlanError) as raised:
         looked_up(**options)._pipeline.check()
-    assert [found.what for found in raised.value.problems] == [problem]
+    assert [actual.what for actual in raised.value.problems] == [problem]
 
 
 def test_document_has_the_options_of_a_lookup() -> None:
-    found = looked_up(load="key", cache=0, ttl="30 seconds", concurrency=4, on_miss="dead_letter")
-    text = dump(found._pipeline.graph)
+    actual = looked_up(load="key", cache=0, ttl="30 seconds", concurrency=4, on_miss="dead_letter")
+    text = dump(actual._pipeline.graph)
     assert "load: key" in text
     assert "ttl: 30 seconds" in text
-    assert from_text(text) == found._pipeline.graph
+    assert from_text(text) == actual._pipeline.graph
 
 
 def test_dead_letters_of_a_lookup_by_key_come_from_the_query_of_its_rows() -> None:
-    found = looked_up(load="key", on_miss="dead_letter")
-    found.dead_letters.write("missing", connect.memory())
-    [query] = queries_of(found._pipeline.graph)
+    actual = looked_up(load="key", on_miss="dead_letter")
+    actual.dead_letters.write("missing", connect.memory())
+    [query] = queries_of(actual._pipeline.graph)
     assert (query.name, query.sinks) == ("home", ("out", "missing"))
 
 

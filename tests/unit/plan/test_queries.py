@@ -60,7 +60,7 @@ def test_several_stateless_sinks_of_one_source_share_its_query() -> None:
     assert (query.output, query.sinks) == (Ref("tx"), ("big", "small"))
 
 
-def test_a_stateful_step_is_in_one_query_whatever_hangs_on_it() -> None:
+def test_a_stateful_step_is_in_one_query_with_any_consumers() -> None:
     pipeline = Pipeline("p")
     panes = totals(payments(pipeline))
     panes.write("all", files("all"))

@@ -35,7 +35,7 @@ def blocked(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
     return {name: step.real_time.blocked for name, step in steps.items() if step.real_time.blocked}
 
 
-def test_a_chain_from_kafka_to_kafka_could_run_there_and_is_told_what_differs() -> None:
+def test_a_chain_from_kafka_to_kafka_could_run_there_and_is_reported_with_what_differs() -> None:
     pipeline = Pipeline("p")
     timed = read(pipeline).event_time("ts")
     counts = timed.key_by("k").window(windows.count(3, order="arrival")).aggregate("threes", n="count(*)")
@@ -127,12 +127,12 @@ def test_a_log_between_two_queries_blocks_both() -> None:
     pipeline = Pipeline("p")
     tens = read(pipeline).event_time("ts").window(windows.count(10)).aggregate("tens", n="count(*)")
     tens.window(windows.tumbling("1 hour")).aggregate("hours", n="sum(n)").write("out", Topic())
-    found = blocked(pipeline)
-    assert "another query reads its rows through an exchange" in " ".join(found["tens"])
-    assert "it reads the exchange of tens, which is stored in files" in found["hours"]
+    actual = blocked(pipeline)
+    assert "another query reads its rows through an exchange" in " ".join(actual["tens"])
+    assert "it reads the exchange of tens, which is stored in files" in actual["hours"]
 
 
-def test_a_clock_in_a_trigger_is_told() -> None:
+def test_a_clock_in_a_trigger_is_reported() -> None:
     pipeline = Pipeline("p")
     windowed = read(pipeline).event_time("ts").window(windows.tumbling("1 minute"))
     windowed.emit(early=triggers.every("1 second")).aggregate("w", n="count(*)").write("out", Topic())

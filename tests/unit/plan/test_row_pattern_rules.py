@@ -174,7 +174,7 @@ def test_a_match_without_an_end_produces_a_warning() -> None:
     assert warnings_of(stocks(bounded).check()) == []
 
 
-def test_explain_says_what_is_kept() -> None:
+def test_explain_states_what_is_kept() -> None:
     shown = stocks(FALLS).explain(width=160)
     assert "the rows of each symbol of the open match" in shown
     assert "Spark has no MATCH_RECOGNIZE" in shown
@@ -187,7 +187,7 @@ def test_a_document_has_the_same_plan() -> None:
     assert Pipeline.from_yaml_text(text).graph == pipeline.graph
 
 
-def test_a_document_tells_the_place_in_the_query() -> None:
+def test_a_document_shows_the_place_in_the_query() -> None:
     text = stocks(FALLS).to_yaml().replace("pattern (down", "patern (down")
     with pytest.raises(
         Exception, match=r"line 3, column 3: expected a part of MATCH_RECOGNIZE, got `patern`"

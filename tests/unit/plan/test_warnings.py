@@ -45,9 +45,9 @@ def test_swallowed_sessions_stay_in_a_keyed_sink_unless_they_are_retracted(
     panes = sessions.emit(lateness="1 hour", mode=mode).aggregate("s", n="count(*)")  # type: ignore[arg-type]
     panes.write("table", connect.sqlite(path="x.db", table="t", key=["k", "window"]))
     panes.late.write("late", connect.sqlite(path="x.db", table="late", key=["k"]))
-    found = warnings(tx)
-    assert len(found) == count
-    assert all("a session that is merged into a longer one stays in `table`" in warning for warning in found)
+    actual = warnings(tx)
+    assert len(actual) == count
+    assert all("a session that is merged into a longer one stays in `table`" in warning for warning in actual)
 
 
 @pytest.mark.parametrize(("mode", "count"), [("accumulating", 1), ("retracting", 0)])
@@ -58,10 +58,10 @@ def test_early_panes_of_windows_whose_end_moves_stay_in_a_sink_keyed_by_window(
     panes = hundreds.emit(early=triggers.after_count(10), mode=mode).aggregate("s", n="count(*)")  # type: ignore[arg-type]
     panes.write("table", connect.sqlite(path="x.db", table="t", key=["k", "window"]))
     panes.write("newest", connect.sqlite(path="x.db", table="n", key=["k"]))
-    found = warnings(tx)
-    assert len(found) == count
+    actual = warnings(tx)
+    assert len(actual) == count
     assert all(
-        "each early pane has a `window` of its own and stays in `table`" in warning for warning in found
+        "each early pane has a `window` of its own and stays in `table`" in warning for warning in actual
     )
 
 

@@ -33,13 +33,13 @@ def test_heap_has_its_full_size_from_the_start_and_large_regions(
 
 
 def test_memory_and_java_options_of_the_user_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = settings_of(
+    actual = settings_of(
         monkeypatch, {"spark.driver.memory": "3g", "spark.driver.extraJavaOptions": "-Da=b", "spark.x": "y"}
     )
-    assert found["spark.driver.memory"] == "3g"
-    assert found["spark.driver.extraJavaOptions"].startswith("-Xms3g ")
-    assert found["spark.driver.extraJavaOptions"].endswith(" -Da=b")
-    assert found["spark.x"] == "y"
+    assert actual["spark.driver.memory"] == "3g"
+    assert actual["spark.driver.extraJavaOptions"].startswith("-Xms3g ")
+    assert actual["spark.driver.extraJavaOptions"].endswith(" -Da=b")
+    assert actual["spark.x"] == "y"
 
 
 def test_garbage_collector_of_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def test_columns_may_be_written_with_colons_over_several_lines() -> None:
     assert Schema.of("a: int,\n b: string\n").ddl == "a int, b string"
 
 
-def test_a_schema_knows_its_columns_whatever_their_case() -> None:
+def test_a_schema_knows_its_columns_in_any_case() -> None:
     schema = Schema.of("Card string")
     assert "card" in schema
     assert "amount" not in schema
@@ -120,7 +120,7 @@ def test_a_wrong_schema_is_refused_at_its_column(text: str, message: str) -> Non
     assert str(caught.value).startswith(message)
 
 
-def test_a_refusal_says_whose_schema_it_is() -> None:
+def test_a_refusal_states_whose_schema_it_is() -> None:
     with pytest.raises(SchemaError, match=r"^source `tx`: schema column 3: unknown type"):
         Schema.of("a it", where="source `tx`")
 
@@ -278,8 +278,8 @@ DECIMALS = st.integers(1, 38).flatmap(lambda p: st.builds(d.Decimal, st.just(p),
 
 
 def _fields(types: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[d.Field, ...]]:
-    one = st.builds(d.Field, NAMES, types, st.booleans(), st.text("a'\\\" ", max_size=3))
-    return st.lists(one, min_size=1, max_size=4, unique_by=lambda f: f.name.lower()).map(tuple)
+    item = st.builds(d.Field, NAMES, types, st.booleans(), st.text("a'\\\" ", max_size=3))
+    return st.lists(item, min_size=1, max_size=4, unique_by=lambda f: f.name.lower()).map(tuple)
 
 
 TYPES = st.recursive(

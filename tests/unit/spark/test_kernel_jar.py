@@ -71,7 +71,7 @@ def test_a_jar_made_from_these_sources_is_left_alone(sources: KernelSources, tmp
     assert jar.stat() == before
 
 
-def test_a_file_that_is_no_jar_says_nothing(tmp_path: Path) -> None:
+def test_a_file_that_is_no_jar_has_no_version(tmp_path: Path) -> None:
     assert read_properties(tmp_path / "none.jar") == {}
     (tmp_path / "torn.jar").write_bytes(b"PK")
     assert read_properties(tmp_path / "torn.jar") == {}
@@ -83,7 +83,7 @@ def test_the_checkout_is_found() -> None:
     assert any(file.name == "Kernel.scala" for file in sources.files)
 
 
-def test_an_installed_package_without_its_jar_says_how_to_mend_it(
+def test_an_installed_package_without_its_jar_states_how_to_mend_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
@@ -110,7 +110,7 @@ def test_a_missing_pyspark_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         find_spark_home()
 
 
-def test_under_spark_submit_spark_is_where_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_under_spark_submit_spark_is_at_spark_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     zipped = ModuleSpec("pyspark", None, origin=str(tmp_path / "pyspark.zip" / "pyspark" / "__init__.py"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: zipped)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))

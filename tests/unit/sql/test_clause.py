@@ -24,9 +24,9 @@ COLUMNS = ("symbol", "price", "ts", "end")
 
 
 def read(inside: str) -> MatchRecognize:
-    found = split_statement(f"select * from ticks match_recognize ({inside})", where="hits")
-    assert found is not None
-    return found.clause
+    actual = split_statement(f"select * from ticks match_recognize ({inside})", where="hits")
+    assert actual is not None
+    return actual.clause
 
 
 def pattern(text: str) -> Pattern:
@@ -161,7 +161,7 @@ def test_measures_are_running_unless_they_say_final() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "said", "hint"),
+    ("statement", "message", "hint"),
     [
         ("select * from t match_recognize (patern (A))",
          "at line 1, column 34: expected a part of MATCH_RECOGNIZE, got `patern`", "did you mean `PATTERN`?"),
@@ -267,9 +267,9 @@ def test_measures_are_running_unless_they_say_final() -> None:
          "1)", "OVER can't follow sum here", ""),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_told_with_its_place(statement: str, said: str, hint: str) -> None:
+def test_what_cannot_be_read_is_reported_with_its_place(statement: str, message: str, hint: str) -> None:
     text = refusal(statement)
-    assert said in text
+    assert message in text
     assert hint in text
 
 
@@ -284,21 +284,21 @@ def test_names_are_checked_once_the_columns_are_known() -> None:
 @pytest.mark.parametrize("table", ["ticks", "ticks as t", "(select * from ticks) as t"])
 def test_columns_of_partition_and_order_may_be_of_the_table(table: str) -> None:
     called = table.rsplit(maxsplit=1)[-1]
-    found = split_statement(
+    actual = split_statement(
         f"select * from {table} match_recognize (partition by {called}.symbol, end order by "
         f"{called.upper()}.ts, end pattern (A))",
         where="hits",
     )
-    assert found is not None
-    assert found.clause.partition_by == ("symbol", "end")
-    assert [key.text for key in found.clause.order_by] == ["ts", "end"]
+    assert actual is not None
+    assert actual.clause.partition_by == ("symbol", "end")
+    assert [key.text for key in actual.clause.order_by] == ["ts", "end"]
 
 
 def test_the_rest_of_the_query_keeps_its_places() -> None:
     query = "select m.price\nfrom ticks match_recognize (\n  pattern (A)\n) as m where m.price > 1"
-    found = split_statement(query, where="hits")
-    assert found is not None
-    assert (found.table, len(found.rest), found.rest.index("where")) == (
+    actual = split_statement(query, where="hits")
+    assert actual is not None
+    assert (actual.table, len(actual.rest), actual.rest.index("where")) == (
         "ticks",
         len(query),
         query.index("where"),
@@ -309,10 +309,10 @@ def test_the_rest_of_the_query_keeps_its_places() -> None:
 
 @pytest.mark.parametrize("table", ["ticks t", "ticks as t", "ticks"])
 def test_a_table_may_have_another_name(table: str) -> None:
-    found = split_statement(f"select * from {table} match_recognize (pattern (A)) m", where="hits")
-    assert found is not None
-    assert found.table == "ticks"
-    assert found.rest.split() == ["select", "*", "from", "ticks", "m"]
+    actual = split_statement(f"select * from {table} match_recognize (pattern (A)) m", where="hits")
+    assert actual is not None
+    assert actual.table == "ticks"
+    assert actual.rest.split() == ["select", "*", "from", "ticks", "m"]
 
 
 @pytest.mark.parametrize(
@@ -340,11 +340,11 @@ def test_a_table_may_have_another_name(table: str) -> None:
 def test_a_table_of_with_is_read_as_if_it_stood_in_place(
     statement: str, rest: str, chosen: str, outputs: tuple[str | None, ...]
 ) -> None:
-    found = split_statement(statement, where="m")
-    assert found is not None
-    assert found.input_query is not None
-    assert found.table == "t"
-    assert " ".join(found.rest.split()) == rest
-    assert len(found.rest) == len(statement), "a place in it is a place in what was written"
-    assert found.input_query.to_sql(["p"]).strip() == chosen
-    assert tuple(source for _, source in found.input_query.outputs(("a", "b"))) == outputs
+    actual = split_statement(statement, where="m")
+    assert actual is not None
+    assert actual.input_query is not None
+    assert actual.table == "t"
+    assert " ".join(actual.rest.split()) == rest
+    assert len(actual.rest) == len(statement), "a place in it is a place in what was written"
+    assert actual.input_query.to_sql(["p"]).strip() == chosen
+    assert tuple(source for _, source in actual.input_query.outputs(("a", "b"))) == outputs

@@ -127,13 +127,13 @@ def test_a_pipeline_needs_a_name() -> None:
 
 
 def test_while_collecting_pipelines_are_listed_and_run_does_nothing() -> None:
-    with collecting() as found:
+    with collecting() as actual:
         pipeline = Pipeline("p")
         pipeline.run()
-    assert found == [pipeline]
+    assert actual == [pipeline]
 
 
-def test_plans_are_equal_whatever_unnamed_steps_are_called() -> None:
+def test_plans_are_equal_with_any_names_of_unnamed_steps() -> None:
     def build(order: int) -> Pipeline:
         pipeline = Pipeline("p")
         tx = pipeline.read("tx", connect.memory(), schema="a int")

@@ -78,18 +78,18 @@ def test_order_does_not_matter_and_multiplicity_does() -> None:
 
 def test_a_loose_row_does_not_take_the_partner_of_a_strict_one() -> None:
     expected: list[dict[str, Any]] = [{"k": "a"}, {"k": "a", "n": 1}, {"k": "a", "m": 1}]
-    came = [{"k": "a", "n": 1, "m": 0}, {"k": "a", "n": 0, "m": 1}, {"k": "a", "n": 0, "m": 0}]
-    assert compare("out", expected, came) is None
+    received = [{"k": "a", "n": 1, "m": 0}, {"k": "a", "n": 0, "m": 1}, {"k": "a", "n": 0, "m": 0}]
+    assert compare("out", expected, received) is None
 
 
 def test_a_difference_names_the_nearest_row_and_its_columns() -> None:
     expected = [{"k": "a", "window": {"start": 0, "end": 10}, "n": 2}, {"k": "b", "n": 1}]
-    came: list[dict[str, Any]] = [
+    received: list[dict[str, Any]] = [
         {"k": "b", "window": {"start": Instant(0), "end": Instant(10_000_000)}, "n": 1},
         {"k": "a", "window": {"start": Instant(0), "end": Instant(10_500_000)}, "n": 3},
         {"k": "c", "window": None, "n": None},
     ]
-    assert str(compare("totals", expected, came)) == (
+    assert str(compare("totals", expected, received)) == (
         "totals: expected 2 rows, 3 rows came\n"
         "  missing     {k: a, window: {start: 0, end: 10}, n: 2}\n"
         "  came        {k: a, window: {start: 0, end: 10.5}, n: 3}\n"
@@ -99,12 +99,12 @@ def test_a_difference_names_the_nearest_row_and_its_columns() -> None:
     )
 
 
-def test_a_difference_tells_a_column_that_is_not_there() -> None:
-    told = str(compare("totals", [{"totl": 1}], [{"total": 1}]))
-    assert "^ there is no column `totl`: did you mean `total`? Known: total" in told
+def test_a_difference_shows_a_column_that_is_not_there() -> None:
+    message = str(compare("totals", [{"totl": 1}], [{"total": 1}]))
+    assert "^ there is no column `totl`: did you mean `total`? Known: total" in message
 
 
-def test_a_difference_tells_types_that_look_alike() -> None:
+def test_a_difference_shows_types_that_look_alike() -> None:
     assert "^ n: expected 1, got 1 (int, not str)" in str(compare("out", [{"n": "1"}], [{"n": 1}]))
 
 

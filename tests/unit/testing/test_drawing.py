@@ -154,7 +154,7 @@ def test_everything_is_inside_the_picture(recording: Recording) -> None:
     assert max(e.bottom for e in extents) <= panel.height
 
 
-def test_the_legend_tells_only_what_is_in_the_picture() -> None:
+def test_the_legend_shows_only_what_is_in_the_picture() -> None:
     texts = {mark.text for mark in panel_of(RECORDING).marks if isinstance(mark, Text)}
     assert {"on-time pane", "late pane", "retraction", "row sent to .late"} <= texts
     assert "early pane" not in texts
@@ -167,7 +167,7 @@ def test_panes_of_rows_come_before_the_watermark_moves_and_a_retraction_with_its
     assert split(Moment("watermark", "", (), (early, gone, on_time))) == ([], [early, gone, on_time])
 
 
-def test_lanes_keep_their_order_where_asked() -> None:
+def test_lanes_keep_their_order_where_requested() -> None:
     spans = [(0.0, 10.0), (0.0, 30.0), (20.0, 40.0)]
     assert lanes_of(spans) == [0, 1, 0]
     assert lanes_of(spans, in_order=True) == [0, 1, 2]
@@ -237,34 +237,34 @@ def test_the_step_that_the_script_looks_at_is_drawn_or_the_named_one() -> None:
     assert step_to_draw(case, "first").name == "first"
 
 
-def test_an_unknown_step_is_told_with_the_nearest() -> None:
-    with pytest.raises(TranscriptError) as told:
+def test_an_unknown_step_is_reported_with_the_nearest() -> None:
+    with pytest.raises(TranscriptError) as caught:
         step_to_draw(read_case(CASE), "secnd")
-    assert "no step with a window is called `secnd`" in str(told.value)
-    assert "second" in str(told.value)
+    assert "no step with a window is called `secnd`" in str(caught.value)
+    assert "second" in str(caught.value)
 
 
 def test_a_case_without_windows_has_nothing_to_draw() -> None:
     bare = "\n".join(line for line in CASE.splitlines() if "tumbling" not in line).replace(
         "{second:", "{plain:"
     )
-    with pytest.raises(TranscriptError) as told:
+    with pytest.raises(TranscriptError) as caught:
         step_to_draw(read_case(bare))
-    assert "there is nothing to draw: no step has a window" in str(told.value)
-    assert "headrace explain" in str(told.value)
+    assert "there is nothing to draw: no step has a window" in str(caught.value)
+    assert "headrace explain" in str(caught.value)
 
 
-def test_an_unknown_case_is_told_with_the_known_ones(tmp_path: pathlib.Path) -> None:
+def test_an_unknown_case_is_reported_with_the_known_ones(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "cases.yaml"
     file.write_text(CASE)
     assert [case.name for case in select_cases(file, "count")] == ["counts"]
-    with pytest.raises(LoadError) as told:
+    with pytest.raises(LoadError) as caught:
         select_cases(file, "cunts")
-    assert "no case is named 'cunts'" in str(told.value)
-    assert "counts" in str(told.value)
+    assert "no case is named 'cunts'" in str(caught.value)
+    assert "counts" in str(caught.value)
 
 
-def test_a_case_that_is_wrong_says_where(tmp_path: pathlib.Path) -> None:
+def test_a_case_that_is_wrong_reports_the_place(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "cases.yaml"
     file.write_text(CASE.replace("tumbling: 1 minute", "tumblng: 1 minute"))
     with pytest.raises(DocumentError, match="tumblng"):

@@ -15,8 +15,8 @@ S = 1_000_000
 ROWS = Rows("", {})
 
 
-def by_event_time(**given: object) -> EventTime:
-    return EventTime("t", Ref("tx"), "ts", **given)  # type: ignore[arg-type]
+def by_event_time(**value: object) -> EventTime:
+    return EventTime("t", Ref("tx"), "ts", **value)  # type: ignore[arg-type]
 
 
 def test_rows_move_it_less_what_may_be_out_of_order_and_never_back() -> None:

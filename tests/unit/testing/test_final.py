@@ -34,9 +34,9 @@ def pane(
 
 
 def left(step: str, *rows: dict[str, Any]) -> list[tuple[str, int, int]]:
-    found = final_rows(graph(step), Ref("out"), rows)
-    assert all("pane" not in row for row in found)
-    return [(row["k"], row["window"]["start"].micros, row["n"]) for row in found]
+    actual = final_rows(graph(step), Ref("out"), rows)
+    assert all("pane" not in row for row in actual)
+    return [(row["k"], row["window"]["start"].micros, row["n"]) for row in actual]
 
 
 TUMBLING = (
@@ -149,7 +149,7 @@ def test_rows_that_are_never_replaced_are_all_left() -> None:
         ("key_by: k, aggregate: {n: count(*)}", {}, ""),
     ],
 )
-def test_what_cannot_be_compared_says_why(step: str, options: dict[str, str], reason: str) -> None:
+def test_what_cannot_be_compared_reports_the_reason(step: str, options: dict[str, str], reason: str) -> None:
     assert obstacle(graph(step, **options), Ref("out")) == reason
 
 

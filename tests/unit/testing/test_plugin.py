@@ -29,11 +29,11 @@ def test_files_are_taken_by_their_name_or_their_place(tmp_path: Path) -> None:
     (tmp_path / "cases" / "deep.yaml").write_text(CASE % "placed")
     (tmp_path / "some.transcript.yaml").write_text(CASE % "named" + "---" + CASE % "named")
     (tmp_path / "other.yaml").write_text("a: 1")
-    found = collected(tmp_path)
-    assert "cases/deep.yaml::placed" in found
-    assert "some.transcript.yaml::named\n" in found
-    assert "some.transcript.yaml::named (2)\n" in found
-    assert "3 tests collected" in found
+    actual = collected(tmp_path)
+    assert "cases/deep.yaml::placed" in actual
+    assert "some.transcript.yaml::named\n" in actual
+    assert "some.transcript.yaml::named (2)\n" in actual
+    assert "3 tests collected" in actual
 
 
 def test_a_case_that_cannot_be_read_fails_with_its_faults(tmp_path: Path) -> None:

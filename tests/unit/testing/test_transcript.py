@@ -39,7 +39,7 @@ def faults(*lines: str) -> str:
 
 
 def test_every_line_of_a_script_is_read() -> None:
-    found = case(
+    actual = case(
         "rows: {tx: [{k: 1, v: 2, ts: 1.5}, {d: 1.25, s: {a: 3}, ts: 1970-01-02T00:00:00Z}], lines: ['1,x', "
         "{a: 2, b: 'y,z'}]}",
         "watermark: {tx: 25}",
@@ -50,7 +50,7 @@ def test_every_line_of_a_script_is_read() -> None:
         "end: true",
         "expect: {sums: [{k: a, s: 1}], split.big: [], out: []}",
     )
-    rows, watermark, kill, _, dying, advance, end, expect = found.script
+    rows, watermark, kill, _, dying, advance, end, expect = actual.script
     assert isinstance(rows, Rows)
     assert rows.rows["tx"] == (
         {"k": "1", "v": 2, "ts": "1970-01-01T00:00:01.500000Z"},
@@ -63,17 +63,17 @@ def test_every_line_of_a_script_is_read() -> None:
     assert kill.moment == "between_epochs"
     assert isinstance(dying, Restart)
     assert dying.moment == "before_commit"
-    assert found.kills_in(3)
-    assert not found.kills_in(0)
+    assert actual.kills_in(3)
+    assert not actual.kills_in(0)
     assert isinstance(advance, Advance)
     assert advance.length == 30_000_000
     assert isinstance(end, End)
     assert isinstance(expect, Expect)
-    assert found.outputs == ("sums", "split.big", "out")
+    assert actual.outputs == ("sums", "split.big", "out")
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("rows: {ty: []}", "13:12: there is no source `ty`\n  hint: Known: lines, log, tx"),
         ("rows: {tx: {k: a}}", "13:16: expected a list of rows, got a mapping"),
@@ -106,8 +106,8 @@ def test_every_line_of_a_script_is_read() -> None:
         ("row: {tx: []}", "13:5: `row` is no line of a script\n  hint: did you mean `rows`?"),
     ],
 )
-def test_a_wrong_line_is_told_with_its_place(line: str, told: str) -> None:
-    assert told in faults(line)
+def test_a_wrong_line_is_reported_with_its_place(line: str, message: str) -> None:
+    assert message in faults(line)
 
 
 def test_a_line_after_the_end_is_refused() -> None:
@@ -118,13 +118,13 @@ def test_a_script_that_expects_nothing_is_refused() -> None:
     assert "the script expects nothing" in faults("rows: {tx: []}")
 
 
-def test_all_faults_are_told_at_once() -> None:
-    told = faults("rows: {tx: [{v: x}, {v: y}]}", "end: false")
-    assert told.count("expected") == 3
+def test_all_faults_are_reported_at_once() -> None:
+    message = faults("rows: {tx: [{v: x}, {v: y}]}", "end: false")
+    assert message.count("expected") == 3
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("name: x", "1:1: `pipeline` of the case is missing"),
         ("[]", "1:1: expected a case, got an empty list"),
@@ -141,10 +141,10 @@ def test_all_faults_are_told_at_once() -> None:
         ),
     ],
 )
-def test_a_wrong_case_is_told_with_its_place(text: str, told: str) -> None:
+def test_a_wrong_case_is_reported_with_its_place(text: str, message: str) -> None:
     with pytest.raises(DocumentError) as caught:
         read_case(text)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_two_cases_are_not_one() -> None:
@@ -160,7 +160,7 @@ def test_a_broken_case_leaves_the_others_readable() -> None:
     assert isinstance(second, Case)
 
 
-def test_a_plan_that_cannot_run_is_told() -> None:
+def test_a_plan_that_cannot_run_is_reported() -> None:
     text = dedent("""
         name: x
         pipeline:
@@ -187,31 +187,31 @@ def test_a_case_can_name_the_file_of_its_pipeline(tmp_path: Path) -> None:
     for name in ("words.yaml", "words.py"):
         file = tmp_path / "case.yaml"
         file.write_text(f"name: x\npipeline: {name}\nscript: [expect: {{n: []}}]")
-        [found] = read_file(file)
-        assert isinstance(found, Case), found
-        assert found.graph.name == "words"
+        [actual] = read_file(file)
+        assert isinstance(actual, Case), actual
+        assert actual.graph.name == "words"
 
 
-def test_a_python_file_without_a_pipeline_is_told(tmp_path: Path) -> None:
+def test_a_python_file_without_a_pipeline_is_reported(tmp_path: Path) -> None:
     (tmp_path / "none.py").write_text("")
     (tmp_path / "case.yaml").write_text("name: x\npipeline: none.py\nscript: []")
-    [found] = read_file(tmp_path / "case.yaml")
-    assert isinstance(found, Unread)
-    assert "expected one pipeline in" in str(found.error)
-    assert "found 0" in str(found.error)
+    [actual] = read_file(tmp_path / "case.yaml")
+    assert isinstance(actual, Unread)
+    assert "expected one pipeline in" in str(actual.error)
+    assert "found 0" in str(actual.error)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="the file can't be read"):
         read_file(tmp_path / "gone.yaml")
 
 
 def test_a_case_can_be_a_mapping() -> None:
-    found = read_case(
+    actual = read_case(
         {
             "name": "as a mapping",
             "pipeline": {"sources": {"a": {"memory": {}, "schema": "v int"}}},
             "script": [{"rows": {"a": [{"v": 1}]}}, {"expect": {"a": [{"v": 1}]}}],
         }
     )
-    assert found.graph.name == "as-a-mapping"
+    assert actual.graph.name == "as-a-mapping"

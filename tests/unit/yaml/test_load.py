@@ -78,11 +78,11 @@ def test_a_source_reference_means_its_timed_stream() -> None:
 
 
 def test_dead_letters_are_an_output_of_the_source() -> None:
-    found = graph("""\
+    actual = graph("""\
         sources: {tx: {kafka: {servers: s:1, topic: t}, format: text}}
         sinks: {bad: {from: tx.dead_letters, feed: {}}}
     """)
-    assert found["bad"].inputs == (Ref("tx", "dead_letters"),)
+    assert actual["bad"].inputs == (Ref("tx", "dead_letters"),)
 
 
 def test_the_old_name_of_dead_letters_is_an_error_with_the_new_one() -> None:
@@ -103,7 +103,7 @@ def test_keys_of_a_step_apply_in_the_order_of_the_contract() -> None:
         .aggregate("totals", n="count(*)")
     )
     panes.select("card", "n * 2 as twice", m="n").drop("m").write("out", feed())
-    found = graph(
+    actual = graph(
         TX
         + """
 steps:
@@ -119,11 +119,11 @@ steps:
 sinks: {out: {from: totals, feed: {}}}
 """
     )
-    assert found == pipeline.graph
+    assert actual == pipeline.graph
 
 
 def test_outputs_of_a_step_with_select_are_those_of_its_window() -> None:
-    found = graph(
+    actual = graph(
         TX
         + """
 steps: {totals: {from: tx, window: {tumbling: 1 minute}, aggregate: {n: count(*)}, select: n}}
@@ -132,8 +132,8 @@ sinks:
   late: {from: totals.late, feed: {}}
 """
     )
-    assert found["rows"].inputs == (Ref("totals:select"),)
-    assert found["late"].inputs == (Ref("totals", "late"),)
+    assert actual["rows"].inputs == (Ref("totals:select"),)
+    assert actual["late"].inputs == (Ref("totals", "late"),)
 
 
 def test_steps_may_be_written_in_any_order() -> None:
@@ -144,19 +144,19 @@ def test_steps_may_be_written_in_any_order() -> None:
 
 
 def test_event_time_applies_after_with_columns() -> None:
-    found = graph("""\
+    actual = graph("""\
         sources: {tx: {feed: {}, schema: at string}}
         steps:
           timed: {from: tx, with_columns: {ts: to_timestamp(at)}, event_time: {column: ts, watermark_when: ok}}
     """)
-    assert found["timed"] == EventTime("timed", Ref("tx:with_columns"), "ts", watermark_when="ok")
+    assert actual["timed"] == EventTime("timed", Ref("tx:with_columns"), "ts", watermark_when="ok")
 
 
 @pytest.mark.parametrize("written", ["true", "{}", ""])
 @pytest.mark.parametrize("clock", ["ingestion", "processing"])
 def test_clock_time_is_true_or_has_no_value(clock: str, written: str) -> None:
-    found = graph(f"sources:\n  tx:\n    feed:\n    schema: id string\n    {clock}_time: {written}")
-    assert [node.name for node in found] == ["tx", f"tx:{clock}_time"]
+    actual = graph(f"sources:\n  tx:\n    feed:\n    schema: id string\n    {clock}_time: {written}")
+    assert [node.name for node in actual] == ["tx", f"tx:{clock}_time"]
 
 
 def test_clock_time_that_is_false_has_no_effect() -> None:
@@ -164,31 +164,31 @@ def test_clock_time_that_is_false_has_no_effect() -> None:
 
 
 def test_without_a_window_an_aggregate_is_running() -> None:
-    found = graph(TX + "steps: {n: {from: tx, aggregate: {n: count(*)}}}")
-    assert found["n"] == Aggregate("n", Ref("tx:event_time"), (), (("n", "count(*)"),))
+    actual = graph(TX + "steps: {n: {from: tx, aggregate: {n: count(*)}}}")
+    assert actual["n"] == Aggregate("n", Ref("tx:event_time"), (), (("n", "count(*)"),))
 
 
 def test_sql_with_from_reads_this() -> None:
-    found = graph(
+    actual = graph(
         TX + "steps: {n: {from: tx, where: amount > 1, sql: 'select card from this', select: card}}"
     )
-    assert found["n"].inputs == (Ref("tx:where"),)
-    assert isinstance(found["n:select"], Select)
+    assert actual["n"].inputs == (Ref("tx:where"),)
+    assert isinstance(actual["n:select"], Select)
 
 
 def test_numbers_and_booleans_are_accepted_as_expressions() -> None:
-    found = graph(
+    actual = graph(
         TX + "steps: {s: {from: tx, route: {never: false, rest: true}}, o: {from: tx, select: {one: 1}}}"
     )
-    assert found["s"].outputs == ("never", "rest")
-    assert found["o"] == Select("o", Ref("tx:event_time"), (("one", "1"),))
+    assert actual["s"].outputs == ("never", "rest")
+    assert actual["o"] == Select("o", Ref("tx:event_time"), (("one", "1"),))
 
 
 def test_numbers_are_accepted_as_text_options() -> None:
-    found = graph(
+    actual = graph(
         "sources: {tx: {kafka: {servers: s:1, group: 9092, topic: 7, min_tasks: '3'}, format: text}}"
     )
-    options = found["tx"].connector.model_dump(exclude_defaults=True)  # type: ignore[attr-defined]
+    options = actual["tx"].connector.model_dump(exclude_defaults=True)  # type: ignore[attr-defined]
     assert options == {"servers": "s:1", "group": "9092", "topic": "7", "min_tasks": 3}
 
 
@@ -237,7 +237,7 @@ def test_problems_of_the_plan_carry_the_lines_of_the_document() -> None:
 def test_variables_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROWS", "7")
     monkeypatch.setenv("EMPTY", "")
-    found = graph(
+    actual = graph(
         TX
         + """
 steps:
@@ -248,7 +248,7 @@ steps:
     aggregate: {n: count(*)}
 """
     )
-    assert found["tx:where"].condition == "kind = 'a' and x = '${raw}' and y = 'full'"  # type: ignore[attr-defined]
+    assert actual["tx:where"].condition == "kind = 'a' and x = '${raw}' and y = 'full'"  # type: ignore[attr-defined]
     rows = graph(
         TX + "steps:\n  t:\n    from: tx\n    window:\n      count: ${ROWS}\n    aggregate: {n: count(*)}"
     )
@@ -261,7 +261,7 @@ def test_the_name_comes_from_the_document_or_else_from_the_caller() -> None:
 
 
 def test_anchors_aliases_and_merges_are_yaml_as_usual() -> None:
-    found = graph(
+    actual = graph(
         TX
         + """
 steps:
@@ -269,7 +269,7 @@ steps:
   b: {<<: *daily, key_by: card}
 """
     )
-    assert found["b"].window == windows.tumbling("1 day")  # type: ignore[attr-defined]
+    assert actual["b"].window == windows.tumbling("1 day")  # type: ignore[attr-defined]
 
 
 def test_a_composed_part_of_a_larger_file_keeps_its_lines() -> None:
@@ -322,10 +322,10 @@ def test_lists_of_a_round_trip_mapping_keep_their_lines() -> None:
 
 
 def test_numbers_inside_lists_are_accepted_as_text_options() -> None:
-    found = graph(
+    actual = graph(
         "sources: {tx: {feed: {}, schema: a int}}\nsinks: {o: {from: tx, shelf: {url: u, table: 5, key: [1, b]}}}"
     )
-    assert repr(found["o"].connector) == "Shelf(url='u', table='5', key=('1', 'b'))"  # type: ignore[attr-defined]
+    assert repr(actual["o"].connector) == "Shelf(url='u', table='5', key=('1', 'b'))"  # type: ignore[attr-defined]
 
 
 def test_a_wrong_option_inside_a_list_has_its_own_column() -> None:
@@ -348,9 +348,9 @@ def test_errors_of_a_step_are_not_repeated_for_its_readers() -> None:
 
 
 def test_generated_names_differ_from_names_in_the_document() -> None:
-    found = graph(TX + "steps: {a: {from: tx, where: x, distinct: id}, tx:where: {from: tx, where: y}}")
-    assert found["a"].inputs == (Ref("tx:where:2"),)
-    assert found["tx:where"].condition == "y"  # type: ignore[attr-defined]
+    actual = graph(TX + "steps: {a: {from: tx, where: x, distinct: id}, tx:where: {from: tx, where: y}}")
+    assert actual["a"].inputs == (Ref("tx:where:2"),)
+    assert actual["tx:where"].condition == "y"  # type: ignore[attr-defined]
 
 
 def test_loading_imports_no_pyspark() -> None:

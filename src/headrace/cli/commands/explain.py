@@ -103,15 +103,15 @@ def _states(graph: Graph, step: str, rule: str, where: str) -> str:
     from headrace.cli.terminal.pattern_drawings import diagrams_of
     from headrace.explain.pattern_diagram import mermaid
 
-    found = diagrams_of(graph, step, rule, where=where)
-    if len(found) > 1:
-        names = ", ".join(diagram.name for diagram in found)
+    diagrams = diagrams_of(graph, step, rule, where=where)
+    if len(diagrams) > 1:
+        names = ", ".join(diagram.name for diagram in diagrams)
         raise OptionError(
-            f"`{step}` has {len(found)} rules, and a diagram shows one",
+            f"`{step}` has {len(diagrams)} rules, and a diagram shows one",
             where="--step",
             hint=f"add --rule ID: {names}",
         )
-    return mermaid(found[0])
+    return mermaid(diagrams[0])
 
 
 def _tables(graph: Graph, checkpoint: Path | None) -> list[TableListing]:

@@ -49,11 +49,13 @@ def fetch(
     for name in names:  # before anything is downloaded
         jar_set(name)
     with progress("jars") as watch:
-        found = {name: [str(path) for path in fetched(name, mirror=mirror, watch=watch)] for name in names}
+        downloaded = {
+            name: [str(path) for path in fetched(name, mirror=mirror, watch=watch)] for name in names
+        }
     if json:
-        show_json(found)
+        show_json(downloaded)
     else:
-        for path in (path for paths in found.values() for path in paths):
+        for path in (path for paths in downloaded.values() for path in paths):
             show(path)
         say(f"{', '.join(names)}: all there", "good")
 

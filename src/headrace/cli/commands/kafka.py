@@ -162,13 +162,13 @@ def topics(
         say(f"deleted {delete}", "good")
     if create or delete:
         return
-    found = client.topics()
+    listed = client.topics()
     if json:
-        show_json([dataclasses.asdict(topic) for topic in found])
+        show_json([dataclasses.asdict(topic) for topic in listed])
         return
     _table(
         ("topic", "partitions", "copies", "offsets"),
-        [(t.name, t.partitions, t.replication, t.records) for t in found],
+        [(t.name, t.partitions, t.replication, t.records) for t in listed],
     )
 
 
@@ -238,10 +238,10 @@ def consume(
     """
     client = _client(servers, settings)
     with Interrupts() as interrupts:
-        found = client.consume(
+        records = client.consume(
             topic, start=start, group=group, follow=follow, ended=lambda: interrupts.count > 0
         )
-        for seen, record in enumerate(found, 1):
+        for seen, record in enumerate(records, 1):
             _print(record, json)
             if seen == limit:
                 break
@@ -298,14 +298,14 @@ def _client(servers: str | None, settings: list[str] | None) -> Client:
     return Client(address, _pairs(settings, "--set", "security.protocol=SASL_SSL"))
 
 
-def _pairs(given: list[str] | None, where: str, example: str) -> dict[str, str]:
-    found = {}
-    for item in given or ():
+def _pairs(items: list[str] | None, where: str, example: str) -> dict[str, str]:
+    pairs = {}
+    for item in items or ():
         key, equals, value = item.partition("=")
         if not equals or not key:
             raise OptionError(f"expected KEY=VALUE, got {item!r}", where=where, hint=f"such as {example}")
-        found[key] = value
-    return found
+        pairs[key] = value
+    return pairs
 
 
 def _running(cluster: Any) -> dict[str, Any]:
@@ -333,8 +333,8 @@ def _with_keys(
 ) -> Iterator[tuple[str | bytes | None, bytes]]:
     for number, line in enumerate(lines, 1):
         if separator is not None:
-            key, found, value = line.partition(separator.encode())
-            yield (key, value) if found else (None, line)
+            key, separated, value = line.partition(separator.encode())
+            yield (key, value) if separated else (None, line)
         elif field is not None:
             yield _field(line, field, number), line
         else:
@@ -369,11 +369,11 @@ def _print(record: Record, json: bool) -> None:
     sys.stdout.flush()
 
 
-def _show_lag(found: list[Lag], json: bool) -> None:
+def _show_lag(lags: list[Lag], json: bool) -> None:
     if json:
-        show_json([dataclasses.asdict(one) | {"lag": one.lag} for one in found])
+        show_json([dataclasses.asdict(lag) | {"lag": lag.lag} for lag in lags])
         return
-    rows = [(one.group, one.topic, one.partition, one.offset, one.end, one.lag) for one in found]
+    rows = [(lag.group, lag.topic, lag.partition, lag.offset, lag.end, lag.lag) for lag in lags]
     _table(("group", "topic", "partition", "offset", "end", "lag"), rows)
 
 

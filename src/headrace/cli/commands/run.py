@@ -115,8 +115,8 @@ def run(
     settings = _settings(conf or [])
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
-    given = {"checkpoint": checkpoint, "guarantee": guarantee, "master": master, "fresh": fresh}
-    options = _combine(chosen, _pacing(once, drain, every, real_time), given, settings, quiet=quiet)
+    arguments = {"checkpoint": checkpoint, "guarantee": guarantee, "master": master, "fresh": fresh}
+    options = _combine(chosen, _pacing(once, drain, every, real_time), arguments, settings, quiet=quiet)
     graph = chosen.check()
     show_warnings(warnings_of(graph))
     view = view_for(chosen.name, period=period, quiet=quiet, json=json)
@@ -157,7 +157,7 @@ def _pacing(once: bool, drain: bool, every: str | None, real_time: bool) -> dict
 def _combine(
     pipeline: Pipeline,
     pacing: dict[str, Any],
-    given: dict[str, Any],
+    arguments: dict[str, Any],
     settings: dict[str, str],
     *,
     quiet: bool,
@@ -167,7 +167,7 @@ def _combine(
     options = declared.options if declared is not None else RunOptions()
     if declared is not None and not pacing and not quiet:
         say(f"{declared.place}: run(...) sets until={options.until!r}; the command line can override it")
-    changes = pacing | {name: value for name, value in given.items() if value}
+    changes = pacing | {name: value for name, value in arguments.items() if value}
     return replace(options, **changes, conf={**options.conf, **settings})
 
 
@@ -216,9 +216,9 @@ def _exit_now(status: int) -> None:
     os._exit(status)
 
 
-def _settings(given: list[str]) -> dict[str, str]:
+def _settings(items: list[str]) -> dict[str, str]:
     settings = {}
-    for item in given:
+    for item in items:
         key, equals, value = item.partition("=")
         if not equals or not key.strip():
             raise OptionError(

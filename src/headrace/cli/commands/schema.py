@@ -51,11 +51,11 @@ def schema(
 
         show_json(document_schema())
         return
-    found = [_model(kind) for kind in ([connector] if connector else _kinds())]
+    models = [_model(kind) for kind in ([connector] if connector else _kinds())]
     if json:
-        show_json([_plain(model) for model in found])
+        show_json([_plain(model) for model in models])
     else:
-        for model in found:
+        for model in models:
             show_lines(_lines(model, width()))
 
 

@@ -89,11 +89,11 @@ def state(
     states = state_of(graph, directory, step=step, key=key, limit=limit)
     gone = find_orphans(graph, directory) if step is None else []
     if json:
-        steps = [one.as_json() for one in states]
+        steps = [item.as_json() for item in states]
         show_json({"pipeline": graph.name, "checkpoint": str(directory), "steps": steps, "orphans": gone})
         return
-    for one in states:
-        show_lines(lines_of(one))
+    for item in states:
+        show_lines(lines_of(item))
     if not states:
         say("no step of the pipeline has state there", "warn")
     for name in gone:
@@ -114,23 +114,23 @@ def _repartition(graph: Graph, directory: Path, partitions: int, step: str | Non
     from headrace.checkpoints.repartition import repartition
 
     for name, (before, after) in repartition(graph, directory, partitions, step=step).items():
-        said = "had them already" if before == after else f"had {before}"
-        say(f"{name}: {after} partitions ({said})")
+        note = "had them already" if before == after else f"had {before}"
+        say(f"{name}: {after} partitions ({note})")
 
 
 def lines_of(state: StepState) -> Iterator[Line]:
     """Return the state of a step as lines."""
-    progress, found = state.progress, state.found
+    progress, entries = state.progress, state.stored
     epoch = "no epoch finished yet" if progress.epoch is None else f"epoch {progress.epoch}"
     mark = (
         "the input has ended" if progress.watermark == "end" else f"watermark {progress.watermark or 'none'}"
     )
     yield ((state.step, "name"), (f"  {state.verb}", "verb"), (f"  {epoch}, {mark}", "fact"))
-    counted = [f"{found.keys} keys", *(f"{n} {_WORDS[kind]}" for kind, n in sorted(found.counts.items()))]
+    counted = [f"{entries.keys} keys", *(f"{n} {_WORDS[kind]}" for kind, n in sorted(entries.counts.items()))]
     yield ((f"  {', '.join(counted)}", "fact"),)
-    for entry in found.entries:
+    for entry in entries.entries:
         yield from _of_key(entry)
-    if (more := found.keys - len(found.entries)) > 0:
+    if (more := entries.keys - len(entries.entries)) > 0:
         yield ((f"  ... and {more} more keys (--limit, --key)", "rail"),)
     yield ()
 

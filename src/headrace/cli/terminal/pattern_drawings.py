@@ -37,18 +37,18 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
         what = f"there is no step `{step}` with {'rules' if rule else 'a pattern'}"
         raise OptionError(what, where=graph.name, hint=did_you_mean(step, known))
     chosen = [node for node in nodes if step in ("", node.name)]
-    found, refused = list[Diagram](), list[OptionError]()
+    diagrams, refused = list[Diagram](), list[OptionError]()
     for node in chosen:
         try:
-            found += _of_step(graph, node, rule, len(nodes) > 1)
+            diagrams += _of_step(graph, node, rule, len(nodes) > 1)
         except OptionError as error:  # the rule may be in another table
             refused.append(error)
-    if refused and not found:
+    if refused and not diagrams:
         raise refused[0]
-    if not found:
+    if not diagrams:
         hint = "headrace explain lists what is in the table"
         raise LoadError("there is nothing to draw: no rule is active", where=where, hint=hint)
-    return found
+    return diagrams
 
 
 def _of_step(graph: Graph, node: Any, rule: str, several: bool) -> list[Diagram]:
@@ -58,11 +58,11 @@ def _of_step(graph: Graph, node: Any, rule: str, several: bool) -> list[Diagram]
         return [diagram_of(node)]
     from headrace.rules.listing import rules_as_steps
 
-    found, wrong = rules_as_steps(graph, node, rule)
+    rules, wrong = rules_as_steps(graph, node, rule)
     show_warnings(wrong)
     drawn = []
-    for one, match in found:
-        version = f", version {one.version}" if one.version is not None else ""
-        name = f"{node.name}: {one.id}" if several else one.id
+    for item, match in rules:
+        version = f", version {item.version}" if item.version is not None else ""
+        name = f"{node.name}: {item.id}" if several else item.id
         drawn.append(replace(diagram_of(match), name=f"{name}{version}"))
     return drawn

@@ -123,9 +123,9 @@ def _partial(partial: Mapping[str, Any]) -> Iterator[Line]:
 
 def _next_steps(word: str, steps: Iterable[Mapping[str, Any]], strict: bool) -> Iterator[Line]:
     very_next = ", the very next row" if strict else ""
-    for one in steps:
-        condition = f": {one['condition']}" if one["condition"] else ": any row"
-        yield ((f"    {word} ", "label"), (one["step"], "name"), (f"{condition}{very_next}", "fact"))
+    for following in steps:
+        condition = f": {following['condition']}" if following["condition"] else ": any row"
+        yield ((f"    {word} ", "label"), (following["step"], "name"), (f"{condition}{very_next}", "fact"))
 
 
 def _waiting(report: KeyReport) -> Iterator[Line]:
@@ -162,13 +162,15 @@ def _rows(report: KeyReport) -> Iterator[Line]:
 
 def _row(row: Mapping[str, Any]) -> Iterator[Line]:
     yield ((f"  {moment(row['time'])}", "name"), (f"  {_values(row['row'])}", "fact"))
-    yield from _came(one for one in row["came"] if one["kind"] == "timeout")  # before the row was tested
+    yield from _came(
+        output for output in row["came"] if output["kind"] == "timeout"
+    )  # before the row was tested
     for asked in row["asked"]:
         match = f"match since {moment(asked['start'])}" if "start" in asked else "new match"
         yield ((f"    {match}: ", "label"), (asked["outcome"], "fact"))
         for test in asked["tests"]:
             yield from _test(test)
-    yield from _came(one for one in row["came"] if one["kind"] != "timeout")
+    yield from _came(output for output in row["came"] if output["kind"] != "timeout")
 
 
 def _test(test: Mapping[str, Any]) -> Iterator[Line]:

@@ -22,15 +22,15 @@ def lines_of(listing: TableListing, *, width: int) -> Iterator[Line]:
     if not listing.rules and not listing.faults:
         yield (("  it has none", "warn"),)
     name_width = max((len(rule.id) for rule in listing.rules), default=0) + 2
-    said = {rule.id: _standing(rule, begun=listing.begun) for rule in listing.rules}
-    said_width = max(map(len, said.values()), default=0) + 2
+    standings = {rule.id: _standing(rule, begun=listing.begun) for rule in listing.rules}
+    said_width = max(map(len, standings.values()), default=0) + 2
     for rule in listing.rules:
         indent = 2 + name_width + said_width
         said_of_it = (rule.says, *rule.conditions)
         shown = [line for text in said_of_it for line in textwrap.wrap(text, max(width - indent, 30))] or [""]
         yield (
             (f"  {rule.id:<{name_width}}", "name"),
-            (f"{said[rule.id]:<{said_width}}", _ROLES[rule.standing]),
+            (f"{standings[rule.id]:<{said_width}}", _ROLES[rule.standing]),
             (shown[0], "fact"),
         )
         for line in shown[1:]:
@@ -57,6 +57,6 @@ def _standing(rule: RuleListing, *, begun: bool) -> str:
             return f"wrong; version {rule.version} stays in force" if version else "wrong, not in force"
 
 
-def _fault(said: str, indent: str) -> Iterator[Line]:
-    for line in said.splitlines():
+def _fault(text: str, indent: str) -> Iterator[Line]:
+    for line in text.splitlines():
         yield (indent, ""), (line, "bad" if not line.startswith("  hint") else "hint")

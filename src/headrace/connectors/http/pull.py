@@ -128,10 +128,10 @@ class PullReceiver:
 
     def _params(self) -> httpx.QueryParams:
         """Return the parameters of the address with the cursor."""
-        given = httpx.URL(self._options.poll or "").params
+        params = httpx.URL(self._options.poll or "").params
         if self._options.cursor is None or self._state.cursor is None:
-            return given
-        return given.set(self._options.cursor_parameter or self._options.cursor, str(self._state.cursor))
+            return params
+        return params.set(self._options.cursor_parameter or self._options.cursor, str(self._state.cursor))
 
     def _etag(self) -> dict[str, str]:
         return {"If-None-Match": self._state.etag} if self._state.etag else {}

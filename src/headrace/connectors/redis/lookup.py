@@ -51,8 +51,8 @@ class RedisKeyReader:
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
         table = self._table
         names = [fill_template(table.template, dict(zip(table.on, key, strict=True))) for key in keys]
-        found = self._json(names) if table.as_json else self._hashes(names)
-        rows = zip(keys, found, strict=True)
+        values = self._json(names) if table.as_json else self._hashes(names)
+        rows = zip(keys, values, strict=True)
         return {key: [tuple(map(value.get, table.columns))] for key, value in rows if value}
 
     def close(self) -> None:

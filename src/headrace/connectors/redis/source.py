@@ -153,9 +153,9 @@ def _read_split(
     entries: ConsumedStream, source: str, split: Sequence[str], names: Sequence[str], field: str | None
 ) -> Iterator[RecordBatch]:
     with portable_errors(entries.server, source), connect(entries.server, entries.retry_timeout) as client:
-        found = list(entries.pending(client, *split))
-    for first in range(0, len(found), _BATCH_ROWS):
-        part = found[first : first + _BATCH_ROWS]
+        pending = list(entries.pending(client, *split))
+    for first in range(0, len(pending), _BATCH_ROWS):
+        part = pending[first : first + _BATCH_ROWS]
         ids = [name for name, _ in part]
         numbers = [milliseconds << _SEQUENCE_BITS | number for milliseconds, number in map(id_order, ids)]
         columns: list[Any]

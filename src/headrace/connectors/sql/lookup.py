@@ -55,13 +55,13 @@ class SqlKeyReader:
         self._table, self._session = table, session
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
-        found: dict[Key, list[Values]] = {}
+        by_key: dict[Key, list[Values]] = {}
         for part in _chunks(keys):
             width = len(self._table.key)
             for row in self._session.rows(*self._table.query(part)):
                 # A database may compare text without case or trailing spaces; a key must be equal.
-                found.setdefault(tuple(map(str, row[:width])), []).append(tuple(row[width:]))
-        return found
+                by_key.setdefault(tuple(map(str, row[:width])), []).append(tuple(row[width:]))
+        return by_key
 
     def close(self) -> None:
         self._session.close()

@@ -70,9 +70,9 @@ def element(mark: Mark) -> str:
             )
         case Cross():
             x, y, reach = mark.x, mark.y, mark.reach
-            one = f"M{number(x - reach)} {number(y - reach)}L{number(x + reach)} {number(y + reach)}"
+            stroke = f"M{number(x - reach)} {number(y - reach)}L{number(x + reach)} {number(y + reach)}"
             other = f"M{number(x - reach)} {number(y + reach)}L{number(x + reach)} {number(y - reach)}"
-            return f'<path class="{mark.kind}" d="{one}{other}"/>'
+            return f'<path class="{mark.kind}" d="{stroke}{other}"/>'
         case Path() | Curve():
             start, *rest = (f"{number(x)} {number(y)}" for x, y in mark.points)
             way = "C" + " ".join(rest) if isinstance(mark, Curve) else "".join(f"L{point}" for point in rest)

@@ -17,8 +17,8 @@ router = APIRouter(prefix="/api/v1", tags=["alerts"])
 @router.get("/alerts")
 def list_alerts(service: Service, job: str | None = None) -> list[AlertModel]:
     """List alerts, the newest first: of all jobs, or of one."""
-    found = service.alerts.recent() if job is None else service.alerts.of(job)
-    return [AlertModel(**asdict(alert)) for alert in found]
+    alerts = service.alerts.recent() if job is None else service.alerts.of(job)
+    return [AlertModel(**asdict(alert)) for alert in alerts]
 
 
 @router.get("/silences")

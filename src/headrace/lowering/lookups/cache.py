@@ -38,9 +38,9 @@ class KeyCache:
         now = self._clock()
         answers = {key: answer for key in keys if (answer := self._cached(key, now)) is not None}
         if missing := [key for key in keys if key not in answers]:
-            found = read(missing)
+            values = read(missing)
             for key in missing:
-                answers[key] = found.get(key, ())
+                answers[key] = values.get(key, ())
                 self._store(key, now + self._ttl, answers[key])
         return [answers[key] for key in keys]
 

@@ -46,8 +46,8 @@ def read_by_key(frame: DataFrame, node: Lookup, task: LookupTask, where: str) ->
     _check_names(frame, columns, where)
     fields = ", ".join(f"{quote_name(name)} string" for name in (columns or (NO_COLUMNS,)))
     find = _function(task, f"array<struct<{fields}>>")
-    found = frame.withColumn(_FOUND, find(encode_key(frame, node, where)))
-    rows = found.withColumn(MATCH, F.explode_outer(_FOUND)).drop(_FOUND)
+    looked_up = frame.withColumn(_FOUND, find(encode_key(frame, node, where)))
+    rows = looked_up.withColumn(MATCH, F.explode_outer(_FOUND)).drop(_FOUND)
     values = {name: F.expr(cast.format(f"{MATCH}.{quote_name(name)}")) for name, cast in columns.items()}
     return rows.withColumn(MATCH, F.when(F.col(MATCH).isNotNull(), _pack(values)))
 

@@ -249,11 +249,11 @@ def _garbage_collection(conf: Mapping[str, str]) -> dict[str, str]:
 
     With two, no JVM starts.
     """
-    given = conf.get(JAVA, "")
-    if any("GC" in options for options in (given, *(os.environ.get(name, "") for name in JAVA_READS))):
-        return {JAVA: given} if given else {}
+    java_options = conf.get(JAVA, "")
+    if any("GC" in options for options in (java_options, *(os.environ.get(name, "") for name in JAVA_READS))):
+        return {JAVA: java_options} if java_options else {}
     memory = conf.get(MEMORY, "1g")
-    return {MEMORY: memory, JAVA: f"-Xms{memory} {COLLECTING} {given}".strip()}
+    return {MEMORY: memory, JAVA: f"-Xms{memory} {COLLECTING} {java_options}".strip()}
 
 
 def _last_batch(query: Any) -> int:

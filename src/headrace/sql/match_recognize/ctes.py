@@ -29,13 +29,15 @@ def definitions(tokens: list[Token]) -> dict[str, Definition]:
     >>> list(definitions(tokens_of("with a as (select 1), b(x) as (select * from a) select * from b")))
     ['a', 'b']
     """
-    found: dict[str, Definition] = {}
+    defined: dict[str, Definition] = {}
     i = 1
-    while i and tokens[0].matches("WITH") and (one := _definition(tokens, i, dict(found))) is not None:
-        found[one.name.lower()] = one
-        after = next(n for n, token in enumerate(tokens) if token.at >= one.end)
+    while (
+        i and tokens[0].matches("WITH") and (definition := _definition(tokens, i, dict(defined))) is not None
+    ):
+        defined[definition.name.lower()] = definition
+        after = next(n for n, token in enumerate(tokens) if token.at >= definition.end)
         i = after + 1 if tokens[after].matches(",") else 0
-    return found
+    return defined
 
 
 def _definition(tokens: list[Token], i: int, before: Mapping[str, Definition]) -> Definition | None:
@@ -79,10 +81,10 @@ def without_definitions(statement: str, known: Mapping[str, Definition], at: int
     >>> without_definitions(query, definitions(tokens_of(query)), 40).strip()
     'select * from b'
     """
-    gone = [one for one in known.values() if one.end <= at]
+    gone = [definition for definition in known.values() if definition.end <= at]
     if not gone:
         return statement
-    kept = next((one for one in known.values() if one.end > at), None)
+    kept = next((definition for definition in known.values() if definition.end > at), None)
     begin, end = (0, gone[-1].end) if kept is None else (gone[0].at, kept.at)
     return statement[:begin] + blank(statement[begin:end]) + statement[end:]
 

@@ -135,12 +135,12 @@ class _Scanner:
             "last",
         ):
             mode = self._mode()
-            found = self._logical(self._take(), mode)
+            value = self._logical(self._take(), mode)
         else:
-            found = self._on_row(call)
+            value = self._on_row(call)
         steps = self._offset(call, default=1)
         self._close(call)
-        return replace(found, shift=-steps if name == "PREV" else steps)
+        return replace(value, shift=-steps if name == "PREV" else steps)
 
     def _logical(self, call: Token, mode: str) -> Navigation:
         if mode == "FINAL" and self.scope.place == "DEFINE":
@@ -148,10 +148,10 @@ class _Scanner:
                 call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
             )
         self._take()
-        found = self._on_row(call)
+        value = self._on_row(call)
         skip = self._offset(call, default=0)
         self._close(call)
-        return replace(found, last=call.matches("LAST"), skip=skip, final=mode == "FINAL")
+        return replace(value, last=call.matches("LAST"), skip=skip, final=mode == "FINAL")
 
     def _on_row(self, call: Token) -> Navigation:
         row = _Row()
@@ -402,27 +402,27 @@ class _Scanner:
 
 def _lambdas(tokens: list[Token]) -> set[str]:
     """Return the arguments of lambda functions: `x -> x.price`, `(a, b) -> a + b`."""
-    found: set[str] = set()
+    names: set[str] = set()
     for i, token in enumerate(tokens):
         if token.matches("->") and i:
             at = i - 1
-            found.add(tokens[at].text)
+            names.add(tokens[at].text)
             while tokens[i - 1].matches(")") and at and not tokens[at].matches("("):
                 at -= 1
-                found.add(tokens[at].text)
-    return found
+                names.add(tokens[at].text)
+    return names
 
 
 def _split(call: list[str]) -> list[str]:
     """Return the arguments of a call."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for piece in call[1:-1]:
         depth += 1 if piece.endswith(("(", "[")) else -1 if piece in (")", "]") else 0
         if piece == "," and not depth:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] = f"{found[-1]} {piece}".strip()
-    return found
+            parts[-1] = f"{parts[-1]} {piece}".strip()
+    return parts
 
 
 def _parse_name(labels: Labels) -> str:

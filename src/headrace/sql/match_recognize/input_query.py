@@ -60,14 +60,14 @@ class InputQuery:
         """
         below = self.over.outputs(columns) if self.over else tuple((column, column) for column in columns)
         source = {name.lower(): column for name, column in below}
-        found = [
-            one
+        selected = [
+            output
             for item in self.items
-            for one in (below if item is None else [(item[0], source.get((item[1] or "").lower()))])
+            for output in (below if item is None else [(item[0], source.get((item[1] or "").lower()))])
         ]
-        if len(self.names) != len(found):
-            return tuple(found)
-        return tuple((name, source) for name, (_, source) in zip(self.names, found, strict=True))
+        if len(self.names) != len(selected):
+            return tuple(selected)
+        return tuple((name, source) for name, (_, source) in zip(self.names, selected, strict=True))
 
     def to_sql(self, more: list[str]) -> str:
         """Return the query with these columns added to its select list, unless it selects a star.
@@ -141,8 +141,12 @@ def read_input(reader: TokenReader, at: int, withs: Mapping[str, Definition]) ->
     return Input(table_token.name, renamed, table_token.at, table_token.end, called=called)
 
 
-def _read_definition(reader: TokenReader, one: Definition) -> tuple[str, InputQuery]:
-    return _query(TokenReader(reader.statement, list(one.body), reader.where), one.names, one.before)
+def _read_definition(reader: TokenReader, definition: Definition) -> tuple[str, InputQuery]:
+    return _query(
+        TokenReader(reader.statement, list(definition.body), reader.where),
+        definition.names,
+        definition.before,
+    )
 
 
 def _query(
@@ -194,23 +198,21 @@ def _source(reader: TokenReader, withs: Mapping[str, Definition]) -> tuple[str, 
 
 
 def _item(reader: TokenReader) -> Output | None:
-    found: list[Token] = []
+    item: list[Token] = []
     while reader.current.kind != "end" and not reader.current.matches(",", "FROM"):
-        found.append(reader.advance())
-        if found[-1].matches("(", "["):
+        item.append(reader.advance())
+        if item[-1].matches("(", "["):
             reader.read_bracketed()
-    if not found:
+    if not item:
         _fail(reader, reader.current)
-    if found[-1].matches("*"):
+    if item[-1].matches("*"):
         return None
-    named = (
-        len(found) > 1 and found[-1].names and (found[-2].matches("AS", "(", "[") or found[-2].kind != "sign")
-    )
-    source = [token for token in found[:-1] if not token.matches("AS")] if named else found
+    named = len(item) > 1 and item[-1].names and (item[-2].matches("AS", "(", "[") or item[-2].kind != "sign")
+    source = [token for token in item[:-1] if not token.matches("AS")] if named else item
     plain = source[-1].names and (len(source) == 1 or [token.text for token in source[1:-1]] == ["."])
     column = source[-1].name if plain else None
-    return found[-1].name if named else column or reader.statement[
-        found[0].at : reader.current.at
+    return item[-1].name if named else column or reader.statement[
+        item[0].at : reader.current.at
     ].strip(), column
 
 

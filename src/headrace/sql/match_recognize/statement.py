@@ -52,23 +52,23 @@ def split_statement(query: str, *, where: str) -> SplitStatement | None:
         )
     withs = definitions(reader.tokens)
     at = reader.tokens[places[0]].at
-    given = read_input(reader, places[0], _visible(withs, at))
-    _check_inner_with(reader, given)
+    source = read_input(reader, places[0], _visible(withs, at))
+    _check_inner_with(reader, source)
     reader.i = places[0] + 1
     reader.expect("(")
     inside = reader.read_bracketed()
     end = reader.tokens[reader.i - 1].end
-    clause = read_clause(TokenReader(query, inside, where), given.called)
-    name = f"`{given.table}`" if given.end - given.begin > len(given.table) + 1 else given.table
-    if given.defined and not _is_alias(reader.current):
-        name = f"{name} as `{given.defined}`"
-    rest = query[: given.begin] + name + blank(query[given.begin + len(name) : end]) + query[end:]
-    return SplitStatement(clause, given.table, without_definitions(rest, withs, at), at, given.input_query)
+    clause = read_clause(TokenReader(query, inside, where), source.called)
+    name = f"`{source.table}`" if source.end - source.begin > len(source.table) + 1 else source.table
+    if source.defined and not _is_alias(reader.current):
+        name = f"{name} as `{source.defined}`"
+    rest = query[: source.begin] + name + blank(query[source.begin + len(name) : end]) + query[end:]
+    return SplitStatement(clause, source.table, without_definitions(rest, withs, at), at, source.input_query)
 
 
 def _visible(withs: Mapping[str, Definition], at: int) -> Mapping[str, Definition]:
     """Return the common table expressions that are visible at a position."""
-    around = next((one for one in withs.values() if one.at < at < one.end), None)
+    around = next((definition for definition in withs.values() if definition.at < at < definition.end), None)
     return withs if around is None else around.before
 
 
@@ -77,20 +77,20 @@ def _is_alias(token: Token) -> bool:
     return token.matches("AS") or (token.names and not token.matches("WHERE", *MORE))
 
 
-def _check_inner_with(reader: TokenReader, given: Input) -> None:
+def _check_inner_with(reader: TokenReader, source: Input) -> None:
     """Raise an error if the clause reads a table of a WITH that is not at the start of the statement."""
     tokens = reader.tokens
-    if given.defined:
+    if source.defined:
         return
     for i, token in enumerate(tokens[1:-3], 1):
         defines = token.matches("WITH") and tokens[i + 2].matches("AS") and tokens[i + 3].matches("(")
-        if defines and tokens[i + 1].name.lower() == given.table.lower():
-            over = next(t for t in tokens if t.at >= given.begin and t.names and t.name == given.table)
+        if defines and tokens[i + 1].name.lower() == source.table.lower():
+            over = next(t for t in tokens if t.at >= source.begin and t.names and t.name == source.table)
             hint = (
                 "let the statement begin with that WITH, or write the query in place: "
                 "FROM (select ...) MATCH_RECOGNIZE (...)"
             )
-            reader.fail(over, f"MATCH_RECOGNIZE over `{given.table}`, a table of a WITH inside", hint)
+            reader.fail(over, f"MATCH_RECOGNIZE over `{source.table}`, a table of a WITH inside", hint)
 
 
 def _is_clause(tokens: list[Token], i: int) -> bool:

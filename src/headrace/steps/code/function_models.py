@@ -76,16 +76,16 @@ class _FunctionModel(StepModel):
 
     def build(self, name: str, inputs: Inputs) -> FunctionStep:
         """Return the node of the step; the function is imported."""
-        given = self.options
-        timeout = None if given.timeout is None else f"{given.timeout} microseconds"
+        options = self.options
+        timeout = None if options.timeout is None else f"{options.timeout} microseconds"
         return function_node(
             self.node,
             name,
             inputs.refs[0],
-            given.python,
-            getattr(given, "output", None),
-            on_error=given.on_error,
-            concurrency=given.concurrency,
+            options.python,
+            getattr(options, "output", None),
+            on_error=options.on_error,
+            concurrency=options.concurrency,
             timeout=timeout,
         )
 

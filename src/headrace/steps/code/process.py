@@ -192,8 +192,8 @@ class ProcessModel(StepModel):
 
     def build(self, name: str, inputs: Inputs) -> Process:
         """Return the node of the step; the class is imported."""
-        given = self.options
-        timeout = None if given.timeout is None else f"{given.timeout} microseconds"
+        options = self.options
+        timeout = None if options.timeout is None else f"{options.timeout} microseconds"
         return process_node(
-            name, inputs.refs[0], self.keys, given.python, on_error=given.on_error, timeout=timeout
+            name, inputs.refs[0], self.keys, options.python, on_error=options.on_error, timeout=timeout
         )

@@ -94,13 +94,13 @@ def validate_options(model: type[BaseModel], options: Any, *, name: str) -> Any:
 def _format(value: Any) -> Format:
     if isinstance(value, Format):
         return value
-    given = {value: None} if isinstance(value, str) and value.strip() else value
+    choice = {value: None} if isinstance(value, str) and value.strip() else value
     hint = 'such as json or {csv: {delimiter: ";"}}'
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(choice, Mapping) or not choice:
         raise expect("a format", hint)
-    if len(given) > 1:
-        raise invalid(f"expected a format, got the keys {', '.join(given)}", hint)
-    [(name, options)] = given.items()
+    if len(choice) > 1:
+        raise invalid(f"expected a format, got the keys {', '.join(choice)}", hint)
+    [(name, options)] = choice.items()
     if name not in formats.names():
         raise invalid(f"unknown format `{name}`", did_you_mean(name, formats.names()))
     return validate_options(formats.get(name), options, name=name)  # type: ignore[no-any-return]
@@ -185,8 +185,10 @@ class ConnectorModel(DocumentModel):
     def check(self) -> None:
         kind, problems = self.connector.kind, misplaced_options(self.connector, self.role)
         errors = [
-            problem_at((kind, option), invalid(found.what, found.hint, where=found.where, kind=UNKNOWN_KEY))
-            for option, found in problems.items()
+            problem_at(
+                (kind, option), invalid(problem.what, problem.hint, where=problem.where, kind=UNKNOWN_KEY)
+            )
+            for option, problem in problems.items()
         ]
         if errors:
             raise validation_error(errors)

@@ -109,9 +109,9 @@ class EmitModel(DeclarationModel[Emission]):
     )
 
     def build(self) -> Emission:
-        given: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
-        parts = {name: part.build() for name, part in given.items() if isinstance(part, TriggerModel)}
-        return triggers.emission(**given | parts)
+        options: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        parts = {name: part.build() for name, part in options.items() if isinstance(part, TriggerModel)}
+        return triggers.emission(**options | parts)
 
     @classmethod
     def describe(cls, declaration: Emission) -> Self:

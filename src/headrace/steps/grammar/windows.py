@@ -34,8 +34,8 @@ class WindowArguments(DeclarationModel[Window]):
         if isinstance(declaration, windows.Count):
             defaults["every"] = declaration.size
         values = {name: getattr(declaration, name) for name in cls.model_fields}
-        given = {name: value for name, value in values.items() if value != defaults[name]}
-        return cls.model_validate({name: cls._plain(name, value) for name, value in given.items()})
+        changed = {name: value for name, value in values.items() if value != defaults[name]}
+        return cls.model_validate({name: cls._plain(name, value) for name, value in changed.items()})
 
     @classmethod
     def _plain(cls, name: str, value: Any) -> Any:

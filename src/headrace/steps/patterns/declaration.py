@@ -82,11 +82,11 @@ class PatternDeclaration:
         self._conditions.append(self._text(condition))
         return len(self._conditions) - 1
 
-    def _text(self, given: Any) -> str:
-        if isinstance(given, str):
-            return given
+    def _text(self, condition: Any) -> str:
+        if isinstance(condition, str):
+            return condition
         name = f"{GIVEN}{len(self.columns)}"
-        self.columns[name] = given.column if isinstance(given, Opaque) else given
+        self.columns[name] = condition.column if isinstance(condition, Opaque) else condition
         return name
 
 

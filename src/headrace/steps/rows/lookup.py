@@ -247,14 +247,14 @@ class LookupModel(StepModel):
 
     def build(self, name: str, inputs: Inputs) -> Lookup:
         """Return the node of the step."""
-        given = self.options
-        loading = {option: getattr(given, option) for option in _LOADING}
+        options = self.options
+        loading = {option: getattr(options, option) for option in _LOADING}
         return lookup_node(
             name,
             inputs.refs[0],
-            given.connector,
-            on=given.on,
-            format=given.format,
-            schema=given.schema_,
+            options.connector,
+            on=options.on,
+            format=options.format,
+            schema=options.schema_,
             **loading,
         )

@@ -68,10 +68,10 @@ def check_sink(
         disturbances: further actions in the middle of an epoch, after its rows are staged, such as a restart
             of the server. The sink may commit the epoch or fail; both must leave it correct.
     """
-    found = _Steps()
-    trials = [_trial(spark, target, "undisturbed", found.watching)]
-    kind = found.kind
-    for step in found.names:
+    steps = _Steps()
+    trials = [_trial(spark, target, "undisturbed", steps.watching)]
+    kind = steps.kind
+    for step in steps.names:
         trials.append(_trial(spark, target, f"killed after {step}", _kill_after(step)))
     trials.append(_trial(spark, target, "an epoch comes again", _again))
     trials.append(_trial(spark, target, "a zombie commits", _zombie))

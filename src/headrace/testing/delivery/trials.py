@@ -45,9 +45,9 @@ class Report:
         return bool(self.trials) and all(trial.passed for trial in self.trials)
 
     def __str__(self) -> str:
-        told = "\n".join(f"  {'ok  ' if trial.passed else 'FAIL'} {trial}" for trial in self.trials)
+        lines = "\n".join(f"  {'ok  ' if trial.passed else 'FAIL'} {trial}" for trial in self.trials)
         return (
-            f"{self.kind}: {len(self.trials)} trials, {self.lost} rows lost, {self.doubled} doubled\n{told}"
+            f"{self.kind}: {len(self.trials)} trials, {self.lost} rows lost, {self.doubled} doubled\n{lines}"
         )
 
 
@@ -59,7 +59,7 @@ def count_rows(name: str, seen: Iterable[int], wanted: Iterable[int], note: str 
     """
     times = Counter(seen)
     doubled = sum(count - 1 for count in times.values())
-    return Trial(name, sum(1 for one in wanted if not times[one]), doubled, note)
+    return Trial(name, sum(1 for row in wanted if not times[row]), doubled, note)
 
 
 def failure(act: Callable[[], None]) -> str:

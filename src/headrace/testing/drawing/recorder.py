@@ -56,19 +56,19 @@ def record(case: Case, spark: SparkSession, *, step: str = "") -> Recording:
 
 def step_to_draw(case: Case, step: str = "") -> WindowAggregate:
     """Return the step to draw: the named one, else the first one in an `expect`, else the first."""
-    found = {node.name: node for node in case.graph.of(WindowAggregate)}
-    if step and step not in found:
+    windows = {node.name: node for node in case.graph.of(WindowAggregate)}
+    if step and step not in windows:
         raise TranscriptError(
-            f"no step with a window is called `{step}`", where=case.where, hint=did_you_mean(step, found)
+            f"no step with a window is called `{step}`", where=case.where, hint=did_you_mean(step, windows)
         )
-    if not found:
+    if not windows:
         raise TranscriptError(
             "there is nothing to draw: no step has a window",
             where=case.where,
             hint="a picture shows rows, windows and panes; `headrace explain` draws the steps",
         )
     looked_at = [ref.step for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
-    return found[step or next((name for name in looked_at if name in found), next(iter(found)))]
+    return windows[step or next((name for name in looked_at if name in windows), next(iter(windows)))]
 
 
 class _Recorder:
@@ -132,14 +132,14 @@ class _Recorder:
     def _arrival(self, source: str, row: Mapping[str, Any], late: list[Output]) -> Arrival:
         time = self._times[source].column
         at = event_time(row, time) if self._mark.by_event_time(source) else self._clock
-        found = next((refused for refused in late if _same_row(row, refused)), None)
-        if found is not None:
-            late.remove(found)
+        refusal = next((refused for refused in late if _same_row(row, refused)), None)
+        if refusal is not None:
+            late.remove(refusal)
         shown = [show(value) for name, value in row.items() if name not in (*self._keys, time)]
         return Arrival(
             at,
             self._label_rows(row, " ".join(shown)),
-            str(found["reason"]).replace("_", " ") if found is not None else "",
+            str(refusal["reason"]).replace("_", " ") if refusal is not None else "",
         )
 
     def _pane(self, row: Output) -> Pane:
@@ -154,8 +154,8 @@ class _Recorder:
         return f"{key}: {text}" if self._several and key else text
 
     def _has_several_keys(self) -> bool:
-        given = (line.rows.items() for line in self._case.script if isinstance(line, Rows))
-        rows = [as_fields(row) for by_source in given for _, rows in by_source for row in rows]
+        inputs = (line.rows.items() for line in self._case.script if isinstance(line, Rows))
+        rows = [as_fields(row) for by_source in inputs for _, rows in by_source for row in rows]
         return len({tuple(show(row.get(name)) for name in self._keys) for row in rows}) > 1
 
 
@@ -181,10 +181,10 @@ def as_fields(row: Mapping[str, Any] | bytes) -> Mapping[str, Any]:
     if not isinstance(row, bytes):
         return row
     try:
-        found = json.loads(row)
+        fields = json.loads(row)
     except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"record": row.decode(errors="replace")}
+        fields = None
+    return fields if isinstance(fields, dict) else {"record": row.decode(errors="replace")}
 
 
 def event_time(row: Mapping[str, Any], column: str) -> int | None:
@@ -195,12 +195,12 @@ def event_time(row: Mapping[str, Any], column: str) -> int | None:
 def _times_by_source(times: Mapping[str, Any], line: Line) -> dict[str, list[int]]:
     if not isinstance(line, Rows):
         return {}
-    found = {
+    by_source = {
         source: [event_time(as_fields(row), times[source].column) for row in rows]
         for source, rows in line.rows.items()
         if source in times
     }
-    return {source: [at for at in ats if at is not None] for source, ats in found.items()}
+    return {source: [at for at in ats if at is not None] for source, ats in by_source.items()}
 
 
 def _same_row(row: Mapping[str, Any], refused: Output) -> bool:

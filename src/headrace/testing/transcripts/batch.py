@@ -56,13 +56,13 @@ def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) 
     graph, spark = case.graph, stage.session
     inputs = _FedBatch(spark, graph.name)
     inputs.feeds = stage.feeds
-    rows = {name.rpartition(".")[0]: stage.came(name) for name in late}
+    rows = {name.rpartition(".")[0]: stage.all_rows(name) for name in late}
     lowering = _without_late(Lowering(spark, graph, inputs), rows)
     failures = []
     for name in case.outputs:
         ref = output_of(graph, name)
         if ref is not None and not obstacle(graph, ref):
-            stream = final_rows(graph, ref, stage.came(name))
+            stream = final_rows(graph, ref, stage.all_rows(name))
             if split_sessions(graph, ref, stream):
                 continue
             difference = compare(name, final_rows(graph, ref, _collect(lowering.frame(ref))), stream)
@@ -155,5 +155,5 @@ def _is_same(late: Output, row: Output) -> bool:
 
 
 def _collect(frame: DataFrame) -> list[Output]:
-    found = collect(shown(frame))
-    return rows_of(found.schema, found.rows)
+    result = collect(shown(frame))
+    return rows_of(result.schema, result.rows)

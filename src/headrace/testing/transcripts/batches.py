@@ -44,9 +44,9 @@ class Batches:
         partitions: Mapping[str, Sequence[str]] | None = None,
         dying: bool = False,
     ) -> None:
-        [(source, given)] = rows.items()
-        names = (partitions or {}).get(source) or ["0"] * len(given)
-        content = list(map(self._row, given, names))
+        [(source, records)] = rows.items()
+        names = (partitions or {}).get(source) or ["0"] * len(records)
+        content = list(map(self._row, records, names))
         self._add(content, dies=dying)
         self._died = dying
         if not self._fixed:

@@ -119,7 +119,7 @@ def read_text(content: str, *, file: str = "<text>") -> list[Case | Unread]:
     return [_attempt(node, file) for node in nodes]
 
 
-def read_case(given: str | Mapping[str, Any]) -> Case:
+def read_case(document: str | Mapping[str, Any]) -> Case:
     """Read one case from YAML text or a mapping.
 
     Raises:
@@ -137,9 +137,9 @@ def read_case(given: str | Mapping[str, Any]) -> Case:
     >>> case.name, case.outputs
     ('amounts add up', ('totals',))
     """
-    if not isinstance(given, str):
-        return _case(from_plain(given, file="<case>"), given.get("pipeline"), "<case>")
-    [case, *more] = read_text(given)
+    if not isinstance(document, str):
+        return _case(from_plain(document, file="<case>"), document.get("pipeline"), "<case>")
+    [case, *more] = read_text(document)
     if more:
         raise_problem(
             "<text>", f"expected one case, got {len(more) + 1}", "use run_files for a file of cases"
@@ -192,11 +192,11 @@ def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
 def _from_python(path: Path, value: Value) -> Pipeline:
     import runpy
 
-    with collecting() as found:
+    with collecting() as pipelines:
         runpy.run_path(str(path), run_name="__main__")
-    if len(found) != 1:
-        raise_problem(value.where, f"expected one pipeline in {path}, found {len(found)}")
-    return found[0]
+    if len(pipelines) != 1:
+        raise_problem(value.where, f"expected one pipeline in {path}, found {len(pipelines)}")
+    return pipelines[0]
 
 
 def _child(node: Node, key: str) -> Any:

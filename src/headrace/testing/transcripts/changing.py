@@ -16,8 +16,8 @@ class ScriptedTable:
 
     def __init__(self, node: MatchRules) -> None:
         self.name = f"the rules of `{node.name}`"
-        there = isinstance(node.table, str) and Path(node.table).exists()
-        self._file = FileTable(str(node.table)) if there else None
+        stored = isinstance(node.table, str) and Path(node.table).exists()
+        self._file = FileTable(str(node.table)) if stored else None
         self._content: Value = Fields(self.name)
 
     def change(self, content: Value) -> None:

@@ -20,10 +20,10 @@ class Difference:
     missing: tuple[Expected, ...]
     extra: tuple[Output, ...]
     expected: tuple[Expected, ...]
-    came: tuple[Output, ...]
+    actual: tuple[Output, ...]
 
     def __str__(self) -> str:
-        lines = [f"{self.output}: expected {_rows(self.expected)}, {_rows(self.came)} came"]
+        lines = [f"{self.output}: expected {_rows(self.expected)}, {_rows(self.actual)} came"]
         left = list(self.extra)
         for row in self.missing:
             lines.append(f"  missing     {show(row)}")
@@ -35,22 +35,22 @@ class Difference:
         return "\n".join(lines)
 
 
-def compare(output: str, expected: Sequence[Expected], came: Sequence[Output]) -> Difference | None:
+def compare(output: str, expected: Sequence[Expected], actual: Sequence[Output]) -> Difference | None:
     """Return the difference between two lists of rows, with multiplicity; None if they match.
 
     The order is ignored. An expected row can match several actual rows, so the largest matching is used.
     """
-    partners = _pairing(expected, came)
+    partners = _pairing(expected, actual)
     missing = tuple(row for i, row in enumerate(expected) if i not in partners)
-    extra = tuple(row for j, row in enumerate(came) if j not in partners.values())
+    extra = tuple(row for j, row in enumerate(actual) if j not in partners.values())
     if not missing and not extra:
         return None
-    return Difference(output, missing, extra, tuple(expected), tuple(came))
+    return Difference(output, missing, extra, tuple(expected), tuple(actual))
 
 
-def _pairing(expected: Sequence[Expected], came: Sequence[Output]) -> dict[int, int]:
+def _pairing(expected: Sequence[Expected], actual_rows: Sequence[Output]) -> dict[int, int]:
     """Return for each expected row the index of its partner (maximum matching by augmenting paths)."""
-    fits = [[j for j, actual in enumerate(came) if matches(row, actual)] for row in expected]
+    fits = [[j for j, actual in enumerate(actual_rows) if matches(row, actual)] for row in expected]
     owner: dict[int, int] = {}
 
     def place(i: int, tried: set[int]) -> bool:

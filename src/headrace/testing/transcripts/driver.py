@@ -92,9 +92,9 @@ def _columns(keys: Named) -> bool:
 
 def _conditions(elements: tuple[Element, ...]) -> list[Any]:
     own = [element.body.condition for element in elements if isinstance(element.body, Where)]
-    said = [*own, *(element.until for element in elements)]
+    conditions = [*own, *(element.until for element in elements)]
     inner = [condition for element in elements for part in element.parts for condition in _conditions(part)]
-    return [condition for condition in (*said, *inner) if condition is not None]
+    return [condition for condition in (*conditions, *inner) if condition is not None]
 
 
 class DriverStage:
@@ -147,7 +147,7 @@ class DriverStage:
         before, self._seen[output] = self._seen.get(output, 0), len(self._batches.content)
         return self._rows(output, before)
 
-    def came(self, output: str) -> list[Output]:
+    def all_rows(self, output: str) -> list[Output]:
         """Return all rows of an output."""
         return self._rows(output, 0)
 
@@ -183,9 +183,11 @@ class DriverStage:
         schema = next(f["type"] for f in answer["schema"]["fields"] if f["name"] == f"__{tag}")
         events = answer["events"][since : len(self._batches.content)]
         rows = [row[f"__{tag}"] for event in events for row in event if row["__output"] == tag]
-        found = [_format_row(row) for row in rows_of(schema, rows)]
+        formatted = [_format_row(row) for row in rows_of(schema, rows)]
         windows = self._graph.of(WindowAggregate)
-        return [with_results(windows[0], row) for row in found] if windows and tag == "main" else found
+        return (
+            [with_results(windows[0], row) for row in formatted] if windows and tag == "main" else formatted
+        )
 
     def _run_kernel(self) -> dict[str, Any]:
         """Return the results of the kernel for the script, and for an added `end`."""
@@ -224,9 +226,10 @@ def _runner(spark: SparkSession, graph: Graph) -> Run:
     window: WindowAggregate = only(graph, WindowAggregate)
     keys = tuple(name for name, _ in window.keys)
     aggregates = tuple(
-        (name, given if isinstance(given, str) else column(given)) for name, given in window.aggregates
+        (name, expression if isinstance(expression, str) else column(expression))
+        for name, expression in window.aggregates
     )
-    opaque = any(isinstance(given, Opaque | PythonFold) for _, given in window.aggregates)
+    opaque = any(isinstance(expression, Opaque | PythonFold) for _, expression in window.aggregates)
     looks_at = window.window if isinstance(window.window, Delta | Punctuation | Landmark) else None
     driver = (_new_driver if opaque else _shared_driver)(spark, schema, keys, aggregates, looks_at)
     declared = declaration(window.window, window.emission, ttl=window.ttl)

@@ -150,13 +150,13 @@ def split_sessions(graph: Graph, ref: Ref, final: Iterable[Output]) -> bool:
     keys = _names(node.keys)
     pairs = combinations(final, 2)
     return any(
-        _identity(one, keys) == _identity(other, keys) and _overlap(one["window"], other["window"])
-        for one, other in pairs
+        _identity(session, keys) == _identity(other, keys) and _overlap(session["window"], other["window"])
+        for session, other in pairs
     )
 
 
-def _overlap(one: Any, other: Any) -> bool:
-    return bool(one["start"] < other["end"] and other["start"] < one["end"])
+def _overlap(window: Any, other: Any) -> bool:
+    return bool(window["start"] < other["end"] and other["start"] < window["end"])
 
 
 def _holds(old: Any, new: Any) -> bool:

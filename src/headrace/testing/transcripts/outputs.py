@@ -68,7 +68,7 @@ def matches(expected: Any, actual: Any) -> bool:
         return (
             isinstance(actual, list)
             and len(actual) == len(expected)
-            and all(matches(one, other) for one, other in zip(expected, actual, strict=True))
+            and all(matches(item, other) for item, other in zip(expected, actual, strict=True))
         )
     return _same_scalar(expected, actual)
 

@@ -55,8 +55,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 class TranscriptFile(pytest.File):
     """A file of cases."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._outcomes: dict[str, Outcome] = {}
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -76,8 +76,8 @@ class TranscriptFile(pytest.File):
         if item.name not in self._outcomes:
             spark = self.config.hook.pytest_headrace_session(config=self.config)
             chosen = self._select_cases(item)
-            found = run_cases([other.case for other in chosen], spark=spark)
-            self._outcomes |= {other.name: outcome for other, outcome in zip(chosen, found, strict=True)}
+            outcomes = run_cases([other.case for other in chosen], spark=spark)
+            self._outcomes |= {other.name: outcome for other, outcome in zip(chosen, outcomes, strict=True)}
         return self._outcomes[item.name]
 
     def _select_cases(self, item: TranscriptItem) -> list[TranscriptItem]:
@@ -90,8 +90,8 @@ class TranscriptFile(pytest.File):
 class TranscriptItem(pytest.Item):
     """One case."""
 
-    def __init__(self, *, case: Case | Unread, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, *, case: Case | Unread, **options: Any) -> None:
+        super().__init__(**options)
         self.case = case
 
     def runtest(self) -> None:
@@ -118,9 +118,9 @@ def whole_files(config: pytest.Config) -> bool:
 
     A worker does not receive the distribution mode, but it has the command line.
     """
-    given: dict[str, Any] | None = getattr(config, "workerinput", None)
-    words = " ".join(given.get("mainargv", ())) if given else ""
-    return given is None or re.search(r"--dist[ =]load(file|scope)\b", words) is not None
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    words = " ".join(worker.get("mainargv", ())) if worker else ""
+    return worker is None or re.search(r"--dist[ =]load(file|scope)\b", words) is not None
 
 
 class TranscriptFailure(Exception):  # noqa: N818 - a result, not an error

@@ -66,12 +66,12 @@ class Report:
 
 
 def run_case(
-    given: str | Mapping[str, Any] | Case, *, batch: bool = False, spark: SparkSession | None = None
+    document: str | Mapping[str, Any] | Case, *, batch: bool = False, spark: SparkSession | None = None
 ) -> Outcome:
     """Run one case from YAML text, a mapping or `read_case`.
 
     Args:
-        given: the case.
+        document: the case.
         batch: also run it as a Spark batch, and compare the final results.
         spark: a session opened by Headrace; default: a new one.
 
@@ -90,7 +90,7 @@ def run_case(
     >>> outcome.passed
     True
     """
-    case = given if isinstance(given, Case) else read_case(given)
+    case = document if isinstance(document, Case) else read_case(document)
     return _run(case, spark or test_session(), batch)
 
 
@@ -141,11 +141,11 @@ def run_files(
 
 def files_of(paths: Iterable[str | Path]) -> list[Path]:
     """Return the files of the paths: each file, and the YAML files below each directory, in order."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in map(Path, paths):
         inside = sorted([*path.rglob("*.yaml"), *path.rglob("*.yml")]) if path.is_dir() else [path]
-        found += inside
-    return found
+        files += inside
+    return files
 
 
 def stage_of(case: Case, spark: SparkSession, *, also: tuple[str, ...] = ()) -> Stage | DriverStage:
@@ -221,19 +221,21 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
 
 
 def _look(line: Expect, stage: Stage | DriverStage) -> str:
-    found = {name: compare(name, expected, stage.take(name)) for name, expected in line.outputs.items()}
-    told = [f"{line.places[name]}: {difference}" for name, difference in found.items() if difference]
-    return "\n".join(told)
+    differences = {name: compare(name, expected, stage.take(name)) for name, expected in line.outputs.items()}
+    messages = [
+        f"{line.places[name]}: {difference}" for name, difference in differences.items() if difference
+    ]
+    return "\n".join(messages)
 
 
 def _find_uncompared(case: Case, stage: Stage | DriverStage) -> str:
     """Return rows that no `expect` compared; a sink in complete mode leaves none."""
-    told = []
+    messages = []
     for name in case.outputs:
         left = compare(name, (), [] if stage.holds_whole(name) else stage.take(name))
         if left:
-            told.append(f"{case.where}: at the end of the script\n{left}")
-    return "\n".join(told)
+            messages.append(f"{case.where}: at the end of the script\n{left}")
+    return "\n".join(messages)
 
 
 def _batch(case: Case, stage: Stage | DriverStage) -> str:
@@ -256,5 +258,5 @@ def _format_error(error: Exception) -> str:
     if known is not None:
         return str(known)
     lines = [line.strip(": ") for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith("An error occurred while calling")]
-    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    messages = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return f"{type(error).__name__}: {messages[0]}" if messages else type(error).__name__

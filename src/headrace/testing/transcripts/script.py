@@ -156,14 +156,14 @@ def _line(value: Value, graph: Graph, errors: ErrorCollector) -> Line:
 
 
 def _rows(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Rows:
-    given = read_mapping(value, expected="sources and their rows", hint=_LINE_HINT)
+    sources = read_mapping(value, expected="sources and their rows", hint=_LINE_HINT)
     rows: dict[str, tuple[Mapping[str, Any] | bytes, ...]] = {}
     partitions: dict[str, tuple[str, ...]] = {}
-    for name in given:
-        source = _source(given, name, graph)
-        by_partition = _by_partition(given[name])
+    for name in sources:
+        source = _source(sources, name, graph)
+        by_partition = _by_partition(sources[name])
         if by_partition is None:
-            rows[name] = _source_rows(source, given[name], errors)
+            rows[name] = _source_rows(source, sources[name], errors)
         else:
             parts = {key: _source_rows(source, by_partition[key], errors) for key in by_partition}
             rows[name] = tuple(row for part in parts.values() for row in part)
@@ -199,38 +199,38 @@ def decodes(source: Source) -> bool:
 
 
 def _watermark(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Watermark:
-    given = read_mapping(value, expected="sources and their watermarks", hint="such as {tx: 25}")
-    for name in given:
-        _source(given, name, graph)
+    watermarks = read_mapping(value, expected="sources and their watermarks", hint="such as {tx: 25}")
+    for name in watermarks:
+        _source(watermarks, name, graph)
         if not any(isinstance(node, EventTime) for node in times_of(graph, name)):
             raise_problem(
-                given.key_at(name),
+                watermarks.key_at(name),
                 f"`{name}` has no event time, so it has no watermark",
                 "give the source event_time, or move the clock with `advance`",
             )
-    return Watermark(where, {name: micros_of(given[name]) for name in given})
+    return Watermark(where, {name: micros_of(watermarks[name]) for name in watermarks})
 
 
-def _source(given: Fields, name: str, graph: Graph) -> Source:
+def _source(fields: Fields, name: str, graph: Graph) -> Source:
     node = graph.nodes.get(name)
     if not isinstance(node, Source):
         known = [source.name for source in graph.of(Source)]
-        raise_problem(given.key_at(name), f"there is no source `{name}`", did_you_mean(name, known))
+        raise_problem(fields.key_at(name), f"there is no source `{name}`", did_you_mean(name, known))
     return node
 
 
 def _expect(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Expect:
-    given = read_mapping(value, expected="outputs and their rows", hint="such as {totals: [{n: 1}]}")
-    outputs = {name: errors.attempt(_read_expect, given, name, graph) or () for name in given}
-    return Expect(where, outputs, {name: given.key_at(name) for name in given})
+    outputs_read = read_mapping(value, expected="outputs and their rows", hint="such as {totals: [{n: 1}]}")
+    outputs = {name: errors.attempt(_read_expect, outputs_read, name, graph) or () for name in outputs_read}
+    return Expect(where, outputs, {name: outputs_read.key_at(name) for name in outputs_read})
 
 
-def _read_expect(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
+def _read_expect(fields: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
     if output_of(graph, name) is None:
         raise_problem(
-            given.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph))
+            fields.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph))
         )
-    value = given[name]
+    value = fields[name]
     if not isinstance(value, Items):
         raise_problem(value.where, f"expected a list of rows, got {value}", "write [] if nothing may come")
     for item in value.items:
@@ -240,17 +240,17 @@ def _read_expect(given: Fields, name: str, graph: Graph) -> tuple[Mapping[str, A
 
 
 def _rules(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Rules:
-    given = read_mapping(
+    tables = read_mapping(
         value, expected="steps and their rules", hint="such as {alerts: {small: {steps: [...]}}}"
     )
     known = [node.name for node in graph.of(MatchRules)]
-    for name in given:
+    for name in tables:
         if name not in known:
             raise_problem(
-                given.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known)
+                tables.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known)
             )
-        read_mapping(given[name], expected="rules by their ids", empty=True)
-    return Rules(where, {name: given[name] for name in given})
+        read_mapping(tables[name], expected="rules by their ids", empty=True)
+    return Rules(where, {name: tables[name] for name in tables})
 
 
 def _advance(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Advance:

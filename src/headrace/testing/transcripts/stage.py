@@ -157,7 +157,7 @@ class Stage:
         """Return the rows of an output since the last call."""
         return self.collectors[_sink_name(self._graph, output)].take()
 
-    def came(self, output: str) -> list[Output]:
+    def all_rows(self, output: str) -> list[Output]:
         """Return all rows of an output."""
         return self.collectors[_sink_name(self._graph, output)].history
 
@@ -184,7 +184,7 @@ class Stage:
     @property
     def feeds(self) -> dict[str, Feed]:
         """Return the rows of the script by source."""
-        return {name: given.feed for name, given in self._feeds.items()}
+        return {name: entry.feed for name, entry in self._feeds.items()}
 
     def holds_whole(self, output: str) -> bool:
         """Return true if every epoch writes the whole table of the output."""

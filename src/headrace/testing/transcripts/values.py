@@ -65,8 +65,8 @@ def value_of(value: Value, kind: DataType) -> Json:
     if isinstance(kind, Array):
         return [value_of(item, kind.element) for item in _items(value, kind)]
     if isinstance(kind, Map):
-        found = _fields(value, kind)
-        return {key: value_of(found[key], kind.value) for key in found}
+        entries = _fields(value, kind)
+        return {key: value_of(entries[key], kind.value) for key in entries}
     if isinstance(kind, Struct):
         return _struct(_fields(value, kind), kind)
     if not isinstance(value, Scalar):
@@ -80,10 +80,10 @@ def micros_of(value: Value) -> int:
     """Parse a time, in seconds or ISO text (default zone: UTC), to microseconds since 1970."""
     if not isinstance(value, Scalar):
         raise_problem(value.where, f"expected a time, got {value}", _TIME_HINT)
-    found = micros_of_plain(value.value)
-    if found is None:
+    micros = micros_of_plain(value.value)
+    if micros is None:
         raise_problem(value.where, f"expected a time, got {value}", _TIME_HINT)
-    return found
+    return micros
 
 
 def micros_of_plain(value: object) -> int | None:
@@ -158,13 +158,13 @@ def _as_text(value: Scalar, kind: DataType) -> Json:
 
 def _decimal(value: Scalar, kind: Decimal) -> Json:
     try:
-        found = Number(value.text)
+        number = Number(value.text)
     except InvalidOperation:
         raise_problem(value.where, f"expected {kind}, got {value}")
     whole = kind.precision - kind.scale
-    if not found.is_finite() or found != round(found, kind.scale) or abs(found) >= 10**whole:
+    if not number.is_finite() or number != round(number, kind.scale) or abs(number) >= 10**whole:
         raise_problem(value.where, f"expected {kind}, got {value}, which has too many digits")
-    return str(found)
+    return str(number)
 
 
 def _items(value: Value, kind: DataType) -> tuple[Value, ...]:

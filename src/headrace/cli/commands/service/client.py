@@ -67,8 +67,8 @@ def upload(file: Path, data: list[Path], base: Path) -> list[tuple[str, tuple[st
     """Return the parts of a multipart request: the pipeline, and data files by their relative path."""
     parts = [("pipeline", (file.name, file.read_bytes()))]
     for path in data:
-        found = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-        for each in found:
+        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        for each in files:
             inside = each.resolve().is_relative_to(base)
             name = str(each.resolve().relative_to(base)) if inside else each.name
             parts.append(("data", (name, each.read_bytes())))

@@ -94,15 +94,15 @@ def list_(
     url: Url = None,
 ) -> None:
     """List all jobs, the newest first."""
-    found = Client(url).get("/jobs", state=state)
-    show_json(found) if json else list_jobs(found)
+    listed = Client(url).get("/jobs", state=state)
+    show_json(listed) if json else list_jobs(listed)
 
 
 @jobs.command("show")
 def show_job(job: JobId, json: AsJson = False, url: Url = None) -> None:
     """Show a job: state, attempts, last error and metrics."""
-    found = Client(url).get(f"/jobs/{job}")
-    show_json(found) if json else describe_job(found)
+    details = Client(url).get(f"/jobs/{job}")
+    show_json(details) if json else describe_job(details)
 
 
 @jobs.command()

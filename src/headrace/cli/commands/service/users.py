@@ -50,11 +50,11 @@ def add(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: St
 def list_(json: AsJson = False, data: Data = _DATA, store: Store = None) -> None:
     """List all users."""
     with _open(data, store) as principals:
-        found = principals.users()
+        listed = principals.users()
     if json:
-        show_json(found)
+        show_json(listed)
     else:
-        for user in found:
+        for user in listed:
             show(f"{user['name']} {user['role']}")
 
 
