@@ -20,6 +20,8 @@ VERBS = re.compile(
     r"|nobody|somebody|whoever|whatever|whichever)\b",
     re.IGNORECASE,
 )
+VARIABLES = frozenset(["told", "said", "found", "given", "came", "one", "there"])
+"""Variables that name no thing of the domain."""
 OPENINGS = re.compile(r"(what|where|whether|those|of|which|how|who|whose)\b", re.IGNORECASE)
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 IRREGULAR = frozenset(
@@ -74,6 +76,7 @@ class Language:
     verbs: list[str] = field(default_factory=list)
     participles: list[str] = field(default_factory=list)
     clauses: list[str] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)
 
     @property
     def verb_rate(self) -> float:
@@ -97,8 +100,9 @@ def measure(files: Sequence[Path]) -> Language:
     for file in files:
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".py":
-            _measure_names(language, file, ast.parse(text))
-            prose = list(_python_prose(text))
+            tree = ast.parse(text)
+            _measure_names(language, file, tree)
+            prose = list(_python_prose(text, tree))
         else:
             prose = list(_scala_prose(text))
         for line, words in prose:
@@ -122,6 +126,9 @@ def _measure_names(language: Language, file: Path, tree: ast.Module) -> None:
             if starts_with_participle(node.name):
                 language.participles.append(f"{file}:{node.lineno}: {node.name}")
         elif not isinstance(node, ast.ClassDef | ast.Module):
+            name = _stored_name(node)
+            if name in VARIABLES:
+                language.variables.append(f"{file}:{getattr(node, 'lineno', 1)}: {name}")
             continue
         docstring = ast.get_docstring(node)
         if docstring:
@@ -130,12 +137,19 @@ def _measure_names(language: Language, file: Path, tree: ast.Module) -> None:
                 language.clauses.append(f"{file}:{getattr(node, 'lineno', 1)}: {docstring.splitlines()[0]}")
 
 
-def _python_prose(text: str) -> Iterator[tuple[int, str]]:
+def _stored_name(node: ast.AST) -> str | None:
+    """Return the name of a parameter or of a variable that is assigned."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
+
+
+def _python_prose(text: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield comments and the strings that stand alone as statements, with their lines."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
@@ -165,7 +179,7 @@ def source_files(roots: Sequence[Path]) -> list[Path]:
 def main(arguments: Sequence[str]) -> int:
     """List every occurrence and print the rates."""
     language = measure(source_files([Path(argument) for argument in arguments or ["src", "kernel"]]))
-    for kind in (language.verbs, language.participles, language.clauses):
+    for kind in (language.verbs, language.participles, language.clauses, language.variables):
         print("\n".join(kind), end="\n\n")
     print(
         f"verbs {language.verb_rate:.2f} per 1,000 words ({len(language.verbs)}), participle-first functions"

@@ -27,6 +27,10 @@ def test_few_docstrings_open_with_a_relative_clause(language: Language) -> None:
     assert language.clause_share < 0.01, "\n".join(language.clauses)
 
 
+def test_variables_are_nouns_of_the_domain(language: Language) -> None:
+    assert language.variables == []
+
+
 @pytest.mark.parametrize(("name", "expected"), [("told", True), ("_kept_rows", True), ("feed_rows", False)])
 def test_participles_are_recognised(name: str, expected: bool) -> None:
     assert starts_with_participle(name) is expected
