@@ -4,11 +4,12 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test bench soak delivery docs picture pictures matrix kernel scala servers clean
+.PHONY: help demo check lint unit test coverage bench soak delivery docs picture pictures matrix kernel scala servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
 READY := .venv/.ready
+TESTS := tests -n 2 --dist loadfile --no-loadscope-reorder --durations=40
 
 # The tests start hundreds of Python processes: keep the bytecode, and compile the packages before the first test.
 export PYTHONDONTWRITEBYTECODE :=
@@ -36,8 +37,11 @@ lint: $(READY)
 unit: $(READY)
 	$(RUN)/pytest -q -n 2 tests/unit
 
-test: lint kernel scala servers ## all tests, with coverage; what CI runs
-	$(RUN)/pytest tests -n 2 --dist loadfile --no-loadscope-reorder --durations=15 --cov=headrace --cov-report=term:skip-covered
+test: lint kernel scala servers ## all tests; what CI runs
+	$(RUN)/pytest $(TESTS)
+
+coverage: kernel servers ## all tests, with the lines that none of them runs
+	$(RUN)/pytest $(TESTS) --cov=headrace --cov-report=term:skip-covered
 
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
 	$(UV) run --locked --group bench python -m benchmarks

@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 
 from headrace import formats
 from headrace.formats import Schema
-from headrace.lowering.decode import decoded
+from headrace.lowering.decode import decode_records
 from headrace.spark.session import open_session
 
 PAYMENTS = "card string, country string, amount double, ts timestamp"
@@ -46,7 +46,7 @@ def records(spark: SparkSession, kind: str, count: int) -> DataFrame:
 
 
 def by_headrace(spark: SparkSession, frame: DataFrame, schema: str) -> DataFrame:
-    rows, _ = decoded(
+    rows, _ = decode_records(
         spark, frame, format=formats.Json(), schema=Schema.of(schema), on_error="divert", source="bench"
     )
     return rows

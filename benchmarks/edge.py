@@ -42,7 +42,7 @@ from headrace.connectors.http.push import PushReceiver
 from headrace.connectors.mqtt.receiver import MqttReceiver
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.devtools import mosquitto
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 
 TOPIC = "bench/1/temperature"
 BATCH = 100

@@ -28,7 +28,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Browser, sync_playwright
 
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.jobs.server import run_server
 from headrace.jobs.service import JobService
 from headrace.jobs.store.database import Database

@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from benchmarks.engines.taken import ALL, Taken, measured
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.spark.jars import fetch
 from headrace.spark.java import find_java
 

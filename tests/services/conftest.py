@@ -33,7 +33,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_server.Cl
     yield cluster
     running = kafka_server.running_cluster(place)  # a test may have started it again
     if running is not None:
-        running.stop(patience=10)
+        running.stop(timeout=10)
 
 
 @pytest.fixture(scope="session")

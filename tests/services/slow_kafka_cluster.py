@@ -39,7 +39,7 @@ def test_the_death_of_a_leader_loses_nothing(spark: SparkSession, tmp_path: Path
         assert actual == list(range(200))
         assert client._metadata()["out"].partitions[0].leader != leader
     finally:
-        cluster.stop(patience=10)
+        cluster.stop(timeout=10)
 
 
 def _wait(holds: Callable[[], bool], wait: Callable[[float], bool], seconds: float = 300) -> None:

@@ -25,7 +25,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from headrace.devtools import mosquitto
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from tests.support.http_server import serving
 from tests.support.mailbox import mailbox
 from tests.support.rabbit_server import RabbitServer

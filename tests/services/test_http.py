@@ -24,7 +24,7 @@ from headrace.connectors.http.pull import PullReceiver
 from headrace.connectors.http.push import PushReceiver
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.records import decode
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.errors import SourceError
 from headrace.testing import delivery
 from tests.support.waiting import wait_until

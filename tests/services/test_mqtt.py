@@ -26,7 +26,7 @@ from headrace.connectors.mqtt.sink import MqttPublisher
 from headrace.connectors.write_ahead_log.log import WriteAheadLog
 from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools import mosquitto
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
 from tests.support.waiting import PATIENCE, wait_until

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from websockets.sync.client import connect as open_page
 
 from headrace import Pipeline
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from tests.support.examples_at_hand import copy_of, json_rows
 from tests.support.http_server import serving
 from tests.support.mailbox import mailbox

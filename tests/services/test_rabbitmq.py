@@ -22,7 +22,7 @@ from headrace.connectors.rabbitmq.receiver import RabbitReceiver
 from headrace.connectors.rabbitmq.sink import RabbitPublisher
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.records import decode
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
 from tests.support.rabbit_server import RabbitServer

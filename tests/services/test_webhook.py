@@ -17,7 +17,7 @@ from headrace import Pipeline, connect
 from headrace.connectors.base import WriteContext
 from headrace.connectors.webhook import Webhook
 from headrace.connectors.webhook.sink import WebhookPublisher
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError
 from headrace.testing import delivery
 from tests.support.http_server import serving

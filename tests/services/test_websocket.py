@@ -23,7 +23,7 @@ from headrace.connectors.websocket.receiver import WebSocketReceiver
 from headrace.connectors.websocket.sink import Broadcaster
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.records import decode
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, OptionError, SourceError
 from tests.support.waiting import PATIENCE, wait_until
 

@@ -23,9 +23,9 @@ RECORD = "value binary, partition string, offset bigint"
 def decoding(
     spark: SparkSession, frame: DataFrame, on_error: Any = "divert", **more: Any
 ) -> tuple[DataFrame, Any]:
-    from headrace.lowering.decode import decoded
+    from headrace.lowering.decode import decode_records
 
-    return decoded(
+    return decode_records(
         spark, frame, format=formats.Json(), schema=Schema.of("a int"), on_error=on_error, source="tx", **more
     )
 
@@ -144,11 +144,11 @@ def test_dead_letters_of_a_stream_are_complete_at_the_end_of_each_epoch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     from headrace.connectors.files.source import lines
-    from headrace.lowering.decode import decoded
+    from headrace.lowering.decode import decode_records
 
     (tmp_path / "in").mkdir()
     frame = lines(spark, spark.readStream, str(tmp_path / "in"))
-    rows, dead_letters = decoded(
+    rows, dead_letters = decode_records(
         spark, frame, format=formats.Json(), schema=Schema.of("a int"), on_error="divert", source="tx"
     )
     epochs = []

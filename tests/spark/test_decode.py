@@ -45,9 +45,9 @@ def decode(
     spark: SparkSession, records: list[bytes | None], schema: str | None, kind: Any = "json"
 ) -> tuple[list[Any], list[Any]]:
     """The rows and the dead letters, each in the order of the records."""
-    from headrace.lowering.decode import decoded
+    from headrace.lowering.decode import decode_records
 
-    rows, dead_letters = decoded(
+    rows, dead_letters = decode_records(
         spark,
         frame_of(spark, records),
         format=formats.of(kind),
@@ -163,10 +163,10 @@ def test_each_type_is_read_in_its_usual_spellings(spark: SparkSession, schema: s
 
 
 def test_intervals_of_months_and_variants_are_read(spark: SparkSession) -> None:
-    from headrace.lowering.decode import decoded
+    from headrace.lowering.decode import decode_records
 
     frame = frame_of(spark, [b'{"ym": "1-2", "v": {"a": [1, null]}}', b'{"v": null}', b"{}"])
-    rows, _ = decoded(
+    rows, _ = decode_records(
         spark, frame, format=formats.Json(), schema=Schema.of(WIDE), on_error="fail", source="tx"
     )
     got = rows.selectExpr("cast(ym as string) ym", "to_json(v) v", "v is null none").collect()

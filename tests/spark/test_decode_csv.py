@@ -29,11 +29,11 @@ TYPED = (
 
 def decode(spark: SparkSession, records: list[bytes], schema: str, **options: Any) -> list[Any]:
     """For each record its row as a tuple, the reason for its dead letter, or None if it is neither."""
-    from headrace.lowering.decode import decoded
+    from headrace.lowering.decode import decode_records
 
     frame = spark.createDataFrame([(bytearray(r), "p", i) for i, r in enumerate(records)], RECORD)
     # one piece, so that a header comes first
-    rows, dead_letters = decoded(
+    rows, dead_letters = decode_records(
         spark,
         frame.coalesce(1),
         format=formats.Csv(**options),
@@ -130,14 +130,14 @@ def test_each_file_has_its_own_header_and_a_piece_without_one_is_diverted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     from headrace.connectors.files.source import lines
-    from headrace.lowering.decode import decoded
+    from headrace.lowering.decode import decode_records
 
     (tmp_path / "one.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "two.csv").write_text("b,a\n6,5\n")
 
     def read() -> tuple[list[tuple[int, int]], set[str]]:
         frame = lines(spark, spark.read, str(tmp_path))
-        rows, dead_letters = decoded(
+        rows, dead_letters = decode_records(
             spark,
             frame,
             format=formats.Csv(header=True),

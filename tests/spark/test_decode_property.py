@@ -160,12 +160,12 @@ def test_good_records_are_read_as_from_json_reads_them(
 ) -> None:
     from pyspark.sql import functions as f
 
-    from headrace.lowering.decode import decoded
+    from headrace.lowering.decode import decode_records
 
     schema, records = given_batch
     rows = [(bytearray(text.encode()), "p", i) for i, text in enumerate(records)]
     frame = spark.createDataFrame(rows, "value binary, partition string, offset bigint")
-    ours, dead_letters = decoded(
+    ours, dead_letters = decode_records(
         spark, frame, format=formats.Json(), schema=schema, on_error="divert", source="tx"
     )
     struct = f.from_json(

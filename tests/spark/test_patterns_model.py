@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from tests.support.patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
 from tests.support.patterns_model import Element as ModelElement
 
-from headrace.lowering.patterns import MatchDriver
+from headrace.lowering.patterns.matches import MatchDriver
 from headrace.lowering.watermarks import END_OF_TIME_MS
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Either as OneOf

@@ -11,7 +11,7 @@ import pytest
 from headrace import Pipeline, connect
 from headrace.debugging.state import state_of
 from headrace.errors import PlanError
-from headrace.lowering.match_recognize import Expressions
+from headrace.lowering.patterns.match_recognize import Expressions
 from headrace.sql.match_recognize.aggregates import NAMES
 from headrace.sql.match_recognize.statement import split_statement
 from headrace.steps.base import Ref

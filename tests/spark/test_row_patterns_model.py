@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.row_pattern_model import Condition, Match, Model, Row, StuckError
 
-from headrace.lowering.match_recognize import Expressions
+from headrace.lowering.patterns.match_recognize import Expressions
 from headrace.lowering.watermarks import END_OF_TIME_MS
 from headrace.sql.match_recognize.clause import MatchRecognize
 from headrace.sql.match_recognize.pattern import (

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.spark.test_patterns_model import ROWS, SECOND, declared, patterns, script
 
-from headrace.lowering.patterns import MatchDriver
-from headrace.lowering.rules import RuleStep
+from headrace.lowering.patterns.matches import MatchDriver
+from headrace.lowering.patterns.rules import RuleStep
 from headrace.patterns.elements import Skip
 from headrace.plan.graph import Graph
 from headrace.rules.log import Edition, RuleInForce

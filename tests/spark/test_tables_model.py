@@ -17,7 +17,7 @@ from tests.support.tables_model import Change, Put
 from headrace import windows
 from headrace.lowering.tables.driver import TableDriver
 from headrace.lowering.tables.joins import declare_join, pack_table
-from headrace.lowering.windows import WindowDriver, declaration
+from headrace.lowering.windows.operator import WindowDriver, declaration
 from headrace.steps.base import Ref
 from headrace.steps.facts import Facts
 from headrace.steps.tables.join import table_join

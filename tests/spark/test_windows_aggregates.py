@@ -12,7 +12,7 @@ from pyspark.errors.exceptions.captured import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from headrace import triggers, windows
-from headrace.lowering.windows import WindowDriver, declaration
+from headrace.lowering.windows.operator import WindowDriver, declaration
 
 SECOND = 1_000_000
 AGGREGATES = {

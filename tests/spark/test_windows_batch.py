@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession, functions
 from tests.support.windows_model import END, model
 
 from headrace import windows
-from headrace.lowering.windows import declaration, windowed_batch
+from headrace.lowering.windows.operator import aggregate_windows_in_batch, declaration
 from headrace.triggers import Emission
 
 SECOND = 1_000_000
@@ -45,7 +45,9 @@ def test_batch_gives_the_last_pane_of_each_window(spark: SparkSession, kind: Any
         .drop("t")
     )
 
-    out = windowed_batch(frame, ["k"], window, {"values": "sort_array(collect_list(v))"}).collect()
+    out = aggregate_windows_in_batch(
+        frame, ["k"], window, {"values": "sort_array(collect_list(v))"}
+    ).collect()
 
     received = sorted(_shown(row["__main"]) for row in out if row["__output"] == "main")
     late = [row["__late"]["v"] for row in out if row["__output"] == "late"]

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession, functions
 from tests.support.windows_model import model
 
 from headrace import triggers, windows
-from headrace.lowering.windows import Counts, declaration, windowed
+from headrace.lowering.counts import Counts
+from headrace.lowering.windows.operator import aggregate_windows, declaration
 
 SECOND = 1_000_000
 KEYS = [f"k{i}" for i in range(12)] + [None]
@@ -62,7 +63,7 @@ class Feed:
             .withWatermark("__ts", "0 seconds")
             .drop("t")
         )
-        out = windowed(frame, ["k"], self.window, self.emission, self.aggregates, counts=self.counts)
+        out = aggregate_windows(frame, ["k"], self.window, self.emission, self.aggregates, counts=self.counts)
         checkpoint = str(self.directory / "checkpoint")
         return out.writeStream.foreachBatch(self._take).option("checkpointLocation", checkpoint).start()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import uvicorn
 
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from tests.support.waiting import wait_until
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 
 
 class Mailbox:

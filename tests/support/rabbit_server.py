@@ -15,7 +15,7 @@ from typing import Any
 import pika
 import pytest
 
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from tests.support.waiting import PATIENCE
 
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 
 USER, PASSWORD = "headrace", "let me in: @/?"
 QUOTED = "let%20me%20in%3A%20%40%2F%3F"

@@ -13,7 +13,7 @@ from headrace.lowering.lowering import Lowering
 from headrace.lowering.sources import BatchInputs
 from headrace.runtime.exchanges.cleanup import CLEANED
 from headrace.runtime.exchanges.exchange import Exchange, exchange_path
-from headrace.spark.errors import spark_says
+from headrace.spark.errors import describe_error
 from headrace.spark.gateway import GatewayError
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.expressions import hidden_key
@@ -40,7 +40,7 @@ class NotReplayable(Exception):  # noqa: N818 - a reason, shown as a note
         except HeadraceError as error:
             raise NotReplayable(str(error.problem)) from error
         except (PySparkException, GatewayError) as error:
-            raise NotReplayable(spark_says(error)[0]) from error
+            raise NotReplayable(describe_error(error)[0]) from error
 
 
 def replay_input(spark: SparkSession, graph: Graph, query: Query, directory: Path) -> DataFrame:

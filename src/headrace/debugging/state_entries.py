@@ -54,12 +54,12 @@ class StateFiles:
     checkpoint: Path
 
     def frame(self, variable: str | None = None) -> DataFrame:
-        """All entries of a state variable; of Spark's own operator where none is named."""
+        """Return all entries of a state variable; of Spark's own operator where none is named."""
         reader = self.spark.read.format("statestore").option("path", str(self.checkpoint / "spark"))
         return (reader.option("stateVarName", variable) if variable else reader).load()
 
     def entries(self, variable: str) -> DataFrame:
-        """The entries of a map variable: key, slot and bytes."""
+        """Return the entries of a map variable: key, slot and bytes."""
         slot = F.col("user_map_key.value").alias("slot")
         return self.frame(variable).select("key", slot, "user_map_value.value")
 
@@ -91,7 +91,7 @@ def entries_of(
 
 
 def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[str, DataFrame]]:
-    """Each kind of entry with its frame: a struct `key`, and columns that are the entry."""
+    """Return each kind of entry with its frame: a struct `key`, and columns that are the entry."""
     if isinstance(node, Distinct):
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
@@ -112,7 +112,7 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
 
 
 def _processor_state(files: StateFiles) -> DataFrame:
-    """The state of a processor as JSON text."""
+    """Return the state of a processor as JSON text."""
     decode = F.udf(ship(lambda stored: describe_state(bytes(stored)[_DUE_BYTES:]), None, ""), "string")
     return files.entries(STATE).select("key", decode("value").alias(STATE))
 
@@ -193,7 +193,7 @@ def _key_text(frame: DataFrame) -> Column:
 
 
 def _fields(frame: DataFrame, column: str) -> list[str]:
-    """The names of a struct column's fields."""
+    """Return the names of a struct column's fields."""
     return list(frame.schema[column].dataType.fieldNames())  # type: ignore[attr-defined]
 
 

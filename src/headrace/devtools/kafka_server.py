@@ -8,52 +8,27 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from headrace.devtools.kafka_settings import LOG4J, Broker, security_settings, write_settings
+from headrace.devtools.ports import HOST, free_ports, probe_port
+from headrace.devtools.processes import DetachedProcess, launch, terminate
 from headrace.errors import SetupError
 from headrace.spark.cache import cache_directory, replace_atomically
 from headrace.spark.download import Watcher, silent
 from headrace.spark.jars import fetch
 from headrace.spark.java import find_java
 
-HOST = "127.0.0.1"
 PORT = 9092
-_OURS = range(10_000, 32_768)
-"""Range for free ports, below the ephemeral ports of Linux and other systems."""
 _CLUSTER_ID = "aGVhZHJhY2Uta2Fma2E0MQ"
 _STARTED = "Kafka Server started"
-_LOG4J = """\
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = [%d] %p %m (%c)%n
-rootLogger.level = INFO
-rootLogger.appenderRef.console.ref = console
-"""
 # Small and quick to start: no large heap, no C2 compiler.
 _JAVA = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
-
-
-@dataclass(frozen=True)
-class Broker:
-    """One broker process."""
-
-    node: int
-    port: int
-    controller_port: int
-    login_port: int = 0
-    """The port with SASL, if any."""
-    tls_port: int = 0
-    """The port with TLS, if any."""
-    pid: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,27 +46,21 @@ class Cluster:
     @property
     def running(self) -> bool:
         """True if a broker is running."""
-        return any(_alive(self.directory, broker) for broker in self.brokers)
+        return any(process.running for process in self._processes())
 
-    def stop(self, node: int | None = None, *, patience: float = 30) -> None:
-        """Stop all brokers, or one: cleanly, or by force after `patience` seconds. The data remain."""
-        chosen = [broker for broker in self.brokers if node in (None, broker.node)]
-        for broker in chosen:
-            _signal(self.directory, broker, signal.SIGTERM)
-        deadline = time.monotonic() + patience
-        for broker in chosen:
-            while _alive(self.directory, broker):
-                if time.monotonic() > deadline:
-                    _signal(self.directory, broker, signal.SIGKILL)
-                time.sleep(0.05)
+    def stop(self, node: int | None = None, *, timeout: float = 30) -> None:
+        """Stop all brokers, or one: cleanly, or by force after `timeout` seconds. The data remain."""
+        terminate(self._processes(node), timeout=timeout)
 
     def kill(self, node: int) -> None:
         """Kill a broker."""
-        for broker in self.brokers:
-            if broker.node == node:
-                _signal(self.directory, broker, signal.SIGKILL)
-                while _alive(self.directory, broker):
-                    time.sleep(0.01)  # until then it holds its port and directory
+        for process in self._processes(node):
+            process.send(signal.SIGKILL)
+            while process.running:
+                time.sleep(0.01)  # until then it holds its port and directory
+
+    def _processes(self, node: int | None = None) -> list[DetachedProcess]:
+        return [_process(self.directory, broker) for broker in self.brokers if node in (None, broker.node)]
 
 
 def default_directory() -> Path:
@@ -156,14 +125,10 @@ def start(
         for node in range(1, brokers + 1)
     ]
     place.mkdir(parents=True, exist_ok=True)
-    (place / "log4j2.properties").write_text(_LOG4J)
+    (place / "log4j2.properties").write_text(LOG4J)
     for broker in chosen:
-        _configure(
-            place,
-            broker,
-            chosen,
-            _security_settings(broker, logins or {}, certificate) | dict(settings or {}),
-        )
+        security = security_settings(broker, logins or {}, certificate)
+        write_settings(place, broker, chosen, security | dict(settings or {}))
     class_path = os.pathsep.join(map(str, jars))
     for broker in chosen:
         if not (place / f"node-{broker.node}" / "data" / "meta.properties").exists():
@@ -177,7 +142,7 @@ def start(
             report(f"broker {broker.node}: starting on port {broker.port}")
             _await(place, broker)
     except BaseException:
-        cluster.stop(patience=5)
+        cluster.stop(timeout=5)
         raise
     return cluster
 
@@ -202,56 +167,6 @@ def _note(cluster: Cluster) -> None:
     replace_atomically(cluster.directory / "cluster.json", json.dumps(noted, indent=2).encode())
 
 
-def _configure(place: Path, broker: Broker, all_of_them: list[Broker], settings: Mapping[str, str]) -> None:
-    copies = str(min(3, len(all_of_them)))
-    in_sync = "2" if len(all_of_them) >= 3 else "1"
-    lines = {
-        "process.roles": "broker,controller",
-        "node.id": str(broker.node),
-        "controller.quorum.voters": ",".join(f"{b.node}@{HOST}:{b.controller_port}" for b in all_of_them),
-        "controller.listener.names": "CONTROLLER",
-        "log.dirs": str(place / f"node-{broker.node}" / "data"),
-        "default.replication.factor": copies,
-        "min.insync.replicas": in_sync,
-        "offsets.topic.replication.factor": copies,
-        "offsets.topic.num.partitions": "4",
-        "transaction.state.log.replication.factor": copies,
-        "transaction.state.log.min.isr": in_sync,
-        "transaction.state.log.num.partitions": "4",
-        "share.coordinator.state.topic.replication.factor": copies,
-        "share.coordinator.state.topic.min.isr": in_sync,
-        "group.initial.rebalance.delay.ms": "0",
-        "num.partitions": "4",
-        **settings,
-    }
-    target = place / f"node-{broker.node}" / "server.properties"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
-
-
-def _security_settings(broker: Broker, logins: Mapping[str, str], certificate: Path | None) -> dict[str, str]:
-    """Return the settings of the SASL and TLS ports."""
-    ports = {"PLAINTEXT": (broker.port, "PLAINTEXT")}
-    more: dict[str, str] = {}
-    if logins:
-        users = " ".join(f'user_{name}="{password}"' for name, password in logins.items())
-        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-        ports["LOGIN"] = (broker.login_port, "SASL_PLAINTEXT")
-        more["sasl.enabled.mechanisms"] = "PLAIN"
-        more["listener.name.login.plain.sasl.jaas.config"] = f"{module} required {users};"
-    if certificate is not None:
-        ports["TLS"] = (broker.tls_port, "SSL")
-        more["listener.name.tls.ssl.keystore.type"] = "PEM"
-        more["listener.name.tls.ssl.keystore.location"] = str(certificate.absolute())
-    public = [f"{name}://{HOST}:{port}" for name, (port, _) in ports.items()]
-    protocols = ["CONTROLLER:PLAINTEXT", *(f"{name}:{protocol}" for name, (_, protocol) in ports.items())]
-    return more | {
-        "listeners": ",".join([*public, f"CONTROLLER://{HOST}:{broker.controller_port}"]),
-        "advertised.listeners": ",".join(public),
-        "listener.security.protocol.map": ",".join(protocols),
-    }
-
-
 def _format(place: Path, broker: Broker, class_path: str) -> None:
     properties = str(place / f"node-{broker.node}" / "server.properties")
     command = [
@@ -271,31 +186,18 @@ def _format(place: Path, broker: Broker, class_path: str) -> None:
 
 def _launch(place: Path, broker: Broker, class_path: str) -> Broker:
     properties = str(place / f"node-{broker.node}" / "server.properties")
-    log = _log(place, broker)
-    log.unlink(missing_ok=True)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*_java(place, broker, class_path), "kafka.Kafka", properties],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,  # Ctrl-C is handled by this process
-        )
-    _children.append(process)
+    command = [*_java(place, broker, class_path), "kafka.Kafka", properties]
+    process = launch(command, _mark(place, broker), _log(place, broker), dict(os.environ))
     return replace(broker, pid=process.pid)
 
 
-_children: list[subprocess.Popen[bytes]] = []
-"""Processes started here; they are waited for, so that none remains as a zombie."""
-
-
-def _await(place: Path, broker: Broker, patience: float = 120) -> None:
-    deadline = time.monotonic() + patience
+def _await(place: Path, broker: Broker, timeout: float = 120) -> None:
+    deadline = time.monotonic() + timeout
     while True:
         log = _log(place, broker).read_text(errors="replace")
         if _STARTED in log:
             return
-        if not _alive(place, broker) or time.monotonic() > deadline:
+        if not _process(place, broker).running or time.monotonic() > deadline:
             raise SetupError(
                 f"broker {broker.node} didn't start: {_reason(log)}",
                 where="kafka up",
@@ -317,7 +219,7 @@ def _java(place: Path, broker: Broker, class_path: str) -> list[str]:
 
 
 def _mark(place: Path, broker: Broker) -> str:
-    """Return the start time of a process, which distinguishes it from a later one with its id."""
+    """Return the part of the command line that distinguishes a broker from a later process with its id."""
     return f"-Dheadrace.kafka={place}/node-{broker.node}"
 
 
@@ -325,32 +227,14 @@ def _log(place: Path, broker: Broker) -> Path:
     return place / f"node-{broker.node}" / "server.log"
 
 
-def _alive(place: Path, broker: Broker) -> bool:
-    if (child := next((process for process in _children if process.pid == broker.pid), None)) is not None:
-        return child.poll() is None  # a zombie still has an entry
-    return _mark(place, broker) in _command(broker.pid)
-
-
-def _command(pid: int) -> str:
-    """Return the command line of a process; empty if there is none."""
-    if Path("/proc/self").exists():
-        try:
-            return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-        except OSError:
-            return ""
-    shown = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-    return subprocess.run(shown, capture_output=True, text=True, check=False).stdout
-
-
-def _signal(place: Path, broker: Broker, number: signal.Signals) -> None:
-    if _alive(place, broker):
-        os.kill(broker.pid, number)
+def _process(place: Path, broker: Broker) -> DetachedProcess:
+    return DetachedProcess(broker.pid, _mark(place, broker))
 
 
 def _usable(port: int) -> int:
     """Return the port if it is free."""
     try:
-        _probe(port).close()
+        probe_port(port)
     except OSError as error:
         raise SetupError(
             f"port {port} can't be used: {error.strerror}",
@@ -358,26 +242,3 @@ def _usable(port: int) -> int:
             hint="take another with --port",
         ) from error
     return port
-
-
-def free_ports(count: int) -> list[int]:
-    """Return free ports outside the ephemeral range, from which other processes take theirs."""
-    ports: list[int] = []
-    for port in random.SystemRandom().sample(_OURS, len(_OURS)):
-        if len(ports) == count:
-            break
-        with suppress(OSError):
-            _probe(port).close()
-            ports.append(port)
-    return ports
-
-
-def _probe(port: int) -> socket.socket:
-    probe = socket.socket()
-    try:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((HOST, port))
-    except OSError:
-        probe.close()
-        raise
-    return probe

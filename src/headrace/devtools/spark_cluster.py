@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from headrace.devtools.kafka_server import HOST, free_ports
+from headrace.devtools.ports import HOST, free_ports
 from headrace.devtools.processes import DetachedProcess, launch, terminate
 from headrace.errors import SetupError
 from headrace.spark.cache import cache_directory, replace_atomically

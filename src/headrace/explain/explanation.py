@@ -90,7 +90,7 @@ def explain(graph: Graph) -> Explanation:
 
 
 def steps_of(graph: Graph, query: Query) -> list[str]:
-    """The steps that run in a query, in plan order: from what it reads to its sinks."""
+    """Return the steps that run in a query, in plan order: from what it reads to its sinks."""
     logs = {ref.step for ref in query.reads}
     todo = [query.output.step, *query.sinks]
     reached = set[str]()
@@ -103,7 +103,7 @@ def steps_of(graph: Graph, query: Query) -> list[str]:
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
-    """The explanation as plain data; its keys are a contract, as those of every `--json` are."""
+    """Return the explanation as plain data; its keys are a contract, as those of every `--json` are."""
     return {
         "pipeline": explanation.name,
         "guarantee": explanation.guarantee,

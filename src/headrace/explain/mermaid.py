@@ -13,7 +13,7 @@ _COLOURS = {"native": "#2f855a", "kernel": "#2b6cb0", "arrow": "#805ad5", "pytho
 
 
 def mermaid(explanation: Explanation) -> str:
-    """The flowchart. A step that runs in several queries stands outside their frames."""
+    """Return the flowchart. A step that runs in several queries stands outside their frames."""
     return "\n".join([*_lines(explanation), ""])
 
 

@@ -60,7 +60,7 @@ class _Part:
 
 
 def diagram_of(node: Match) -> Diagram:
-    """The diagram of a step's pattern.
+    """Return the diagram of a step's pattern.
 
     >>> from headrace import patterns
     >>> from headrace.steps.base import Ref
@@ -82,7 +82,7 @@ def diagram_of(node: Match) -> Diagram:
 
 
 def mermaid(diagram: Diagram) -> str:
-    """The diagram as Mermaid's `stateDiagram-v2`."""
+    """Return the diagram as Mermaid's `stateDiagram-v2`."""
     ids = {state.name: f"s{number}" for number, state in enumerate(diagram.states)}
     ends = {START: "[*]", END: "[*]"}
     return "\n".join([*_lines(diagram, {**ids, **ends}), ""])
@@ -125,7 +125,7 @@ def _then(before: _Part, element: Element) -> _Part:
 
 
 def _repeat(element: Element) -> _Part:
-    """An element by itself, with the edges of its repeats."""
+    """Return an element by itself, with the edges of its repeats."""
     part = _alone(element)
     edges = part.edges
     if element.times is not None and element.times.most != 1:

@@ -160,7 +160,7 @@ class _Layout:
 
 
 def rails(graph: Graph, cuts: Set[tuple[Ref, str]] = frozenset()) -> list[RailRow]:
-    """The lines of the layout, from top to bottom. The plan must have been checked.
+    """Return the lines of the layout, from top to bottom. The plan must have been checked.
 
     Args:
         graph: the plan.
@@ -170,7 +170,7 @@ def rails(graph: Graph, cuts: Set[tuple[Ref, str]] = frozenset()) -> list[RailRo
 
 
 def mark_of(node: Node) -> str:
-    """The mark of a step: read, stateless, stateful or written."""
+    """Return the mark of a step: read, stateless, stateful or written."""
     if isinstance(node, Sink):
         return SINK
     if isinstance(node, Source) or not node.inputs:

@@ -46,7 +46,7 @@ class _Part:
 
 
 def row_diagram_of(node: RowPattern) -> Diagram:
-    """The diagram of a clause's pattern.
+    """Return the diagram of a clause's pattern.
 
     >>> from headrace.steps.base import Ref
     >>> from headrace.sql.match_recognize.statement import split_statement

@@ -65,7 +65,7 @@ class DeadLetters:
         self.collector.clear()
 
 
-def decoded(
+def decode_records(
     spark: SparkSession,
     frame: DataFrame,
     *,
@@ -76,7 +76,7 @@ def decoded(
     dead_letter_bytes: int = DEAD_LETTER_BYTES,
     spill_directory: str | Path | None = None,
 ) -> tuple[DataFrame, DeadLetters]:
-    """The records of `frame` as rows, and the collector of those that don't decode.
+    """Return the records of `frame` as rows, and the collector of those that don't decode.
 
     Args:
         spark: The session.
@@ -121,7 +121,7 @@ def decoded(
 
 
 def as_source_error(error: BaseException) -> SourceError | None:
-    """The error for the user, if a Spark job failed because of a record that doesn't decode."""
+    """Return the error for the user, if a Spark job failed because of a record that doesn't decode."""
     text = str(error)
     if failed := _FAILED.search(text):
         hint = 'on_error="divert" sends such records to the source\'s `dead_letters` and goes on'

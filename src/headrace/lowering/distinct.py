@@ -12,14 +12,14 @@ from headrace.spark.gateway import java_frame, kernel
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headrace.lowering.windows import Counts
+    from headrace.lowering.counts import Counts
     from headrace.steps.stateful.distinct import Distinct
 
 _NO_POSITION = "cast(null as struct<source: string, partition: string, offset: bigint>)"
 
 
-def deduplicated(spark: SparkSession, frame: DataFrame, node: Distinct, counts: Counts) -> DataFrame:
-    """The step's tagged rows: `__main` without repeats, `__late` those it can't judge any more."""
+def drop_duplicates(spark: SparkSession, frame: DataFrame, node: Distinct, counts: Counts) -> DataFrame:
+    """Return the step's tagged rows: `__main` without repeats, `__late` those it can't judge any more."""
     time = F.unix_micros("__ts") if "__ts" in frame.columns else F.lit(None).cast("bigint")
     position = F.col("__position") if "__position" in frame.columns else F.expr(_NO_POSITION)
     packed = frame.select(

@@ -21,32 +21,32 @@ REFINED = "__refined"
 
 
 def column(expression: Expression) -> Column:
-    """An expression of the plan as Spark's."""
+    """Return an expression of the plan as Spark's."""
     if isinstance(expression, PythonFold):
-        return collected(expression)
+        return collect_arguments(expression)
     return expression.column if isinstance(expression, Opaque) else F.expr(expression)
 
 
-def collected(folded: PythonFold) -> Column:
+def collect_arguments(folded: PythonFold) -> Column:
     """Collect the arguments of each row for an aggregate in Python."""
     arguments = [F.expr(item) if isinstance(item, str) else item for item in folded.aggregate.of]
     return F.collect_list(F.struct(*(item.alias(f"_{i}") for i, item in enumerate(arguments))))
 
 
-def named(items: Named) -> list[Column]:
+def name_columns(items: Named) -> list[Column]:
     return [column(item).alias(name) for name, item in items]
 
 
-def hidden(frame: DataFrame) -> list[str]:
+def hidden_columns(frame: DataFrame) -> list[str]:
     return [name for name in frame.columns if name.startswith(HIDDEN)]
 
 
-def visible(frame: DataFrame) -> list[Column]:
+def visible_columns(frame: DataFrame) -> list[Column]:
     return [frame[f"`{name}`"] for name in frame.columns if not name.startswith(HIDDEN)]
 
 
-def shown(frame: DataFrame) -> DataFrame:
-    """The rows as the user knows them."""
+def drop_hidden(frame: DataFrame) -> DataFrame:
+    """Return the rows without Headrace's own columns."""
     if REFINED in frame.columns:
         frame = frame.where(F.col(REFINED).isin("update_after", "empty"))
-    return frame.drop(*hidden(frame))
+    return frame.drop(*hidden_columns(frame))

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Literal
 
-from headrace.lowering.expressions import shown
+from headrace.lowering.expressions import drop_hidden
 from headrace.lowering.lowering import Lowering
 from headrace.lowering.sources import BatchInputs, StreamInputs
 from headrace.lowering.watermarks import Heartbeats
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def frame_of(graph: Graph, ref: Ref, *, how: Literal["stream", "batch"] = "stream") -> DataFrame:
-    """One output of a plan as a DataFrame.
+    """Return one output of a plan as a DataFrame.
 
     Args:
         graph: the plan.
@@ -30,7 +30,7 @@ def frame_of(graph: Graph, ref: Ref, *, how: Literal["stream", "batch"] = "strea
     """
     spark = open_session(graph.name, jars=jars_for(graph.connectors))
     if how == "batch":
-        return shown(Lowering(spark, graph, BatchInputs(spark, graph.name)).frame(ref))
+        return drop_hidden(Lowering(spark, graph, BatchInputs(spark, graph.name)).frame(ref))
     place = Path(mkdtemp(prefix="headrace-"))
     inputs = StreamInputs(spark, graph.name, place, Heartbeats(spark, str(place)))
-    return shown(Lowering(spark, graph, inputs).frame(ref))
+    return drop_hidden(Lowering(spark, graph, inputs).frame(ref))

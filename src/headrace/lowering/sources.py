@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import Acknowledging, Connector, Finite, ReadContext
 from headrace.lowering.code.functions import collector_of
-from headrace.lowering.decode import DeadLetters, decoded
+from headrace.lowering.decode import DeadLetters, decode_records
 from headrace.lowering.event_times import check_event_time, set_time
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lookups.steps import LookupSteps
@@ -63,7 +63,7 @@ class StreamInputs:
         self._reading: list[tuple[str, Reader]] = []
 
     def source(self, node: Source) -> DataFrame:
-        """The decoded rows of a source, with their position."""
+        """Return the decoded rows of a source, with their position."""
         return self._decode(node, self._read(node))
 
     def frame(self, node: FrameSource) -> DataFrame:
@@ -81,13 +81,13 @@ class StreamInputs:
         return self.spark.readStream.schema(frame.schema).parquet(str(path))
 
     def table(self, node: Lookup) -> DataFrame:
-        """The table of a lookup, read once for a run and kept."""
+        """Return the table of a lookup, read once for a run and kept."""
         if node.name not in self._tables:
             self._tables[node.name] = read_table(self.spark, self.pipeline, node).persist()
         return self._tables[node.name]
 
     def lookup_task(self, node: Lookup) -> LookupTask | None:
-        """The task of a lookup that runs in Python workers; None if the table is read once."""
+        """Return the task of a lookup that runs in Python workers; None if the table is read once."""
         if node.load == "key":
             return self.lookups.task_by_key(node)
         if node.refresh is None or self.checkpoint is None:
@@ -112,7 +112,7 @@ class StreamInputs:
         return self.dead_letters[node.name]
 
     def rules(self, node: MatchRules) -> RuleTable:
-        """The table of a step's rules."""
+        """Return the table of a step's rules."""
         return table_of(node)
 
     def add_watermark(
@@ -174,7 +174,7 @@ class StreamInputs:
             if node.on_error == "divert" and node.name not in self._primary_reader_of
             else node.on_error
         )
-        rows, dead_letters = decoded(
+        rows, dead_letters = decode_records(
             self.spark,
             frame,
             format=node.format,
@@ -214,18 +214,20 @@ class BatchInputs(StreamInputs):
 
 
 def read_table(spark: SparkSession, pipeline: str, node: Lookup) -> DataFrame:
-    """The table of a lookup as it is now. A record of it that doesn't decode stops the run."""
+    """Return the table of a lookup as it is now. A record of it that doesn't decode stops the run."""
     if not isinstance(node.table, Connector):
         return node.table.column  # type: ignore[no-any-return]
     frame = node.table.reader().batch(spark, ReadContext(pipeline, node.name, node.schema, node.format, ""))
     if node.table.carries == "rows" or node.format is None:
         return frame.drop(POSITION)
-    rows, _ = decoded(spark, frame, format=node.format, schema=node.schema, on_error="fail", source=node.name)
+    rows, _ = decode_records(
+        spark, frame, format=node.format, schema=node.schema, on_error="fail", source=node.name
+    )
     return rows.drop(POSITION)
 
 
 def _order_of_arrival(source: str):  # type: ignore[no-untyped-def]
-    """A position for rows that bring none: the task that read them, and their number in it."""
+    """Return a position for rows that bring none: the task that read them, and their number in it."""
     return F.struct(
         F.lit(source).alias("source"),
         F.lpad(F.spark_partition_id().cast("string"), 6, "0").alias("partition"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.lowering.rules import RuleStep
+    from headrace.lowering.patterns.rules import RuleStep
     from headrace.rules.tables import Content, RuleTable
     from headrace.yaml.rules import Rules
 

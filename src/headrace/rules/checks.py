@@ -13,7 +13,7 @@ from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
-    from headrace.lowering.windows import Time
+    from headrace.lowering.counts import Time
     from headrace.plan.graph import Graph
     from headrace.yaml.rules import Rule
 

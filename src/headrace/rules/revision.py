@@ -10,7 +10,7 @@ from headrace.errors import PlanError, Problem
 from headrace.rules.log import Edition, RuleFault, RuleInForce
 
 if TYPE_CHECKING:
-    from headrace.lowering.rules import RuleStep
+    from headrace.lowering.patterns.rules import RuleStep
     from headrace.rules.checks import RuleChecks
     from headrace.rules.tables import RuleTable
     from headrace.yaml.rules import Rule, Rules

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Staged, WriteContext, Writer
 from headrace.connectors.failpoints import reach
-from headrace.lowering.expressions import shown
+from headrace.lowering.expressions import drop_hidden
 from headrace.lowering.row_counter import RowCounter
 from headrace.plan.queries import DEAD_LETTERS
 from headrace.runtime.progress.mismatches import Mismatches
@@ -25,10 +25,10 @@ from headrace.steps.patterns.match_rules import FAULTS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from headrace.lowering.counts import Counts
     from headrace.lowering.decode import DeadLetters
     from headrace.lowering.lookups.steps import LookupSteps
     from headrace.lowering.lowering import Lowering
-    from headrace.lowering.windows import Counts
     from headrace.rules.book import RuleBook
     from headrace.runtime.progress.row_accounting import AccountingLog
 
@@ -45,7 +45,7 @@ class SinkBinding:
     ref: Ref
     writer: Writer
     run: WriteContext
-    prepare: Callable[[DataFrame, int], DataFrame] = lambda frame, epoch: shown(frame)
+    prepare: Callable[[DataFrame, int], DataFrame] = lambda frame, epoch: drop_hidden(frame)
     """Applied to the frame of an epoch before it is written."""
     of_dead_letters: bool = False
     """True if its rows are known only after all other rows of the epoch have been read."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError, SourceError
 from headrace.lowering.code.failures import as_user_code_error
 from headrace.lowering.decode import as_source_error
-from headrace.lowering.python_aggregates import as_aggregate_error
+from headrace.lowering.windows.python_aggregates import as_aggregate_error
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph

@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def cache_directory() -> Path:
-    """The cache directory of this user; it may not exist yet."""
+    """Return the cache directory of this user; it may not exist yet."""
     if named := os.environ.get("HEADRACE_CACHE"):
         return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")

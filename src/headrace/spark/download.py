@@ -42,7 +42,7 @@ Watcher = Callable[[Download, int], None]
 
 
 def silent(download: Download, done: int) -> None:
-    """The watcher that shows nothing."""
+    """Return the watcher that shows nothing."""
 
 
 def download(
@@ -64,7 +64,7 @@ def download(
 
 @contextmanager
 def opened(request: Request) -> Iterator[HTTPResponse]:
-    """The server's answer. An error is one too, and holds its connection until it is closed."""
+    """Yield the server's answer. An error is one too, and holds its connection until it is closed."""
     try:
         with urlopen(request, timeout=TIMEOUT) as response:
             yield response

@@ -7,7 +7,7 @@ import re
 _QUOTED = re.compile(r"== SQL[^=]*==\n(.*?)\n-*\^", re.DOTALL)
 
 
-def spark_says(error: Exception) -> tuple[str, str]:
+def describe_error(error: Exception) -> tuple[str, str]:
     """Spark's complaint in one line, and its own suggestion as the hint.
 
     Spark writes `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of
@@ -19,11 +19,11 @@ def spark_says(error: Exception) -> tuple[str, str]:
     text = re.sub(r"`(__\w+)`(, )?", "", text)
     what, _, suggestion = text.partition(" Did you mean ")
     known = ", ".join(re.findall("`[^`]+`", suggestion)) or suggestion.rstrip("?. ")
-    return what.rstrip(".") + written_in(whole), f"did you mean {known}?" if known else ""
+    return what.rstrip(".") + quoted_expression(whole), f"did you mean {known}?" if known else ""
 
 
-def written_in(message: str) -> str:
-    r"""The text that Spark could not parse, as the end of a sentence.
+def quoted_expression(message: str) -> str:
+    r"""Return the text that Spark could not parse, as the end of a sentence.
 
     Nothing where that is not what is wrong.
 

@@ -72,13 +72,13 @@ class JarSet:
         return tuple(_find_cached(jar) for jar in self.jars)
 
     def missing(self) -> tuple[Jar, ...]:
-        """The jars that are still to be downloaded."""
+        """Return the jars that are still to be downloaded."""
         return tuple(jar for jar in self.jars if not _complete(jar))
 
 
 @cache
 def jar_sets(lock: Path = LOCK) -> Mapping[str, JarSet]:
-    """All sets of the lock by name.
+    """Return all sets of the lock by name.
 
     >>> sorted(jar_sets())
     ['kafka', 'kafka-broker']
@@ -91,7 +91,7 @@ def jar_sets(lock: Path = LOCK) -> Mapping[str, JarSet]:
 
 
 def jar_set(name: str, lock: Path = LOCK) -> JarSet:
-    """One set of the lock.
+    """Return one set of the lock.
 
     Raises:
         OptionError: There is no set of that name.
@@ -105,7 +105,7 @@ def jar_set(name: str, lock: Path = LOCK) -> JarSet:
 def fetch(
     name: str, *, mirror: str | None = None, watch: Watcher = silent, lock: Path = LOCK
 ) -> tuple[Path, ...]:
-    """The jars of a set, downloaded where the cache lacks them.
+    """Return the jars of a set, downloaded where the cache lacks them.
 
     Args:
         name: The set, such as `kafka`.

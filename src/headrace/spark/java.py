@@ -75,7 +75,7 @@ class Unfit:
 
 
 def find_java() -> Java:
-    """The Java that Headrace runs Spark with.
+    """Return the Java that Headrace runs Spark with.
 
     Raises:
         SetupError: No Java fits; the error lists the problem of each.
@@ -96,7 +96,7 @@ def find_java() -> Java:
 
 
 def candidates() -> Iterator[Java | Unfit]:
-    """Each Java of this machine in the order of preference, with the reason where it can't be used."""
+    """Yield each Java of this machine in the order of preference, with the reason where it can't be used."""
     if home := os.environ.get("JAVA_HOME"):
         yield _inspect(Path(home) / "bin" / "java", "JAVA_HOME")
     else:
@@ -145,7 +145,7 @@ def _ask(executable: Path) -> dict[str, str]:
 
 
 def _major(version: str) -> int | None:
-    """The 17 of 17.0.15, and the 8 of 1.8.0_402."""
+    """Return the 17 of 17.0.15, and the 8 of 1.8.0_402."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match[1]) if match else None
 

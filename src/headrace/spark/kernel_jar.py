@@ -67,7 +67,7 @@ def checkout_sources() -> KernelSources | None:
 
 
 def find_spark_home() -> Path:
-    """The directory of the installed pyspark, found without importing it.
+    """Return the directory of the installed pyspark, found without importing it.
 
     Raises:
         SetupError: pyspark isn't installed.
@@ -82,7 +82,7 @@ def find_spark_home() -> Path:
 
 
 def spark_version(spark_home: Path) -> str:
-    """The version of the Spark in that directory, read from the name of its main jar."""
+    """Return the version of the Spark in that directory, read from the name of its main jar."""
     for jar in (spark_home / "jars").glob("spark-core_2.13-*.jar"):
         return jar.stem.removeprefix("spark-core_2.13-")
     raise SetupError(
@@ -103,7 +103,7 @@ def read_properties(jar: Path = JAR) -> dict[str, str]:
 
 
 def ensure_kernel_jar(report: Callable[[str], None], *, force: bool = False, strict: bool = False) -> Path:
-    """The kernel's jar; made first where the sources beside the package are newer than it.
+    """Return the kernel's jar; made first where the sources beside the package are newer than it.
 
     Args:
         report: Gets one line before and after a compilation, and the compiler's warnings.

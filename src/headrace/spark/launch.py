@@ -48,7 +48,7 @@ BY_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
 def active_session() -> SparkSession | None:
-    """The session of this process, if Spark runs in it."""
+    """Return the session of this process, if Spark runs in it."""
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
@@ -62,7 +62,7 @@ def active_session() -> SparkSession | None:
 
 
 def submitted_settings() -> dict[str, str]:
-    """The settings that spark-submit was given, if it started this process."""
+    """Return the settings that spark-submit was given, if it started this process."""
     if BY_SUBMIT not in os.environ:
         return {}
     from pyspark import SparkConf, SparkContext
@@ -72,7 +72,7 @@ def submitted_settings() -> dict[str, str]:
 
 
 def start(settings: Mapping[str, str], log_directory: Path | None) -> SparkSession:
-    """A new session with these settings, in a JVM of its own unless the process has one.
+    """Return a new session with these settings, in a JVM of its own unless the process has one.
 
     Raises:
         SetupError: It didn't start; the error quotes the log.
@@ -90,7 +90,7 @@ def start(settings: Mapping[str, str], log_directory: Path | None) -> SparkSessi
 
 
 def log_file() -> Path | None:
-    """The file that Spark writes its log to, if its JVM was started here."""
+    """Return the file that Spark writes its log to, if its JVM was started here."""
     named = system_property(LOG_PROPERTY)
     return Path(named) if named else None
 
@@ -158,7 +158,7 @@ def _environment(master: str) -> Iterator[None]:
 
 
 def _spark_home() -> Path:
-    """The one in pyspark; a `SPARK_HOME` left over from another Spark would start that one."""
+    """Return the one in pyspark; a `SPARK_HOME` left over from another Spark would start that one."""
     ours = find_spark_home()
     named = os.environ.get("SPARK_HOME")
     same = bool(named) and any(Path(str(named)).glob(f"jars/spark-core_2.13-{spark_version(ours)}.jar"))

@@ -53,7 +53,7 @@ def open_session(
     log_directory: Path | None = None,
     report: Callable[[str], None] | None = None,
 ) -> SparkSession:
-    """The SparkSession that Headrace runs in: the active one where it fits, else a new one.
+    """Return the SparkSession that Headrace runs in: the active one where it fits, else a new one.
 
     Args:
         name: What Spark shows as the application's name.

@@ -14,7 +14,7 @@ from headrace.spark.download import Download, Watcher
 
 @contextmanager
 def progress(title: str, console: Console | None = None) -> Iterator[Watcher]:
-    """A watcher for downloads that draws one bar a file while the block runs."""
+    """Yield a watcher for downloads that draws one bar a file while the block runs."""
     screen = console or Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     tasks: dict[Path, TaskID] = {}

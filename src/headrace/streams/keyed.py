@@ -42,7 +42,7 @@ class KeyedStream:
         return f"<{type(self).__name__} of {self._ref}>"
 
     def aggregate(self, name: str, /, **aggregates: str | Column) -> Updates:
-        """A running aggregate: one row for each key, brought up to date with every batch.
+        """Return a running aggregate: one row for each key, brought up to date with every batch.
 
         Its state grows with the number of keys and is never expired; a window forgets.
 

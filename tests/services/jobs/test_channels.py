@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller
 
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.metrics.alerts.notify import ConsoleNotifier, Notification, notifiers_of
 from headrace.metrics.alerts.rules import Channels, Email, Webhook
 from headrace.metrics.alerts.store import Alert

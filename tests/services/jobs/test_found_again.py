@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.jobs.process import start_time
 from tests.services.jobs.conftest import DOCUMENT
 from tests.support.waiting import wait_until

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headrace.devtools.kafka_server import free_ports
+from headrace.devtools.ports import free_ports
 from headrace.jobs.app import create_app
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role

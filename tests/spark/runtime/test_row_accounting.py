@@ -14,7 +14,8 @@ from headrace import Pipeline, connect, patterns, triggers, windows
 from headrace.connectors.failpoints import Crash, arm
 from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError
-from headrace.lowering.windows import Counts, windowed
+from headrace.lowering.counts import Counts
+from headrace.lowering.windows.operator import aggregate_windows
 from headrace.triggers import Emission
 
 
@@ -155,7 +156,7 @@ def test_batch_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -
         .withWatermark("__ts", "0 seconds")
     )
     counts, taken = Counts(spark), {}
-    tagged = windowed(
+    tagged = aggregate_windows(
         frame, ["k"], windows.tumbling("10 seconds"), Emission(), {"n": "count(*)"}, counts=counts
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.lowering.patterns import MatchDriver
+from headrace.lowering.patterns.matches import MatchDriver
 from headrace.lowering.watermarks import END_OF_TIME_MS
 from headrace.steps.patterns.match import Match
 from headrace.testing.transcripts.case import read_case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.spark.errors import spark_says
+from headrace.spark.errors import describe_error
 
 EXPLAINED = {
     "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `amont` cannot be resolved. Did you mean one of "
@@ -25,4 +25,4 @@ EXPLAINED = {
 
 @pytest.mark.parametrize("error", EXPLAINED)
 def test_one_line_and_a_hint(error: str) -> None:
-    assert spark_says(Exception(error)) == EXPLAINED[error]
+    assert describe_error(Exception(error)) == EXPLAINED[error]

@@ -20,7 +20,7 @@ from headrace.functions.worker import FunctionCall, FunctionLoop
 from headrace.lowering.code.shipping import ship, user_paths
 from headrace.lowering.code.totals import totals_of
 from headrace.lowering.decode import DEAD_LETTER_BYTES, DeadLetters
-from headrace.lowering.expressions import HIDDEN, POSITION, hidden, shown
+from headrace.lowering.expressions import HIDDEN, POSITION, drop_hidden, hidden_columns
 from headrace.spark.gateway import java_column, java_frame, java_session, kernel
 from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep
 
@@ -44,8 +44,8 @@ def apply_function(frame: DataFrame, node: FunctionStep, where: str, time_column
         time_column: The column of event time.
     """
     declared: Any = None if node.output is None else StructType.fromDDL(node.output.ddl)
-    columns: StructType = shown(frame).schema if declared is None else declared
-    carried = [frame.schema[name] for name in hidden(frame)]
+    columns: StructType = drop_hidden(frame).schema if declared is None else declared
+    carried = [frame.schema[name] for name in hidden_columns(frame)]
     call = _call(node, to_arrow_schema(columns, timezone="UTC"), time_column)
     # A failed row has no values, so that columns which are NOT NULL are nullable until it is diverted.
     made = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *carried)]

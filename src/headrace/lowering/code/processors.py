@@ -30,7 +30,7 @@ from headrace.steps.expressions import names_of
 from headrace.steps.rows.event_time import ClockTime
 
 if TYPE_CHECKING:
-    from headrace.lowering.windows import Counts, Time
+    from headrace.lowering.counts import Counts, Time
     from headrace.steps.code.process import Process
 
 Batches = Iterator[pyarrow.RecordBatch]

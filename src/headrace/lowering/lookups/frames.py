@@ -14,12 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.flatten import quote_name
 from headrace.errors import PlanError, Problem
-from headrace.lowering.expressions import HIDDEN, hidden, visible
+from headrace.lowering.expressions import HIDDEN, hidden_columns, visible_columns
 from headrace.lowering.lookups.worker import NO_COLUMNS, LookupTask, lookup_function
 from headrace.spark.gateway import java_column, kernel
 
 if TYPE_CHECKING:
-    from headrace.lowering.windows import Counts
+    from headrace.lowering.counts import Counts
     from headrace.steps.base import Ref
     from headrace.steps.rows.lookup import Lookup
 
@@ -37,7 +37,7 @@ def join_table(frame: DataFrame, node: Lookup, table: DataFrame, where: str) -> 
     _check_names(frame, added, where)
     packed = table.select(*map(quote_name, node.on), _pack(added).alias(MATCH))
     joined = frame.join(F.broadcast(packed), on=list(node.on), how="left")
-    return joined.select(*visible(frame), *hidden(frame), MATCH)
+    return joined.select(*visible_columns(frame), *hidden_columns(frame), MATCH)
 
 
 def read_by_key(frame: DataFrame, node: Lookup, task: LookupTask, where: str) -> DataFrame:
@@ -84,7 +84,9 @@ def _unpack(rows: DataFrame) -> DataFrame:
     kind: Any = rows.schema[MATCH].dataType
     names = [name for name in kind.names if name != NO_COLUMNS]
     added = [F.col(f"{MATCH}.{quote_name(name)}").alias(name) for name in names]
-    return rows.select(*visible(rows), *added, *(name for name in hidden(rows) if name != MATCH))
+    return rows.select(
+        *visible_columns(rows), *added, *(name for name in hidden_columns(rows) if name != MATCH)
+    )
 
 
 def encode_key(frame: DataFrame, node: Lookup, where: str) -> Column:

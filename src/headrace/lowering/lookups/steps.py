@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Connector, LookupContext
+from headrace.lowering.counts import Counts
 from headrace.lowering.lookups.snapshots import Snapshots
 from headrace.lowering.lookups.worker import LookupTask
-from headrace.lowering.windows import Counts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

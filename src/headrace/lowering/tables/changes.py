@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import DELETED
-from headrace.lowering.expressions import HIDDEN, REFINED, shown
+from headrace.lowering.expressions import HIDDEN, REFINED, drop_hidden
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -73,7 +73,7 @@ def net_changes(frame: DataFrame) -> DataFrame:
 
     Rows that are added and removed again cancel each other.
     """
-    rows = shown(frame).drop(CHANGE).columns
+    rows = drop_hidden(frame).drop(CHANGE).columns
     names = [f"`{name}`" for name in rows]
     sign = F.when(removes(), F.lit(-1)).otherwise(F.lit(1))
     grouped = frame.groupBy(*names).agg(F.sum(sign).alias("__count"))
@@ -100,7 +100,7 @@ def for_sink(frame: DataFrame, key: Sequence[str]) -> DataFrame:
     A key that is not among the columns is left to the sink, which reports it.
     """
     if not is_changelog(frame):
-        return shown(frame)
+        return drop_hidden(frame)
     if key and set(key) <= set(frame.columns):
         return upserts(frame, key)
-    return shown(frame if CHANGE in frame.columns else frame.where(~removes()))
+    return drop_hidden(frame if CHANGE in frame.columns else frame.where(~removes()))

@@ -25,7 +25,7 @@ from headrace.steps.facts import duplicates
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from headrace.lowering.windows import Counts
+    from headrace.lowering.counts import Counts
     from headrace.steps.facts import Facts
     from headrace.steps.tables.join import TableJoin
 

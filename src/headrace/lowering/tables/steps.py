@@ -16,7 +16,7 @@ from headrace.spark.gateway import java_frame, kernel
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from headrace.lowering.windows import Counts
+    from headrace.lowering.counts import Counts
     from headrace.steps.facts import Facts
     from headrace.steps.tables.latest import Latest
     from headrace.steps.tables.top_n import TopN

@@ -102,7 +102,7 @@ class TwoInputs(Node):
         yield from note_arrival_order()
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """All columns: the state holds whole rows."""
+        """Return all columns: the state holds whole rows."""
         return columns
 
 

@@ -93,7 +93,7 @@ class RowPattern(Node):
                 yield Finding(error.what, error.hint, _KEYS)
 
     def _check_order(self, facts: Facts) -> Iterator[Finding]:
-        """The first column of ORDER BY must be the time, ascending."""
+        """Yield a problem unless the first column of ORDER BY is the time, ascending."""
         order = self._input_order(facts)
         for key in self.clause.order_by[:1] if facts.timed else ():
             place = f"ORDER BY at {position_of(self.query, key.at)}"
@@ -158,7 +158,7 @@ class RowPattern(Node):
         return [one_line(self.query)]
 
     def state_fields(self) -> Mapping[str, Any]:
-        """The fields that decide which rows are stored and how far the search has come.
+        """Return the fields that decide which rows are stored and how far the search has come.
 
         Measures select their columns.
         """

@@ -212,7 +212,7 @@ class WindowAggregate(Node):
         }
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """All columns of rows that are buffered in the state, in their order.
+        """Return all columns of rows that are buffered in the state, in their order.
 
         Else those of the expressions.
         """

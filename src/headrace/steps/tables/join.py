@@ -162,7 +162,7 @@ class TableJoin(TwoInputs):
         return {"on": [list(pair) for pair in self.on], "at": at, "how": self.how}
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """The columns of the table, and of rows that are kept."""
+        """Return the columns of the table, and of rows that are kept."""
         arrival = self.at == "arrival"
         return [name for name in columns if not arrival or name.startswith("right.")]
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.connectors.memory import Memory
-from headrace.lowering.expressions import hidden, shown
-from headrace.lowering.lowering import Lowering, lower
+from headrace.lowering.expressions import drop_hidden, hidden_columns
+from headrace.lowering.lowering import Lowering
+from headrace.lowering.nodes import lower
 from headrace.lowering.sources import BatchInputs
 from headrace.plan.graph import Graph
 from headrace.runtime.virtual_time import NUMBER, Feed, collect, number_rows
@@ -109,7 +110,7 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     for sink in graph.sinks:
         if not obstacle(graph, sink.input):
             batch = lowering.frame(sink.input)
-            stream = session.createDataFrame(shelves[sink.name].contents(), shown(batch).schema)
+            stream = session.createDataFrame(shelves[sink.name].contents(), drop_hidden(batch).schema)
             difference = compare(
                 sink.name,
                 final_rows(graph, sink.input, _collect(batch)),
@@ -137,7 +138,7 @@ def _less(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
     left = list(late)
     gone: list[str] = []
     counted = number_rows(frame)
-    seen = collect(counted.drop(*hidden(frame)))
+    seen = collect(counted.drop(*hidden_columns(frame)))
     for row in rows_of(seen.schema, seen.rows):
         number = row[NUMBER]
         match = next((old for old in left if _is_same(old, row)), None)
@@ -155,5 +156,5 @@ def _is_same(late: Output, row: Output) -> bool:
 
 
 def _collect(frame: DataFrame) -> list[Output]:
-    result = collect(shown(frame))
+    result = collect(drop_hidden(frame))
     return rows_of(result.schema, result.rows)

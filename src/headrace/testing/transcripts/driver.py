@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import TranscriptError
 from headrace.lowering.expressions import column
-from headrace.lowering.match_recognize import Expressions
-from headrace.lowering.patterns import MatchDriver
-from headrace.lowering.windows import WindowDriver, declaration
+from headrace.lowering.patterns.match_recognize import Expressions
+from headrace.lowering.patterns.matches import MatchDriver
+from headrace.lowering.windows.operator import WindowDriver, declaration
 from headrace.patterns.elements import Element, Where
 from headrace.plan.graph import Graph
 from headrace.steps.endpoints.sink import Sink

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.lowering.python_aggregates import called, folded
+from headrace.lowering.windows.python_aggregates import error_label, fold_rows
 from headrace.schemas.fields import Schema
 from headrace.steps.expressions import PythonFold
 from headrace.steps.facts import plain_column
@@ -21,8 +21,8 @@ def folds_here(node: WindowAggregate, schema: Schema) -> bool:
 def with_results(node: WindowAggregate, row: Output) -> Output:
     """Return a pane with the argument lists replaced by results."""
     results = {
-        name: folded(
-            called(node.name, name, item.aggregate),
+        name: fold_rows(
+            error_label(node.name, name, item.aggregate),
             item.aggregate,
             (tuple(arguments.values()) for arguments in row[name]),
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import DocumentError, HeadraceError
 from headrace.lowering.decode import as_source_error
-from headrace.lowering.python_aggregates import as_aggregate_error
+from headrace.lowering.windows.python_aggregates import as_aggregate_error
 from headrace.spark.session import open_session
 from headrace.testing.transcripts.batch import batch_failures, late_outputs
 from headrace.testing.transcripts.case import Case, Unread, read_case, read_file

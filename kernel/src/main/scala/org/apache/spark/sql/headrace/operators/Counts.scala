@@ -49,7 +49,7 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
     synchronized { byName(parts.values.asScala.foldLeft(past)(plus)) }
 
   /** Total counts as JSON. One call from Python; reading a Java map entry by entry takes a hundred. */
-  def told: String = json(value)
+  def asJson: String = json(value)
 
   /** Counts of one epoch as JSON. */
   def of(epoch: Long): String = synchronized {

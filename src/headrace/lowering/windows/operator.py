@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, functions
 
-from headrace.spark.gateway import java_frame, java_session, kernel
+from headrace.lowering.counts import Counts, Time
+from headrace.spark.gateway import java_frame, kernel
 from headrace.triggers import (
     AfterCount,
     AfterWatermark,
@@ -32,11 +33,9 @@ from headrace.windows import Delta, Global, Landmark, Punctuation
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column
 
     from headrace.windows import Window
-
-Time = Literal["event", "clock"]
 
 _WORDS: dict[type[Trigger], str] = {
     AnyOf: "any_of",
@@ -48,7 +47,7 @@ _WORDS: dict[type[Trigger], str] = {
 
 
 def declaration(window: Window, emission: Emission, *, time: Time = "event", ttl: int | None = None) -> str:
-    """A windowed step as the kernel reads it.
+    """Return a windowed step as the kernel reads it.
 
     With `time="clock"` the clock is the watermark: ingestion and processing time.
 
@@ -95,38 +94,7 @@ def _parts(trigger: Trigger) -> Any:
             return [_trigger(part) for part in parts]
 
 
-class Counts:
-    """The row counts of a running step, as its tasks have added them up so far.
-
-    `rows = folded + late + pending`; a row in several windows is `placed` in each, and `placed = settled +
-    lost` + what is in open windows. A task that runs twice counts once.
-    """
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._kernel = kernel(spark).operators.Counts.create(java_session(spark).sparkContext())
-
-    def values(self) -> dict[str, int]:
-        """The counts by name."""
-        return _read_counts(self._kernel.told())
-
-    def of(self, epoch: int) -> dict[str, int]:
-        """The counts of one epoch by name, once all of it has been computed."""
-        return _read_counts(self._kernel.of(epoch))
-
-    def take(self, epoch: int) -> dict[str, int]:
-        """The counts of one epoch by name, once all of it has been computed.
-
-        Those before it are forgotten.
-        """
-        return _read_counts(self._kernel.take(epoch))
-
-
-def _read_counts(text: str) -> dict[str, int]:
-    counts: dict[str, int] = json.loads(text)
-    return counts
-
-
-def windowed(
+def aggregate_windows(
     frame: DataFrame,
     keys: Sequence[str],
     window: Window,
@@ -137,7 +105,7 @@ def windowed(
     ttl: int | None = None,
     counts: Counts | None = None,
 ) -> DataFrame:
-    """The tagged rows of a windowed step over a stream.
+    """Return the tagged rows of a windowed step over a stream.
 
     Args:
         frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is
@@ -150,7 +118,7 @@ def windowed(
         ttl: How long after its last row the state of a key is kept.
         counts: Where rows are counted.
     """
-    ready = with_conditions(frame, window)
+    ready = add_conditions(frame, window)
     grouped = _group_rows(ready, keys, aggregates)
     counted = counts or Counts(frame.sparkSession)
     operator = kernel(frame.sparkSession).windows.WindowOperator
@@ -160,7 +128,7 @@ def windowed(
     )
 
 
-def windowed_batch(
+def aggregate_windows_in_batch(
     frame: DataFrame,
     keys: Sequence[str],
     window: Window,
@@ -168,21 +136,21 @@ def windowed_batch(
     *,
     time: Time = "event",
 ) -> DataFrame:
-    """The tagged rows of a windowed step over rows that are all there.
+    """Return the tagged rows of a windowed step over rows that are all there.
 
     One pane for each window, as at the end of a stream.
 
-    The same per-key logic as `windowed`, over each key's rows at once. No row is too late.
+    The same per-key logic as `aggregate_windows`, over each key's rows at once. No row is too late.
     """
-    ready = with_conditions(frame, window)
+    ready = add_conditions(frame, window)
     grouped = _group_rows(ready, keys, aggregates)
     batch = kernel(frame.sparkSession).windows.WindowBatch
     declared = declaration(window, Emission(), time=time)
     return DataFrame(batch.apply(java_frame(ready), java_frame(grouped), declared), frame.sparkSession)
 
 
-def with_conditions(frame: DataFrame, window: Window) -> DataFrame:
-    """The frame with the columns a window looks at: `__when` for a condition, `__of` for a value."""
+def add_conditions(frame: DataFrame, window: Window) -> DataFrame:
+    """Return the frame with the columns a window looks at: `__when` for a condition, `__of` for a value."""
     if isinstance(window, Punctuation | Landmark) and window.when is not None:
         return frame.withColumn("__when", functions.expr(window.when).cast("boolean"))
     if isinstance(window, Delta):
@@ -210,7 +178,7 @@ class WindowDriver:
 
         `window` declares the columns that it reads.
         """
-        ready = frame if window is None else with_conditions(frame, window)
+        ready = frame if window is None else add_conditions(frame, window)
         grouped = _group_rows(ready, keys, aggregates)
         some = declaration(Global(), Emission())
         frames = [java_frame(each) for each in (frame, ready, grouped)]

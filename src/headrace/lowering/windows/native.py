@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.steps.stateful.window import WindowAggregate
 
 
-def native_windows(
+def aggregate_native_windows(
     frame: DataFrame, node: WindowAggregate, keys: list[Column], aggregates: list[Column]
 ) -> DataFrame:
     """Panes of tumbling, sliding or session windows.

@@ -19,9 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BooleanType, DataType, LongType
 
 from headrace.errors import PlanError, Problem, did_you_mean
+from headrace.lowering.counts import Counts, Time
 from headrace.lowering.expressions import HIDDEN
-from headrace.lowering.windows import Counts, Time
-from headrace.spark.errors import written_in
+from headrace.spark.errors import quoted_expression
 from headrace.spark.gateway import java_frame, kernel
 from headrace.sql.match_recognize.tokens import position_of, tokens_of
 from headrace.sql.match_recognize.values import (
@@ -48,10 +48,10 @@ _VALUE = re.compile(r"\b__v(\d+)\b")
 _QUERY = re.compile(r"\b__q(\d+)\b")
 
 
-def recognized(
+def find_row_patterns(
     frame: DataFrame, node: RowPattern, *, time: Time = "event", counts: Counts | None = None
 ) -> DataFrame:
-    """The tagged rows of a step: `main` holds the matches, `late` the rows that came too late.
+    """Return the tagged rows of a step: `main` holds the matches, `late` the rows that came too late.
 
     Over a stream it waits for the watermark; over a batch it takes all rows at once, in the order of their
     time.
@@ -78,10 +78,10 @@ class Expressions:
         try:
             self._made = self._formulas.constant(frame.sparkSession).over(self._extended, node)
         except AnalysisException as error:
-            raise PlanError([self._formulas.said_by_spark(error, node, visible)]) from None
+            raise PlanError([self._formulas.translate_error(error, node, visible)]) from None
 
     def step(self, clause: MatchRecognize, *, time: Time = "event") -> Any:
-        """The step as the kernel knows it; the clause must have these conditions and measures."""
+        """Return the step as the kernel knows it; the clause must have these conditions and measures."""
         aggregates = self._made.aggregates
         return kernel(self._frame.sparkSession).matchrecognize.RowPatternStep.apply(
             java_frame(self._frame),
@@ -151,7 +151,7 @@ class _Formulas:
         return _Formulas(tuple(map(put, self.texts)), values, self.conditions, ())
 
     def over(self, extended: DataFrame, node: RowPattern) -> _Frames:
-        """The expressions, analysed by Spark over the input's columns."""
+        """Return the expressions, analysed by Spark over the input's columns."""
         on_rows = [value for value in self.values if isinstance(value, Navigation)]
         over_rows = [value for value in self.values if isinstance(value, Aggregation)]
         rows = extended.select(*(F.expr(value.text).alias(f"__r{i}") for i, value in enumerate(on_rows)))
@@ -171,7 +171,9 @@ class _Formulas:
         self._refuse_values(results, node)
         return _Frames(rows, aggregates, results)
 
-    def said_by_spark(self, error: AnalysisException, node: RowPattern, columns: tuple[str, ...]) -> Problem:
+    def translate_error(
+        self, error: AnalysisException, node: RowPattern, columns: tuple[str, ...]
+    ) -> Problem:
         """Translate an analysis error of Spark into a problem with the user's expression and columns."""
         where = f"`{node.name}`"
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
@@ -179,7 +181,7 @@ class _Formulas:
             at = _position_of(node, name)
             return Problem(where, f"there is no column `{name}`{at}", did_you_mean(name, columns))
         text = " ".join(str(error).split("SQLSTATE")[0].split())
-        reason = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;") + written_in(str(error))
+        reason = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;") + quoted_expression(str(error))
         return Problem(where, _VALUE.sub(lambda match: _format_problem(self.values[int(match[1])]), reason))
 
     def _refuse_values(self, results: DataFrame, node: RowPattern) -> None:
@@ -192,7 +194,7 @@ class _Formulas:
                 raise PlanError([Problem(f"`{node.name}`", what, "write a comparison, such as A.price > 10")])
 
     def declaration(self, clause: MatchRecognize, columns: list[str], time: str) -> dict[str, Any]:
-        """The clause as the kernel reads it."""
+        """Return the clause as the kernel reads it."""
         called = {name.lower(): name for name in columns}
         order = [(key, called.get((plain_column(key.text) or "").lower())) for key in clause.order_by]
         first = len(self.conditions)
@@ -241,7 +243,7 @@ def _position_of(node: RowPattern, name: str) -> str:
 
 
 def _format_problem(value: Value) -> str:
-    """A value as one would write it."""
+    """Return a value as one would write it."""
     if isinstance(value, MatchNumber):
         return "MATCH_NUMBER()"
     if isinstance(value, Aggregation):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
-from headrace.lowering.windows import Counts, Time
+from headrace.lowering.counts import Counts, Time
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.patterns.declaration import PatternDeclaration
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from headrace.steps.patterns.match import Match
 
 
-def matched(
+def find_matches(
     frame: DataFrame, keys: Sequence[str], node: Match, *, time: Time = "event", counts: Counts | None = None
 ) -> DataFrame:
-    """The tagged rows of a pattern: `__output` is `main`, `timeouts` or `late`.
+    """Return the tagged rows of a pattern: `__output` is `main`, `timeouts` or `late`.
 
     Args:
         frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from headrace.steps.stateful.window import WindowAggregate
 
 MARK = "headrace aggregate"
-_TOLD = re.compile(rf"{MARK} \[(?P<step>.*?)\] (?P<what>.*)")
+_FAILURE = re.compile(rf"{MARK} \[(?P<step>.*?)\] (?P<what>.*)")
 
 
-def with_results(frame: DataFrame, node: WindowAggregate) -> DataFrame:
-    """The panes of a step with lists turned into results, each in its place."""
+def fold_results(frame: DataFrame, node: WindowAggregate) -> DataFrame:
+    """Return the panes of a step with lists turned into results, each in its place."""
     for name, item in node.aggregates:
         if isinstance(item, PythonFold):
             frame = frame.withColumn(name, _result(F.col(f"`{name}`"), node.name, name, item.aggregate))
@@ -63,7 +63,7 @@ def refuse_unpicklable(where: str, node: WindowAggregate) -> None:
 
 def as_aggregate_error(error: BaseException) -> AggregateError | None:
     """Return the failure of an aggregate in Python, without the errors of Spark around it."""
-    failure = _TOLD.search(str(error))
+    failure = _FAILURE.search(str(error))
     return AggregateError(failure["what"], where=f"`{failure['step']}`") if failure else None
 
 
@@ -81,11 +81,11 @@ def _result(column: Column, step: str, name: str, aggregate: Aggregate) -> Colum
 
 
 def _folding(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[[Any], Any]:
-    """The function that runs in Python's own process; it must need nothing of Headrace there."""
-    label = called(step, name, aggregate)
+    """Return the function that runs in Python's own process; it must need nothing of Headrace there."""
+    label = error_label(step, name, aggregate)
 
     def fold(lists: pyarrow.Array) -> pyarrow.Array:
-        results = [folded(label, aggregate, rows) for rows in _rows(lists)]
+        results = [fold_rows(label, aggregate, rows) for rows in _rows(lists)]
         try:
             return pyarrow.array(results, type=kind, from_pandas=False)
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
@@ -98,13 +98,13 @@ def _folding(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[
     return fold
 
 
-def called(step: str, name: str, aggregate: Aggregate) -> str:
-    """The name of an aggregate in errors, by which `as_aggregate_error` finds them."""
+def error_label(step: str, name: str, aggregate: Aggregate) -> str:
+    """Return the name of an aggregate in errors, by which `as_aggregate_error` finds them."""
     return f"{MARK} [{step}] `{name}`: {type(aggregate).__name__}"
 
 
-def folded(label: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> Any:
-    """The result over a pane's rows.
+def fold_rows(label: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> Any:
+    """Return the result over a pane's rows.
 
     Raises:
         RuntimeError: the aggregate raised; the text begins with `name`.
@@ -121,7 +121,7 @@ def folded(label: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) ->
 
 
 def _rows(lists: Any) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """The rows of each list, as tuples of arguments."""
+    """Yield the rows of each list, as tuples of arguments."""
     columns = [child.to_pylist() for child in lists.flatten().flatten()]
     at = 0
     for length in lists.value_lengths().to_pylist():

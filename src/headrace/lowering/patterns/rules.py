@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from headrace.lowering.windows import Counts, Time
+from headrace.lowering.counts import Counts, Time
 from headrace.rules.checks import RuleChecks
-from headrace.spark.errors import spark_says
+from headrace.spark.errors import describe_error
 from headrace.spark.gateway import JavaError, java_frame, kernel
 from headrace.steps.patterns.declaration import counted_outputs
 
@@ -50,7 +50,7 @@ class RuleStep(RuleChecks):
         yield from known or self._of_kernel(rule)
 
     def rows(self, counts: Counts | None = None) -> DataFrame:
-        """The tagged rows: `__output` is `main`, `timeouts` or `late`."""
+        """Return the tagged rows: `__output` is `main`, `timeouts` or `late`."""
         spark = self.frame.sparkSession
         operator = kernel(spark).operators.inorder.InOrderOperator
         if not self.frame.isStreaming:
@@ -62,4 +62,4 @@ class RuleStep(RuleChecks):
         try:
             self.kernel.check(self.declared(rule))
         except (PySparkException, JavaError) as error:
-            yield spark_says(error)
+            yield describe_error(error)

@@ -1,0 +1,61 @@
+"""One output of a step out of the frame that holds all of them."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documentation has it
+
+from headrace.errors import PlanError, Problem
+from headrace.lowering.expressions import HIDDEN, OUTPUT, REFINED, ROUTE
+from headrace.lowering.joins.joins import join_output
+from headrace.lowering.lookups.frames import lookup_output
+from headrace.lowering.queries import run_query
+from headrace.lowering.tables.changes import label_panes
+from headrace.lowering.tables.joins import table_join_output
+from headrace.lowering.windows.python_aggregates import fold_results
+from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.expressions import Named, hidden_key
+from headrace.steps.facts import LATE_COLUMNS, late_columns
+from headrace.steps.joins.sides import TwoInputs
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.rows.lookup import Lookup
+from headrace.steps.rows.route import Route
+from headrace.steps.stateful.window import WindowAggregate
+from headrace.steps.tables.join import TableJoin
+
+
+def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
+    """Return one output out of all those that a step's frame holds."""
+    if isinstance(node, Route):
+        return raw.where(F.col(ROUTE) == ref.output).drop(ROUTE)
+    if isinstance(node, Lookup):
+        return lookup_output(node, ref, raw)
+    if OUTPUT in raw.columns:
+        tag = ref.output or "main"
+        rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
+        if isinstance(node, WindowAggregate) and not ref.output:
+            rows = _panes(rows, node, refined=REFINED in raw.columns)
+        return _tagged_output(node, ref, rows)
+    if ref.output != MAIN:
+        raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
+    return fold_results(raw, node) if isinstance(node, WindowAggregate) else raw
+
+
+def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
+    if isinstance(node, TableJoin) and not ref.output:
+        return table_join_output(rows, node, f"`{node.name}`")
+    if isinstance(node, TwoInputs) and not isinstance(node, TableJoin):
+        return join_output(rows, node, ref.output, f"`{node.name}`")
+    if isinstance(node, RowPattern) and ref.output == MAIN:
+        return run_query(node.rest, {node.table: rows}, rows.sparkSession)
+    keys: Named = getattr(node, "keys", ())
+    rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
+    if ref.output == "late":
+        return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
+    return fold_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
+
+
+def _panes(rows: DataFrame, node: WindowAggregate, *, refined: bool) -> DataFrame:
+    if node.emission.fires_once:
+        return label_panes(rows, "")
+    return label_panes(rows, "refined" if refined else node.emission.mode)

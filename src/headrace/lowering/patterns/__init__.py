@@ -1,0 +1,1 @@
+"""Patterns: `match`, `match_rules` and `MATCH_RECOGNIZE` on the kernel."""

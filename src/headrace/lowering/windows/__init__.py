@@ -1,0 +1,1 @@
+"""Windows: on the kernel, on Spark's own operators, and aggregates in Python."""
