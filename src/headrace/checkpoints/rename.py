@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import PipelineDirectory
-from headrace.checkpoints.layout import checkpoint_of, has_epochs
+from headrace.checkpoints.layout import checkpoint_of, has_epochs, list_checkpoints
 from headrace.errors import OptionError, did_you_mean
 from headrace.plan.queries import Query, queries_of
 
@@ -51,7 +51,7 @@ def _find_query(graph: Graph, name: str) -> Query:
 
 def _check_movable(source: Path, target: Path, old: str, new: str) -> None:
     if not has_epochs(source):
-        known = [path.name for path in source.parent.glob("*") if has_epochs(path)]
+        known = [path.name for path in list_checkpoints(source.parents[1])]
         raise OptionError(f"`{old}` has no checkpoint", where=_OPTION, hint=did_you_mean(old, known))
     if has_epochs(target):
         hint = f"move {target} aside first if its state is not needed"
