@@ -1,7 +1,7 @@
 """Kills of drivers, executors and workers of a standalone cluster in mid-run, 20 by default.
 
-`HEADRACE_KILLS=3 pytest tests/services/slow_cluster_kills.py` kills three times. Every run writes to files,
-SQLite, PostgreSQL and Kafka; all have the rows of an undisturbed run. `make delivery` runs it.
+`HEADRACE_KILLS=5 pytest tests/services/slow_cluster_kills.py` kills five times, in one run. Every run writes to
+files, SQLite, PostgreSQL and Kafka; all have the rows of an undisturbed run. `make delivery` runs it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from headrace.devtools import spark_cluster
 from headrace.devtools.kafka_client import Client
 from headrace.devtools.spark_cluster import SparkCluster
 from tests.services.test_spark_cluster import (
-    FILES,
     cluster,
+    epochs,
     executors,
     expected,
     finish,
@@ -37,44 +37,61 @@ from tests.support.topics_held import held
 from tests.support.waiting import wait_until
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))
+PER_RUN = 5
 VICTIMS = ("driver", "executor", "worker")
 __all__ = ["cluster", "expected"]  # fixtures
 
 
-def kill_worker(cluster: SparkCluster) -> None:
-    """Kill a worker; another one joins during the run."""
-    alive = [worker for worker in cluster.workers if worker.process.running]
-    alive[0].process.send(signal.SIGKILL)
-    spark_cluster.add_worker(cluster)
+class Disturbance:
+    """A run of the pipeline whose driver, executors and workers are killed, each somewhere in an epoch."""
+
+    def __init__(self, cluster: SparkCluster, seed: int) -> None:
+        self._directory = cluster.directory
+        self._chance = random.Random(seed)
+        self._log = Path("run.log")
+        self.run = start_run(cluster, self._log)
+
+    @property
+    def cluster(self) -> SparkCluster:
+        current = spark_cluster.running_cluster(self._directory)
+        assert current is not None
+        return current
+
+    def kill(self, victim: str) -> None:
+        wait_for_epochs(epochs() + 1, self.run, self._log)
+        time.sleep(self._chance.random())
+        assert self.run.poll() is None, self._log.read_text()[-3000:]
+        if victim == "driver":
+            kill_driver(self.run)
+            wait_until(lambda: not executors(self.cluster))
+            self.run = start_run(self.cluster, self._log)
+        elif victim == "executor":
+            os.kill(self._chance.choice(sorted(executors(self.cluster))), signal.SIGKILL)
+        else:
+            alive = [worker for worker in self.cluster.workers if worker.process.running]
+            self._chance.choice(alive).process.send(signal.SIGKILL)
+            spark_cluster.add_worker(self.cluster)
+
+    def finish(self) -> None:
+        finish(self.run, self._log)
 
 
-@pytest.mark.parametrize("number", range(KILLS))
-def test_rows_are_exact_after_a_kill(
-    number: int,
+@pytest.mark.parametrize("first", range(0, KILLS, PER_RUN))
+def test_rows_are_exact_after_kills(
+    first: int,
     cluster: SparkCluster,
     expected: list[tuple[str, int, int]],
     servers: Callable[[str], Server],
     client: Client,
 ) -> None:
-    current = spark_cluster.running_cluster(cluster.directory)
-    assert current is not None
-    server, log, topic = servers("postgres"), Path("run.log"), f"kill-{number}"
+    server, topic = servers("postgres"), f"kills-{first}"
     server.sql("drop table if exists counts")
     client.create(topic, partitions=2)
     write_pipeline(server.url, client.servers, topic)
-    run, chance = start_run(current, log), random.Random(number)
-    wait_for_epochs(chance.randint(1, FILES - 5), run, log)
-    time.sleep(chance.random())  # somewhere in an epoch
-    victim = VICTIMS[number % len(VICTIMS)]
-    if victim == "driver":
-        kill_driver(run)
-        wait_until(lambda: not executors(current))
-        run = start_run(current, log)
-    elif victim == "executor":
-        os.kill(chance.choice(sorted(executors(current))), signal.SIGKILL)
-    else:
-        kill_worker(current)
-    finish(run, log)
+    disturbed = Disturbance(spark_cluster.running_cluster(cluster.directory) or cluster, first)
+    for number in range(first, min(first + PER_RUN, KILLS)):
+        disturbed.kill(VICTIMS[number % len(VICTIMS)])
+    disturbed.finish()
     assert rows_of_files() == rows_of_table() == expected
     assert sorted(server.sql("select k, n, latest from counts")) == expected
     records = [json.loads(record.value or "") for record in held(client, topic)]
