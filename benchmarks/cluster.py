@@ -22,6 +22,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.cpu_meter import CpuMeter
+from benchmarks.topics import ended_by_sigterm
 from headrace.devtools import spark_cluster
 from headrace.devtools.spark_cluster import ClusterOptions
 
@@ -38,7 +39,7 @@ def main() -> None:
     options = parser.parse_args()
     seconds: dict[str, list[float]] = {"local": [], "cluster": []}
     rows = []
-    with tempfile.TemporaryDirectory() as directory, CpuMeter() as meter:
+    with ended_by_sigterm(), tempfile.TemporaryDirectory() as directory, CpuMeter() as meter:
         place = Path(directory)
         cluster = spark_cluster.start(place / "cluster", ClusterOptions(port=0))
         masters = {"local": "local[2]", "cluster": cluster.master}
