@@ -1,10 +1,11 @@
 """Measurements that the page "At scale" extrapolates from: the costs of an epoch by partitions, rows and keys.
 
-    python -m benchmarks.at_scale [--rows 200000] [--keys 50000]
+    python -m benchmarks.at_scale [--rows 200000] [--keys 50000] [--partitions 2 8 32] [--executors 4]
 
-Runs a window with state in local mode, with 2, 8 and 32 partitions. It prints the CPU time of all processes,
-which is less disturbed by other work than the clock: for a row of a large epoch, and for an almost empty
-epoch; the files that such an epoch adds to the checkpoint; and the bytes of state per key.
+Runs a window with state in local mode, or on a standalone cluster with executors of one core each. It prints the
+time and the CPU time of all processes, which is less disturbed by other work than the clock: for a row of a
+large epoch, and for an almost empty epoch; the files that such an epoch adds to the checkpoint; and the bytes
+of state per key. A first run, which is not printed, warms up.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cpu_meter import CpuMeter
+from benchmarks.topics import ended_by_sigterm
 from headrace import Pipeline, connect, windows
+from headrace.devtools import spark_cluster
+from headrace.devtools.spark_cluster import ClusterOptions
 from headrace.runtime.progress.status import Status
 
-PARTITIONS = (2, 2, 8, 32)
-"""The first one warms up."""
 SMALL_EPOCHS = 8
 
 
@@ -31,33 +35,72 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Costs of an epoch.")
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--keys", type=int, default=50_000)
+    parser.add_argument("--partitions", type=int, nargs="+", default=[2, 8, 32])
+    parser.add_argument("--executors", type=int, help="default: local mode on all cores")
     options = parser.parse_args()
-    with CpuMeter() as meter:
-        for partitions in PARTITIONS:
+    with ended_by_sigterm(), CpuMeter() as meter, open_master(options.executors) as master:
+        for number, partitions in enumerate([options.partitions[0], *options.partitions]):
             with tempfile.TemporaryDirectory() as directory:
-                figures = measure(Path(directory), partitions, options.rows, options.keys, meter)
-            sys.stdout.write(f"{partitions:>3} partitions  {figures}\n")
-            sys.stdout.flush()
+                bench = Bench(Path(directory), master, partitions, meter)
+                figures = bench.measure(options.rows, options.keys)
+            if number:
+                sys.stdout.write(f"{partitions:>3} partitions  {figures}\n")
+                sys.stdout.flush()
 
 
-def measure(place: Path, partitions: int, rows: int, keys: int, meter: CpuMeter) -> str:
-    """Run one large epoch, then some small ones."""
-    checkpoint = place / "checkpoint"
-    write(place, 0, (f'{{"k": {number % keys}, "ts": "2026-03-02T09:00:00Z"}}' for number in range(rows)))
-    large, status = run(place, partitions, meter)
-    files = count_files(checkpoint)
-    for number in range(1, SMALL_EPOCHS + 1):
-        write(place, number, [f'{{"k": {number}, "ts": "2026-03-02T09:00:0{number}Z"}}'])
-    began = time.monotonic()
-    small, last = run(place, partitions, meter)
-    seconds = (time.monotonic() - began) / SMALL_EPOCHS
-    added = (count_files(checkpoint) - files) / SMALL_EPOCHS
-    state = sum(query.state_bytes for query in status.queries)
-    phases = ", ".join(f"{name} {ms}" for query in last.queries for name, ms in query.phases.items())
-    return (
-        f"{large / rows * 1e6:.1f} us CPU per row, {state / keys:.0f} bytes of state per key; small epoch: "
-        f"{small / SMALL_EPOCHS:.2f} s CPU, {seconds:.2f} s, {added:.0f} more files (last, ms: {phases})"
-    )
+@contextmanager
+def open_master(executors: int | None) -> Iterator[str]:
+    """Return a master: this process, or a cluster with one worker of one core per executor."""
+    if executors is None:
+        yield "local[*]"
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        cluster = spark_cluster.start(Path(directory), ClusterOptions(workers=executors, port=0))
+        try:
+            yield cluster.master
+        finally:
+            cluster.stop()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A pipeline in a directory of its own, with a master and a number of partitions."""
+
+    place: Path
+    master: str
+    partitions: int
+    meter: CpuMeter
+
+    def measure(self, rows: int, keys: int) -> str:
+        """Run one large epoch, then some small ones."""
+        checkpoint = self.place / "checkpoint"
+        lines = (f'{{"k": {number % keys}, "ts": "2026-03-02T09:00:00Z"}}' for number in range(rows))
+        write(self.place, 0, lines)
+        large, large_cpu, status = self.run()
+        files = count_files(checkpoint)
+        for number in range(1, SMALL_EPOCHS + 1):
+            write(self.place, number, [f'{{"k": {number}, "ts": "2026-03-02T09:00:0{number}Z"}}'])
+        small, small_cpu, last = self.run()
+        added = (count_files(checkpoint) - files) / SMALL_EPOCHS
+        state = sum(query.state_bytes for query in status.queries)
+        phases = ", ".join(f"{name} {ms}" for query in last.queries for name, ms in query.phases.items())
+        return (
+            f"{rows} rows: {large:.1f} s, {large_cpu / rows * 1e6:.1f} us CPU per row, {state / keys:.0f} bytes of "
+            f"state per key; small epoch: {small / SMALL_EPOCHS:.2f} s, {small_cpu / SMALL_EPOCHS:.2f} s CPU, "
+            f"{added:.0f} more files (last, ms: {phases})"
+        )
+
+    def run(self) -> tuple[float, float, Status]:
+        """Process the available input; return the seconds, the CPU seconds and the last status."""
+        began, before = time.perf_counter(), self.meter.seconds()
+        conf = {"spark.sql.shuffle.partitions": str(self.partitions)}
+        checkpoint = self.place / "checkpoint"
+        with build(self.place).start(
+            until="caught_up", checkpoint=checkpoint, master=self.master, conf=conf
+        ) as handle:
+            handle.wait()
+            status = handle.status()
+        return time.perf_counter() - began, self.meter.seconds() - before, status
 
 
 def build(place: Path) -> Pipeline:
@@ -68,16 +111,6 @@ def build(place: Path) -> Pipeline:
     counts = rows.key_by("k").window(windows.tumbling("1 hour")).aggregate("counts", n="count(*)")
     counts.write("out", connect.files(path=str(place / "out"), format="json"))
     return pipeline
-
-
-def run(place: Path, partitions: int, meter: CpuMeter) -> tuple[float, Status]:
-    """Process the available input; return the CPU seconds and the last status."""
-    before = meter.seconds()
-    conf = {"spark.sql.shuffle.partitions": str(partitions)}
-    with build(place).start(until="caught_up", checkpoint=place / "checkpoint", conf=conf) as handle:
-        handle.wait()
-        status = handle.status()
-    return meter.seconds() - before, status
 
 
 def write(place: Path, number: int, lines: Iterable[str]) -> None:

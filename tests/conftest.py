@@ -38,7 +38,7 @@ if PROFILE == "fixed":
 
 @cache
 def shared_session() -> SparkSession:
-    """A small local Spark as `headrace run` starts it; all tests of one process share it."""
+    """A small local Spark as `headrace run` starts it, or the cluster of `MASTER`; the tests share it."""
     from headrace.spark.jars import fetch
     from headrace.spark.session import open_session
 
@@ -46,7 +46,7 @@ def shared_session() -> SparkSession:
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return open_session(
         "headrace-tests",
-        master="local[2]",
+        master=os.environ.get("MASTER", "local[2]"),
         conf={
             "spark.driver.memory": "1g",
             "spark.sql.shuffle.partitions": "2",

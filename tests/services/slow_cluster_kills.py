@@ -1,24 +1,27 @@
 """Kills of drivers, executors and workers of a standalone cluster in mid-run, 20 by default.
 
-`HEADRACE_KILLS=3 pytest tests/services/slow_cluster_kills.py` kills three times. Every run writes to files,
-SQLite and PostgreSQL; all have the rows of an undisturbed run. `make delivery` runs it.
+`HEADRACE_KILLS=5 pytest tests/services/slow_cluster_kills.py` kills five times, in one run. Every run writes to
+files, SQLite, PostgreSQL and Kafka; all have the rows of an undisturbed run. `make delivery` runs it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from headrace.devtools import spark_cluster
-from headrace.devtools.spark_cluster import ClusterOptions
+from headrace.devtools.kafka_client import Client
+from headrace.devtools.spark_cluster import SparkCluster
 from tests.services.test_spark_cluster import (
-    FILES,
-    PIPELINE,
+    cluster,
+    epochs,
     executors,
     expected,
     finish,
@@ -27,38 +30,69 @@ from tests.services.test_spark_cluster import (
     rows_of_table,
     start_run,
     wait_for_epochs,
+    write_pipeline,
 )
 from tests.support.servers import Server
+from tests.support.topics_held import held
 from tests.support.waiting import wait_until
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))
+PER_RUN = 5
 VICTIMS = ("driver", "executor", "worker")
-__all__ = ["expected"]  # a fixture
+__all__ = ["cluster", "expected"]  # fixtures
 
 
-@pytest.mark.parametrize("number", range(KILLS))
-def test_rows_are_exact_after_a_kill(
-    number: int, expected: list[tuple[str, int, int]], servers: Callable[[str], Server], tmp_path: Path
-) -> None:
-    options = ClusterOptions(workers=2, cores=1, memory="512m", port=0)
-    cluster = spark_cluster.start(tmp_path / "cluster", options)
-    server, log = servers("postgres"), Path("run.log")
-    server.sql("drop table if exists counts")
-    Path("pipeline.py").write_text(PIPELINE.format(postgres=server.url))
-    try:
-        run = start_run(cluster, log)
-        wait_for_epochs(random.Random(number).randint(1, FILES - 2), run, log)
-        victim = VICTIMS[number % len(VICTIMS)]
+class Disturbance:
+    """A run of the pipeline whose driver, executors and workers are killed, each somewhere in an epoch."""
+
+    def __init__(self, cluster: SparkCluster, seed: int) -> None:
+        self._directory = cluster.directory
+        self._chance = random.Random(seed)
+        self._log = Path("run.log")
+        self.run = start_run(cluster, self._log)
+
+    @property
+    def cluster(self) -> SparkCluster:
+        current = spark_cluster.running_cluster(self._directory)
+        assert current is not None
+        return current
+
+    def kill(self, victim: str) -> None:
+        wait_for_epochs(epochs() + 1, self.run, self._log)
+        time.sleep(self._chance.random())
+        assert self.run.poll() is None, self._log.read_text()[-3000:]
         if victim == "driver":
-            kill_driver(run)
-            wait_until(lambda: not executors(cluster))
-            run = start_run(cluster, log)
+            kill_driver(self.run)
+            wait_until(lambda: not executors(self.cluster))
+            self.run = start_run(self.cluster, self._log)
         elif victim == "executor":
-            os.kill(min(executors(cluster)), signal.SIGKILL)
+            os.kill(self._chance.choice(sorted(executors(self.cluster))), signal.SIGKILL)
         else:
-            cluster.workers[0].process.send(signal.SIGKILL)
-        finish(run, log)
-    finally:
-        (spark_cluster.running_cluster(tmp_path / "cluster") or cluster).stop()
+            alive = [worker for worker in self.cluster.workers if worker.process.running]
+            self._chance.choice(alive).process.send(signal.SIGKILL)
+            spark_cluster.add_worker(self.cluster)
+
+    def finish(self) -> None:
+        finish(self.run, self._log)
+
+
+@pytest.mark.parametrize("first", range(0, KILLS, PER_RUN))
+def test_rows_are_exact_after_kills(
+    first: int,
+    cluster: SparkCluster,
+    expected: list[tuple[str, int, int]],
+    servers: Callable[[str], Server],
+    client: Client,
+) -> None:
+    server, topic = servers("postgres"), f"kills-{first}"
+    server.sql("drop table if exists counts")
+    client.create(topic, partitions=2)
+    write_pipeline(server.url, client.servers, topic)
+    disturbed = Disturbance(spark_cluster.running_cluster(cluster.directory) or cluster, first)
+    for number in range(first, min(first + PER_RUN, KILLS)):
+        disturbed.kill(VICTIMS[number % len(VICTIMS)])
+    disturbed.finish()
     assert rows_of_files() == rows_of_table() == expected
     assert sorted(server.sql("select k, n, latest from counts")) == expected
+    records = [json.loads(record.value or "") for record in held(client, topic)]
+    assert sorted((row["k"], row["n"], row["latest"]) for row in records) == expected

@@ -22,6 +22,7 @@ from headrace.cli.app import main
 from headrace.devtools import spark_cluster
 from headrace.devtools.processes import command_line
 from headrace.devtools.spark_cluster import ClusterOptions, SparkCluster
+from tests.support.examples_at_hand import copy_of, in_any_order, json_rows
 from tests.support.servers import Server
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -56,9 +57,11 @@ counts = windowed.aggregate("counts", n="count(*)", latest=Latest("v"))
 flat = counts.select("k", "window.start as start", "n", "latest")
 flat.write("files", connect.files(path="out", format="json"))
 flat.write("table", connect.sqlite(path="out.db", table="counts", key=["k", "start"]))
-postgres = {postgres!r}
+postgres, kafka, topic = {postgres!r}, {kafka!r}, {topic!r}
 if postgres:
     flat.write("postgres", connect.postgres(url=postgres, table="counts", key=["k", "start"]))
+if kafka:
+    flat.write("kafka", connect.kafka(servers=kafka, topic=topic, key="k"))
 """
 
 
@@ -91,9 +94,13 @@ def expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
     return sorted((f"k{k}", n, latest[minute, k]) for (minute, k), n in counts.items())
 
 
-def start_run(cluster: SparkCluster, log: Path) -> subprocess.Popen[bytes]:
+def write_pipeline(postgres: str = "", kafka: str = "", topic: str = "") -> None:
+    Path("pipeline.py").write_text(PIPELINE.format(postgres=postgres, kafka=kafka, topic=topic))
+
+
+def start_run(cluster: SparkCluster, log: Path, file: str = "pipeline.py") -> subprocess.Popen[bytes]:
     settings = [word for setting in SMALL for word in ("--conf", setting)]
-    command = [sys.executable, "-m", "headrace.cli.app", "run", "pipeline.py", "--drain", "--quiet"]
+    command = [sys.executable, "-m", "headrace.cli.app", "run", file, "--drain", "--quiet"]
     with log.open("ab") as output:
         return subprocess.Popen(
             [*command, "--master", cluster.master, *settings, "--checkpoint", "checkpoint"],
@@ -161,7 +168,7 @@ def test_kernel_window_and_python_aggregate_reach_every_sink(
     cluster: SparkCluster, expected: list[tuple[str, int, int]], servers: Callable[[str], Server]
 ) -> None:
     server, log = servers("postgres"), Path("run.log")
-    Path("pipeline.py").write_text(PIPELINE.format(postgres=server.url))
+    write_pipeline(postgres=server.url)
     finish(start_run(cluster, log), log)
     assert rows_of_files() == rows_of_table() == expected
     assert sorted(server.sql("select k, n, latest from counts")) == expected
@@ -169,11 +176,22 @@ def test_kernel_window_and_python_aggregate_reach_every_sink(
     assert progress_of(Path("checkpoint/queries/counts")).partitions == cores
 
 
+def test_example_with_a_processor_beside_its_document_gives_the_expected_rows(
+    cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All examples: `MASTER=spark://... pytest tests/examples`."""
+    monkeypatch.chdir(copy_of("driver_hours", tmp_path).directory)
+    log = tmp_path / "run.log"
+    finish(start_run(cluster, log, "pipeline.yaml"), log)
+    rows = json_rows(*Path("out").glob("*.json"))
+    assert in_any_order(rows) == in_any_order(json_rows(Path("expected.jsonl")))
+
+
 def test_rows_are_exact_after_kills_of_driver_executor_and_worker(
     cluster: SparkCluster, expected: list[tuple[str, int, int]]
 ) -> None:
     log = Path("run.log")
-    Path("pipeline.py").write_text(PIPELINE.format(postgres=""))
+    write_pipeline()
     run = start_run(cluster, log)
     wait_for_epochs(2, run, log)
     kill_driver(run)

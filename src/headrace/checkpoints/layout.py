@@ -47,6 +47,24 @@ def has_epochs(checkpoint: Path) -> bool:
     return any((checkpoint / "spark" / "offsets").glob("[0-9]*"))
 
 
+def list_checkpoints(directory: Path) -> list[Path]:
+    """Return the directories of the queries that have started an epoch, by name."""
+    return [path for path in sorted((directory / "queries").glob("*")) if has_epochs(path)]
+
+
+def require_checkpoints(directory: Path) -> list[Path]:
+    """Return the directories of the queries that have started an epoch.
+
+    Raises:
+        OptionError: there is none.
+    """
+    found = list_checkpoints(directory)
+    if not found:
+        hint = "run the pipeline first, or give its checkpoint directory; default: .headrace/NAME"
+        raise OptionError("there is no checkpoint", where=str(directory), hint=hint)
+    return found
+
+
 def read_record(checkpoint: Path, name: str) -> Any:
     """Return the record stored beside a query's checkpoint.
 
@@ -121,9 +139,7 @@ def queries_with_state(graph: Graph, directory: Path, step: str | None = None) -
     Raises:
         OptionError: there is no checkpoint, or none of that step.
     """
-    if not any(map(has_epochs, (directory / "queries").glob("*"))):
-        hint = "run the pipeline first, or name its checkpoint: --checkpoint DIRECTORY"
-        raise OptionError("there is no checkpoint", where=str(directory), hint=hint)
+    require_checkpoints(directory)
     stateful = [query for query in queries_of(graph) if graph[query.output.step].stateful]
     if step is None:
         return [query for query in stateful if has_epochs(checkpoint_of(directory, query))]
@@ -133,8 +149,7 @@ def queries_with_state(graph: Graph, directory: Path, step: str | None = None) -
 def find_orphans(graph: Graph, directory: Path) -> list[str]:
     """Return the queries that have a checkpoint and are no longer in the plan."""
     known = {checkpoint_of(directory, query).name for query in queries_of(graph)}
-    made = (place for place in sorted((directory / "queries").glob("*")) if has_epochs(place))
-    return [place.name for place in made if place.name not in known]
+    return [place.name for place in list_checkpoints(directory) if place.name not in known]
 
 
 def _find_query(stateful: Sequence[Query], directory: Path, step: str) -> Query:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints import sources
-from headrace.checkpoints.layout import checkpoint_of, has_epochs, read_record
+from headrace.checkpoints.layout import checkpoint_of, read_record, require_checkpoints
 from headrace.checkpoints.signatures import STATELESS, Signature, read_signature, signature_of
-from headrace.errors import OptionError
 from headrace.plan.queries import Query, queries_of
 from headrace.schemas.datatypes import Struct
 from headrace.schemas.fields import HIDDEN, walk
@@ -60,12 +59,8 @@ def state_of_checkpoint(directory: Path) -> PipelineState:
     Raises:
         OptionError: no query has started an epoch there.
     """
-    started = [path for path in sorted((directory / "queries").glob("*")) if has_epochs(path)]
-    if not started:
-        hint = "give the checkpoint directory of a pipeline that has run, such as .headrace/NAME"
-        raise OptionError("there is no checkpoint", where=str(directory), hint=hint)
+    queries = {path.name: _read_state(path) for path in require_checkpoints(directory)}
     name = directory / "pipeline"
-    queries = {path.name: _read_state(path) for path in started}
     return PipelineState(name.read_text() if name.exists() else "", queries)
 
 

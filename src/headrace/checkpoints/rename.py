@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import PipelineDirectory
-from headrace.checkpoints.layout import checkpoint_of, has_epochs
-from headrace.errors import OptionError, did_you_mean
+from headrace.checkpoints.layout import checkpoint_of, find_orphans, has_epochs, list_checkpoints
+from headrace.checkpoints.signatures import STATELESS, read_signature
+from headrace.errors import OptionError, Problem, did_you_mean
 from headrace.plan.queries import Query, queries_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,22 @@ def rename_state(graph: Graph, directory: Path, old: str, new: str) -> None:
         held.release()
 
 
+def warn_of_unused_state(graph: Graph, directory: Path) -> list[Problem]:
+    """Return a warning if a step starts with empty state while that of a removed step stays unused."""
+    stateful = [query for query in queries_of(graph) if graph[query.output.step].stateful]
+    empty = [query.name for query in stateful if not has_epochs(checkpoint_of(directory, query))]
+    signatures = {
+        name: read_signature(directory / "queries" / name) for name in find_orphans(graph, directory)
+    }
+    unused = [name for name, signature in signatures.items() if signature not in (None, STATELESS)]
+    if not empty or not unused:
+        return []
+    old, new = unused[0], empty[0]
+    what = f"`{new}` starts with empty state; that of `{old}`, which the plan no longer has, is unused"
+    hint = f"if it was renamed, stop and move the state: headrace state FILE {_OPTION} {old}={new}"
+    return [Problem(str(directory), what, hint)]
+
+
 def _find_query(graph: Graph, name: str) -> Query:
     queries = {query.name: query for query in queries_of(graph)}
     if name not in queries:
@@ -51,7 +68,7 @@ def _find_query(graph: Graph, name: str) -> Query:
 
 def _check_movable(source: Path, target: Path, old: str, new: str) -> None:
     if not has_epochs(source):
-        known = [path.name for path in source.parent.glob("*") if has_epochs(path)]
+        known = [path.name for path in list_checkpoints(source.parents[1])]
         raise OptionError(f"`{old}` has no checkpoint", where=_OPTION, hint=did_you_mean(old, known))
     if has_epochs(target):
         hint = f"move {target} aside first if its state is not needed"

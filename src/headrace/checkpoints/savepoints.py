@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.checkpoints.directory import PipelineDirectory, restoring_path
-from headrace.checkpoints.layout import CHECKPOINT_ID, has_epochs, progress_of
+from headrace.checkpoints.layout import CHECKPOINT_ID, list_checkpoints, progress_of, require_checkpoints
 from headrace.errors import OptionError, did_you_mean
 
 RECORD = "savepoint.json"
@@ -63,8 +63,9 @@ def create_savepoint(pipeline: str, directory: Path, name: str) -> Savepoint:
         raise OptionError(f"invalid savepoint name {name!r}", where="savepoint", hint=hint)
     target = savepoints_path(directory) / name
     if target.exists():
-        raise OptionError(f"there is a savepoint `{name}` already", where=str(target.parent))
-    _require_checkpoint(directory)
+        hint = "choose another name, or delete it with headrace savepoint delete"
+        raise OptionError(f"there is a savepoint `{name}` already", where=str(target.parent), hint=hint)
+    require_checkpoints(directory)
     held = PipelineDirectory.acquire(pipeline, directory)
     draft = target.with_name(f".{name}.{os.getpid()}")
     try:
@@ -80,8 +81,8 @@ def create_savepoint(pipeline: str, directory: Path, name: str) -> Savepoint:
 
 def list_savepoints(directory: Path) -> list[Savepoint]:
     """Return the savepoints of a checkpoint directory, oldest first."""
-    records = savepoints_path(directory).glob(f"[!.]*/{RECORD}")
-    return sorted((_read(record) for record in records), key=lambda savepoint: savepoint.created_at)
+    found = map(read_savepoint, savepoints_path(directory).glob("[!.]*"))
+    return sorted(filter(None, found), key=lambda savepoint: savepoint.created_at)
 
 
 def find_savepoint(directory: Path, name: str) -> Savepoint:
@@ -95,6 +96,12 @@ def find_savepoint(directory: Path, name: str) -> Savepoint:
         hint = did_you_mean(name, known) if known else "headrace savepoint create FILE NAME makes one"
         raise OptionError(f"unknown savepoint `{name}`", where=str(directory), hint=hint)
     return known[name]
+
+
+def read_savepoint(path: Path) -> Savepoint | None:
+    """Return the savepoint that a directory holds; None if it is not one."""
+    record = path / RECORD
+    return Savepoint(**json.loads(record.read_text())) if record.exists() else None
 
 
 def restore_savepoint(pipeline: str, directory: Path, name: str) -> Path | None:
@@ -142,26 +149,10 @@ def renew_checkpoint_ids(directory: Path) -> None:
             entry.write_text(re.sub("|".join(ids) or "$^", lambda match: ids[match[0]], text))
 
 
-def has_checkpoint(directory: Path) -> bool:
-    """True if a query of the pipeline has started an epoch."""
-    return any(map(has_epochs, (directory / "queries").glob("*")))
-
-
-def _require_checkpoint(directory: Path) -> None:
-    if not has_checkpoint(directory):
-        hint = "run the pipeline first, or name its checkpoint: --checkpoint DIRECTORY"
-        raise OptionError("there is no checkpoint", where=str(directory), hint=hint)
-
-
 def _describe(pipeline: str, directory: Path, name: str) -> Savepoint:
-    started = [path for path in sorted((directory / "queries").glob("*")) if has_epochs(path)]
-    epochs = {path.name: progress_of(path).epoch for path in started}
+    epochs = {path.name: progress_of(path).epoch for path in list_checkpoints(directory)}
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Savepoint(name, pipeline, str(directory.absolute()), at, epochs)
-
-
-def _read(record: Path) -> Savepoint:
-    return Savepoint(**json.loads(record.read_text()))
 
 
 def _copy_tree(source: Path, target: Path) -> None:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from headrace.checkpoints.layout import (
     checkpoint_of,
     has_unfinished_epoch,
+    list_checkpoints,
     progress_of,
     queries_with_state,
 )
 from headrace.checkpoints.repartition import repartition
-from headrace.checkpoints.savepoints import has_checkpoint
 from headrace.errors import DeliveryError, FencedError, HeadraceError, SourceError, without_passwords
 from headrace.explain.explanation import as_json, explain
 from headrace.jobs.directory import JobDirectory, read_json, write_json
@@ -96,7 +96,7 @@ class Driver:
     def _scale(self, graph: Graph, options: RunOptions, on_start: Callable[[], None]) -> None:
         """Rewrite the state if the checkpoint has another number of partitions than the settings."""
         partitions, directory = self._settings.partitions, self._job.checkpoint
-        if partitions is None or not has_checkpoint(directory):
+        if partitions is None or not list_checkpoints(directory):
             return
         places = [checkpoint_of(directory, query) for query in queries_with_state(graph, directory)]
         if all(progress_of(place).partitions in (partitions, None) for place in places):

@@ -53,7 +53,7 @@ class Submission:
             raise OptionError(f"expected a .py or .yaml file, got {self.file!r}", where="pipeline")
         if self.directory is not None and not Path(self.directory).is_dir():
             raise OptionError("there is no such directory", where=self.directory)
-        if self.file.endswith(".py") or loads_python(self.text):
+        if self.is_code:
             return Path(self.file).stem
         pipeline = self.parse()
         if not pipeline.check().sinks:
@@ -64,6 +64,11 @@ class Submission:
     def parse(self) -> Pipeline:
         """Return the pipeline of the document, not validated yet."""
         return Pipeline.from_yaml_text(self.text, file=self.file, name=Path(self.file).stem)
+
+    @property
+    def is_code(self) -> bool:
+        """True if the pipeline is a file in Python, or a document that names functions in Python."""
+        return self.file.endswith(".py") or loads_python(self.text)
 
     @property
     def text(self) -> str:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints.comparison import Comparison, compare
+from headrace.checkpoints.layout import list_checkpoints
 from headrace.checkpoints.planned_state import state_of_checkpoint
 from headrace.checkpoints.rename import rename_state
 from headrace.checkpoints.savepoints import (
     create_savepoint,
     find_savepoint,
-    has_checkpoint,
     list_savepoints,
     restore_savepoint,
 )
@@ -55,10 +55,13 @@ class JobUpgrades:
         """
         return self._while_stopped(job, lambda current: self._save(current, name))
 
-    def upgrade(self, job: str, submission: Submission) -> Job:
+    def upgrade(self, job: str, submission: Submission) -> tuple[Job, str | None]:
         """Replace the pipeline of a job and start it from its checkpoint.
 
         A file in Python is loaded by the driver only, which rejects it there if it doesn't fit.
+
+        Returns:
+            The job, and the savepoint that goes back; None if the job had no checkpoint.
 
         Raises:
             ConflictError: the new pipeline needs a replay, or the job is drained or does not stop.
@@ -73,13 +76,16 @@ class JobUpgrades:
         if comparison is not None and comparison.verdict == "replay":
             raise _needs_replay(current, comparison)
 
+        saved: list[str] = []
+
         def act(stopped: Job) -> None:
-            if has_checkpoint(self._service.directory(job).checkpoint):
-                self._save(stopped, self._free_name(job, f"before-{submission.version}"))
+            if list_checkpoints(self._service.directory(job).checkpoint):
+                saved.append(self._free_name(job, f"before-{submission.version}"))
+                self._save(stopped, saved[0])
             self._migrate(stopped, submission, comparison)
             self._replace_files(stopped, submission)
 
-        return self._while_stopped(job, act, start=True)
+        return self._while_stopped(job, act, start=True), next(iter(saved), None)
 
     def scale(self, job: str, *, partitions: int | None = None, executors: int | None = None) -> Job:
         """Change the numbers of state partitions and executors; a running job is restarted.
@@ -149,9 +155,9 @@ class JobUpgrades:
         return True
 
     def _compare(self, job: Job, submission: Submission) -> Comparison | None:
-        """Compare a document with the checkpoint; None if there is none, or for Python files."""
+        """Compare a document with the checkpoint; None if there is none, or if it loads Python."""
         checkpoint = self._service.directory(job.id).checkpoint
-        if submission.file.endswith(".py") or not has_checkpoint(checkpoint):
+        if submission.is_code or not list_checkpoints(checkpoint):
             return None
         return compare(state_of_checkpoint(checkpoint), submission.parse().check())
 

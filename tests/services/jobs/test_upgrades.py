@@ -27,6 +27,7 @@ sinks: {out: {from: counts, console: {}, mode: update}}
 """
 RENAMED = DOCUMENT.replace("counts", "totals")
 CHANGED = DOCUMENT.replace("count(*)", "sum(n)")
+WITH_CODE = DOCUMENT.replace("steps: {", 'steps: {twice: {from: n, map: {python: "nowhere:twice"}}, ')
 
 
 def submission(text: str) -> Submission:
@@ -71,12 +72,13 @@ def test_savepoint_of_a_stopped_job_leaves_it_stopped(running: JobService, job: 
 
 
 def test_upgrade_moves_renamed_state_and_restore_goes_back(running: JobService, job: Job) -> None:
-    JobUpgrades(running).upgrade(job.id, submission(RENAMED))
+    _, saved = JobUpgrades(running).upgrade(job.id, submission(RENAMED))
     upgraded = wait_for(running, job, JobState.RUNNING)
+    assert saved == f"before-{upgraded.version}"
     assert queries(running, job) == ["totals"]
     assert running.document(job.id) == RENAMED
     assert upgraded.version == submission(RENAMED).version
-    JobUpgrades(running).restore(job.id, f"before-{upgraded.version}")
+    JobUpgrades(running).restore(job.id, saved)
     back = wait_for(running, job, JobState.RUNNING)
     assert queries(running, job) == ["counts"]
     assert running.document(job.id) == DOCUMENT
@@ -88,6 +90,12 @@ def test_upgrade_that_needs_a_replay_is_rejected_before_anything_stops(running: 
         JobUpgrades(running).upgrade(job.id, submission(CHANGED))
     assert running.get(job.id).state is JobState.RUNNING
     assert running.document(job.id) == DOCUMENT
+
+
+def test_upgrade_leaves_functions_in_python_to_the_driver(running: JobService, job: Job) -> None:
+    JobUpgrades(running).upgrade(job.id, submission(WITH_CODE))
+    wait_for(running, job, JobState.RUNNING)
+    assert running.document(job.id) == WITH_CODE
 
 
 def test_drained_job_is_not_upgraded(running: JobService, job: Job) -> None:
@@ -106,7 +114,8 @@ def test_verbs_over_rest(client: httpx.Client, service: JobService) -> None:
     assert [each["name"] for each in client.get(f"{base}/savepoints").json()] == ["v1"]
     assert client.post(f"{base}/upgrade", json={"document": CHANGED}).status_code == 409
     done = client.post(f"{base}/upgrade", files={"pipeline": ("pipeline.yaml", RENAMED)})
-    assert (done.status_code, done.json()["id"]) == (200, job.id)
+    version = service.get(job.id).version
+    assert (done.status_code, done.json()["savepoint"]) == (200, f"before-{version}")
     assert client.post(f"{base}/restore", json={"name": "none"}).status_code == 422
     assert client.post(f"{base}/restore", json={"name": "v1"}).status_code == 200
     assert service.document(job.id) == DOCUMENT

@@ -9,7 +9,7 @@ import pytest
 from headrace import Pipeline, connect, windows
 from headrace.checkpoints.comparison import Comparison, compare
 from headrace.checkpoints.planned_state import state_of_checkpoint, state_of_plan
-from headrace.checkpoints.rename import rename_state
+from headrace.checkpoints.rename import rename_state, warn_of_unused_state
 from headrace.checkpoints.signatures import write_signature
 from headrace.checkpoints.sources import refuse_moved
 from headrace.connectors.base import Connector
@@ -176,6 +176,13 @@ def test_renaming_moves_the_checkpoint_of_a_step(tmp_path: Path) -> None:
         rename_state(renamed, tmp_path, "totals", "sums")
     with pytest.raises(OptionError, match="unknown step `sms`"):
         rename_state(renamed, tmp_path, "sums", "sms")
+
+
+def test_state_of_a_removed_step_that_stays_unused_gives_a_warning(tmp_path: Path) -> None:
+    start(payments(), tmp_path)
+    assert warn_of_unused_state(payments(extra=True), tmp_path) == []
+    (warning,) = warn_of_unused_state(payments(step="sums"), tmp_path)
+    assert "--rename totals=sums" in warning.hint
 
 
 def test_step_with_an_exchange_is_not_renamed(tmp_path: Path) -> None:

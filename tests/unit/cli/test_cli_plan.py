@@ -7,6 +7,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from headrace.checkpoints.planned_state import state_of_plan
+from headrace.checkpoints.savepoints import create_savepoint
+from headrace.checkpoints.signatures import write_signature
+from headrace.cli.loading import load_one
+
 Call = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[[str, str], Path]
 
@@ -46,6 +51,31 @@ def test_json_has_the_verdict_of_each_step_and_sink(call: Call, write: Write) ->
     data = json.loads(call("plan", *versions(write, "counts", "count(*)"), "--json").stdout)
     assert (data["verdict"], data["steps"][0]["verdict"]) == ("compatible", "compatible")
     assert data["sinks"][0]["verdict"] == "continues"
+
+
+def store_checkpoint(file: str, place: Path) -> None:
+    [(name, state)] = state_of_plan(load_one(Path(file)).check()).queries.items()
+    checkpoint = place / "queries" / name
+    (checkpoint / "spark" / "offsets").mkdir(parents=True)
+    (checkpoint / "spark" / "offsets" / "0").touch()
+    write_signature(checkpoint, state.signature)
+
+
+def test_next_commands_name_the_checkpoint_directory_and_the_savepoint(
+    call: Call, write: Write, here: Path
+) -> None:
+    old, new = versions(write, "counts", "count(*)")
+    store_checkpoint(old, here / ".headrace" / "words")
+    store_checkpoint(old, here / "shared")
+    create_savepoint("words", here / "shared", "v1")
+    assert call("plan", ".headrace/words", new).stdout.endswith("resume: headrace run new.py\n")
+    assert call("plan", "shared", new).stdout.endswith("resume: headrace run new.py --checkpoint shared\n")
+    lines = call("plan", "shared.savepoints/v1", new).stdout.splitlines()
+    place = f"--checkpoint {here / 'shared'}"
+    assert lines[-2:] == [
+        f"restore: headrace savepoint restore new.py v1 {place}",
+        f"resume: headrace run new.py {place}",
+    ]
 
 
 def test_directory_without_a_checkpoint_is_an_error(call: Call, here: Path) -> None:

@@ -105,6 +105,8 @@ def run(
     - `headrace run fraud.py --every "5 seconds" --conf spark.driver.memory=2g`
     - `headrace run fraud.yaml --real-time`
     """
+    from headrace.checkpoints.directory import directory_of
+    from headrace.checkpoints.rename import warn_of_unused_state
     from headrace.cli.loading import load_one
     from headrace.plan.warnings import warnings_of
     from headrace.runtime.run import start
@@ -118,7 +120,8 @@ def run(
     arguments = {"checkpoint": checkpoint, "guarantee": guarantee, "master": master, "fresh": fresh}
     options = _combine(chosen, _pacing(once, drain, every, real_time), arguments, settings, quiet=quiet)
     graph = chosen.check()
-    show_warnings(warnings_of(graph))
+    unused = [] if fresh else warn_of_unused_state(graph, directory_of(graph.name, options.checkpoint))
+    show_warnings([*warnings_of(graph), *unused])
     view = view_for(chosen.name, period=period, quiet=quiet, json=json)
     began = time.monotonic()
     with Interrupts() as interrupts:

@@ -42,6 +42,12 @@ class SavepointModel(BaseModel):
     epochs: dict[str, int | None] = Field(description="The last epoch of each query.")
 
 
+class Upgraded(Created):
+    """The id and the state of a job, and the savepoint that goes back."""
+
+    savepoint: str | None = Field(description="For `restore`; null if the job had no checkpoint.")
+
+
 @router.post("/{job}/savepoint")
 def savepoint(job: JobId, body: SavepointRequest, service: Service) -> Created:
     """Store checkpoint and files under a name; a running job is stopped gracefully and started again."""
@@ -71,13 +77,14 @@ def scale(job: JobId, body: ScaleRequest, service: Service) -> Created:
 
 
 @router.post("/{job}/upgrade", openapi_extra={"requestBody": SUBMIT_BODY})
-async def upgrade(job: JobId, request: Request, service: Service, sender: Sender) -> Created:
+async def upgrade(job: JobId, request: Request, service: Service, sender: Sender) -> Upgraded:
     """Replace the pipeline and start from the checkpoint; rejected if it needs a replay."""
     from starlette.concurrency import run_in_threadpool
 
     submission = replace(await read_submission(request), owner=sender.name)
     current = service.get(job)
-    return _answer(await run_in_threadpool(JobUpgrades(service).upgrade, current.id, submission))
+    upgraded, saved = await run_in_threadpool(JobUpgrades(service).upgrade, current.id, submission)
+    return Upgraded(id=upgraded.id, state=upgraded.state, savepoint=saved)
 
 
 def _answer(job: Job) -> Created:

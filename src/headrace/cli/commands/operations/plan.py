@@ -61,11 +61,11 @@ def plan(
     if json:
         show_json({"verdict": comparison.verdict, **asdict(comparison)})
         return
-    show_lines(lines_of(comparison, new))
+    show_lines(lines_of(comparison, old, new))
 
 
-def lines_of(comparison: Comparison, file: Path) -> Iterator[Line]:
-    """Yield a table of the steps, one of the sinks, and the command that comes next."""
+def lines_of(comparison: Comparison, old: Path, new: Path) -> Iterator[Line]:
+    """Yield a table of the steps, one of the sinks, and the commands that come next."""
     yield (("steps", "heading"),)
     yield from _table(
         [(change.step, change.verb, change.verdict) for change in comparison.steps], _notes(comparison)
@@ -75,7 +75,7 @@ def lines_of(comparison: Comparison, file: Path) -> Iterator[Line]:
     rows = [(change.sink, change.connector, change.verdict) for change in comparison.sinks]
     yield from _table(rows, [[change.reason] if change.reason else [] for change in comparison.sinks])
     yield ()
-    yield from _next_steps(comparison, file)
+    yield from _next_steps(comparison, old, new)
 
 
 def _table(rows: Sequence[tuple[str, str, str]], notes: Sequence[list[str]]) -> Iterator[Line]:
@@ -106,15 +106,27 @@ def _step_notes(change: StepChange) -> Iterator[str]:
         yield f"types of {names} are compared when the run starts"
 
 
-def _next_steps(comparison: Comparison, file: Path) -> Iterator[Line]:
-    name = shlex.quote(str(file))
-    moves = [change for change in comparison.steps if change.renamed_from]
+def _next_steps(comparison: Comparison, old: Path, new: Path) -> Iterator[Line]:
+    from headrace.checkpoints.savepoints import read_savepoint
+
+    savepoint = read_savepoint(old)
+    directory = Path(savepoint.directory) if savepoint else old
+    name, place = shlex.quote(str(new)), _checkpoint_option(directory, comparison.new)
     if comparison.verdict == "replay":
-        yield (("replay: ", "bad"), (f"headrace run {name} --fresh starts all steps over", "fact"))
+        yield (("replay: ", "bad"), (f"headrace run {name}{place} --fresh starts all steps over", "fact"))
         return
-    for change in moves:
-        yield (
-            ("migrate: ", "warn"),
-            (f"headrace state {name} --rename {change.renamed_from}={change.step}", "fact"),
-        )
-    yield (("resume: ", "good"), (f"headrace run {name}", "fact"))
+    if savepoint:
+        yield ("restore: ", "warn"), (f"headrace savepoint restore {name} {savepoint.name}{place}", "fact")
+    for change in comparison.steps:
+        if change.renamed_from:
+            rename = f"--rename {change.renamed_from}={change.step}"
+            yield ("migrate: ", "warn"), (f"headrace state {name}{place} {rename}", "fact")
+    yield ("resume: ", "good"), (f"headrace run {name}{place}", "fact")
+
+
+def _checkpoint_option(directory: Path, pipeline: str) -> str:
+    """Return the option that names a checkpoint directory, unless it is the default of the pipeline."""
+    from headrace.checkpoints.directory import directory_of
+
+    is_default = directory.absolute() == directory_of(pipeline).absolute()
+    return "" if is_default or not directory.is_dir() else f" --checkpoint {shlex.quote(str(directory))}"

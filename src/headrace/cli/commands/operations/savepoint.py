@@ -73,9 +73,14 @@ def list_(
 
 @savepoint.command()
 def restore(
-    file: PipelineFile, name: SavepointName, *, checkpoint: Checkpoint = None, pipeline: PipelineName = None
+    file: PipelineFile,
+    name: SavepointName,
+    *,
+    checkpoint: Checkpoint = None,
+    pipeline: PipelineName = None,
+    json: AsJson = False,
 ) -> None:
-    """Put a savepoint in the place of the checkpoint, and list the effect on each sink.
+    """List the effect on each sink, then put a savepoint in the place of the checkpoint.
 
     The current checkpoint is moved aside. The next run continues from the savepoint under a new checkpoint
     id. Nothing is deleted from sinks; the savepoint stays and can be restored again.
@@ -88,23 +93,32 @@ def restore(
     from headrace.runtime.fresh import describe_restore
 
     graph, directory = _load(file, pipeline, checkpoint)
-    find_savepoint(directory, name)
-    lines = list(describe_restore(graph, directory, name))
-    restore_savepoint(graph.name, directory, name)
-    for line in lines:
+    savepoint = find_savepoint(directory, name)
+    for line in describe_restore(graph, directory, name):
         say(line)
+    aside = restore_savepoint(graph.name, directory, name)
+    if json:
+        show_json({**asdict(savepoint), "moved_aside": str(aside) if aside else None})
 
 
 @savepoint.command()
 def delete(
-    file: PipelineFile, name: SavepointName, *, checkpoint: Checkpoint = None, pipeline: PipelineName = None
+    file: PipelineFile,
+    name: SavepointName,
+    *,
+    checkpoint: Checkpoint = None,
+    pipeline: PipelineName = None,
+    json: AsJson = False,
 ) -> None:
     """Delete a savepoint. The checkpoint and the sinks are not affected."""
     from headrace.checkpoints.savepoints import delete_savepoint
 
     graph, directory = _load(file, pipeline, checkpoint)
     delete_savepoint(directory, name)
-    say(f"{graph.name}: savepoint {name} is deleted")
+    if json:
+        show_json({"name": name, "deleted": True})
+    else:
+        say(f"{graph.name}: savepoint {name} is deleted")
 
 
 def _load(file: Path, pipeline: str | None, checkpoint: Path | None) -> tuple[Graph, Path]:

@@ -9,14 +9,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from headrace.cli.commands.service.serve import HOST, PORT
-from headrace.errors import HeadraceError, OptionError
+from headrace.errors import HeadraceError, OptionError, SetupError
 
 URL_VARIABLE, TOKEN_VARIABLE = "HEADRACE_URL", "HEADRACE_TOKEN"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class ServiceError(HeadraceError):
-    """The job service has rejected a request, or does not answer."""
+    """The job service has rejected a request."""
 
 
 class Client:
@@ -54,9 +54,7 @@ class Client:
             response = httpx.request(method, address, headers=headers, timeout=120, **content)
         except httpx.HTTPError as error:
             hint = "start it with `headrace serve`, or set --url"
-            raise ServiceError(
-                f"the job service does not answer: {error}", where=self.url, hint=hint
-            ) from None
+            raise SetupError(f"the job service does not answer: {error}", where=self.url, hint=hint) from None
         if response.is_error:
             raise _error(self.url, response.status_code, response.text)
         is_json = response.content and response.headers.get("content-type", "").startswith("application/json")

@@ -10,7 +10,7 @@ import typer
 from headrace.cli.commands.service.client import Client, upload
 from headrace.cli.commands.service.jobs import JobId, Url
 from headrace.cli.options import AsJson, PipelineFile
-from headrace.cli.terminal.output import show, show_json
+from headrace.cli.terminal.output import say, show, show_json
 from headrace.errors import LoadError
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="The savepoint, such as before-v2.")]
@@ -51,7 +51,10 @@ def upgrade(
     if not file.is_file():
         raise LoadError("there is no such file", where=str(file))
     parts = upload(file, data or [], file.resolve().parent)
-    _print(Client(url).post(f"/jobs/{job}/upgrade", files=parts), json)
+    answer = Client(url).post(f"/jobs/{job}/upgrade", files=parts)
+    _print(answer, json)
+    if answer["savepoint"] and not json:
+        say(f"headrace jobs restore {job} {answer['savepoint']} goes back")
 
 
 def scale(
