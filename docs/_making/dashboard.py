@@ -7,7 +7,6 @@ Runs the demo and a job that fails under a job service, and writes the pictures 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 import time
@@ -18,7 +17,8 @@ from pathlib import Path
 
 from examples.demo import copy_example, serve, submit
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
+from tests.support.browser import open_browser
 
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.service import JobService
@@ -143,18 +143,6 @@ def wait(service: JobService, job: str, seconds: float) -> None:
             sys.exit(f"the demo did not start:\n{service.logs(job)}")
         time.sleep(0.5)
     time.sleep(seconds)
-
-
-@contextmanager
-def open_browser() -> Iterator[Browser]:
-    """Start Debian's Chromium."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        sys.exit("chromium is not installed: make servers")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:

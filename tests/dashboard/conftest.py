@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.dashboard.feeds.base import Feed, Viewer
@@ -21,19 +20,11 @@ from headrace.jobs.app import create_app
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.service import JobService
 from tests.dashboard.simulated import SimulatedFeed
+from tests.support.browser import is_installed, open_browser
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 
 DRIVER = (sys.executable, str(Path(__file__).with_name("simulated_driver.py")))
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 PATIENCE_MS = 60_000
 
 OpenPage = Callable[..., Page]
@@ -108,13 +99,10 @@ def simulated_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
+    if not is_installed():
         pytest.skip("chromium is not installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+    with open_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

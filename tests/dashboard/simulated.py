@@ -108,6 +108,9 @@ class SimulatedFeed:
                 "plans": {"totals": "WriteToDataSourceV2\n+- StateStoreSave [card]"},
                 "executors": executors,
             }
+        if kind == "sample":
+            rows = [{"card": f"c{n}", "amount": 12.5 * n, "window": {"start": "09:10"}} for n in range(1, 4)]
+            return {"step": step, "rows": rows}
         if key == "nobody":
             raise OptionError("unknown key `nobody`", where=step)
         window = {"start": "2026-03-02T09:10:00Z", "end": "2026-03-02T09:20:00Z", "rows": 3}

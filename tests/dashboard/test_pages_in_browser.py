@@ -100,6 +100,20 @@ def test_step_shows_the_open_windows_of_a_key(simulated_url: str, open_page: Ope
     expect(page.locator("#key-state")).to_contain_text("unknown key `nobody`")
 
 
+def test_rows_are_sampled_at_a_step_and_at_an_edge(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}#step=totals")
+    page.locator("#step").get_by_role("button", name="in", exact=True).click()
+    expect(page.locator("#sample")).to_contain_text("3 rows of payments")
+    expect(page.locator("#sample tbody tr").first.locator("td")).to_have_text(
+        ["c1", "12.5", '{"start": "09:10"}']
+    )
+    page.locator(".edge-label").first.click()
+    expect(page.locator("#step").get_by_role("button", name="out", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(page.locator("#sample tbody tr")).to_have_count(3)
+
+
 def test_plan_shows_queries_executors_and_the_physical_plan(simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}{JOB}/plan")
     expect(page.get_by_role("heading", name="Logical plan")).to_be_visible()

@@ -30,10 +30,20 @@ def main() -> None:
         rows += 10
         metrics = {"rows_in": rows, "rows_out": rows - 1, "lag": 5, "watermark": "2026-03-01T12:00:00.000Z"}
         write_json(attempt / "status.json", {"at": time.time(), "phase": "", "metrics": metrics})
+        _answer_inquiry(directory, rows)
         time.sleep(0.05)
     request = json.loads(control.read_text())["command"]
     ending = {"stop": "stopped", "drain": "drained"}[request]
     write_json(attempt / "exit.json", {"ending": ending, "at": time.time()})
+
+
+def _answer_inquiry(directory: Path, rows: int) -> None:
+    try:
+        inquiry = json.loads((directory / "inquiry.json").read_text())
+    except FileNotFoundError:
+        return
+    result = {"step": inquiry["step"], "rows": [{"n": rows}] * inquiry["rows"]}
+    write_json(directory / "answer.json", {"id": inquiry["id"], "result": result})
 
 
 def write_json(file: Path, data: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Container, Mapping
 from datetime import UTC, datetime
@@ -93,6 +94,17 @@ def instant(moment: float | None) -> str:
     '1970-01-01 00:00:00 UTC'
     """
     return NOTHING if moment is None else f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def cell(value: object) -> str:
+    """Format a value of a row; nested values as JSON.
+
+    >>> cell("a"), cell(1.5), cell(True), cell({"start": 1}), cell(None) == NOTHING
+    ('a', '1.5', 'true', '{"start": 1}', True)
+    """
+    if value is None:
+        return NOTHING
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def sparkline(values: object, width: int = 96, height: int = 24) -> str:

@@ -13,7 +13,7 @@ from headrace.dashboard.charts import RANGES
 from headrace.dashboard.editor.completion import complete
 from headrace.dashboard.editor.documents import check_document
 from headrace.dashboard.feeds.base import Feed
-from headrace.dashboard.formatting import outline
+from headrace.dashboard.formatting import cell, outline
 from headrace.dashboard.health import by_urgency
 from headrace.dashboard.messages import job_cells, job_message, jobs_message, node_figures
 from headrace.dashboard.plan_graph import graph_of
@@ -102,6 +102,18 @@ def key_state(request: Request, feed: FeedOf, job: str, step: str, key: str = ""
     except HeadraceError as error:
         return render(request, "key_state.html", error=error.problem.what)
     return render(request, "key_state.html", error="", steps=answer["steps"], outline=outline)
+
+
+@router.get("/jobs/{job}/sample")
+def sample(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
+    """Return rows that pass an edge, which the driver takes from the next micro-batch."""
+    try:
+        answer = feed.inquire(job, "sample", step)
+    except HeadraceError as error:
+        return render(request, "sample.html", error=error.problem.what)
+    rows = answer["rows"]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return render(request, "sample.html", error="", step=step, rows=rows, columns=columns, cell=cell)
 
 
 @router.get("/jobs/{job}/physical")

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse
-from starlette.staticfiles import StaticFiles
 
 from headrace.checkpoints.savepoints import list_savepoints
 from headrace.dashboard import charts, live
+from headrace.dashboard.assets import ASSETS
 from headrace.dashboard.disorder import bars_of, recommendation
 from headrace.dashboard.editor.starters import STARTER
 from headrace.dashboard.feeds.base import AlertView, Feed, JobView
@@ -19,7 +19,7 @@ from headrace.dashboard.health import by_urgency, summary_of
 from headrace.dashboard.hub import Hub
 from headrace.dashboard.live import FeedOf, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
-from headrace.dashboard.rendering import STATIC, render
+from headrace.dashboard.rendering import render
 from headrace.dashboard.stored.checkpoints import list_checkpoints
 from headrace.dashboard.stored.side_outputs import list_side_outputs, read_rows
 
@@ -35,7 +35,7 @@ def add_pages(app: FastAPI, feed: Feed | None = None) -> None:
         feed = ServiceFeed(app.state.service)
     app.state.feed = feed
     app.state.hub = Hub(lambda topic: message_of(feed, topic))
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", ASSETS, name="static")
     app.include_router(live.router)
     app.include_router(router)
 

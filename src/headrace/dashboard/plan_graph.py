@@ -24,7 +24,8 @@ def graph_of(plan: Plan, document: str = "") -> dict[str, Any]:
     ... ]
     >>> graph = graph_of({"steps": steps})
     >>> [node["id"] for node in graph["nodes"]], graph["edges"]
-    (['tx', 'big'], [{'id': 'tx>big', 'source': 'tx', 'target': 'big', 'output': '', 'exchange': False}])
+    (['tx', 'big'], [{'id': 'tx>big', 'source': 'tx', 'target': 'big', 'output': '', 'ref': 'tx:event_time', \
+'exchange': False}])
     """
     steps = {step["name"]: step for step in plan["steps"]}
     owners = _fold(steps)
@@ -74,8 +75,22 @@ def _node(step: Step, parts: list[Step], document: str) -> dict[str, Any]:
         "unbounded": stateful.get("unbounded", ""),
         "queries": step.get("queries", []),
         "outputs": step.get("outputs", []),
+        "edges": edges_of(step, parts),
         "declaration": declaration_at(document, step.get("place", "")),
     }
+
+
+def edges_of(step: Step, parts: list[Step]) -> list[tuple[str, str]]:
+    """Return the edges of a node that can be sampled, each with its label."""
+    if step["kind"] == "sink":
+        return [(step["name"], "in")]
+    inside = {part["name"] for part in parts}
+    before = [ref for part in parts for ref in part["inputs"] if ref not in inside]
+    into = [(ref, "in" if len(before) == 1 else f"in from {ref}") for ref in before]
+    outputs = [(part["name"], output) for part in parts for output in part.get("outputs", ("main",))]
+    main = [(name, "out") for name, output in outputs if output == "main"][-1:]
+    sides = [(f"{name}.{output}", output.replace("_", " ")) for name, output in outputs if output != "main"]
+    return [*into, *main, *sides]
 
 
 def _edges(steps: Mapping[str, Step], owners: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -91,6 +106,7 @@ def _edges(steps: Mapping[str, Step], owners: Mapping[str, str]) -> list[dict[st
                     "source": source,
                     "target": target,
                     "output": output,
+                    "ref": ref,
                     "exchange": bool(step.get("queries")) and not shared,
                 }
     return list(edges.values())

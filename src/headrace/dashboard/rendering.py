@@ -11,11 +11,11 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from headrace.dashboard import formatting
+from headrace.dashboard.assets import ASSETS
 from headrace.dashboard.feeds.base import Viewer
 from headrace.dashboard.health import actions_of, health_of
 
 HERE = Path(__file__).parent
-STATIC = HERE / "static"
 HEADERS = {
     "content-security-policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -44,6 +44,7 @@ _environment.filters |= {
     "sparkline": formatting.sparkline,
 }
 _environment.globals |= {"health_of": health_of, "actions_of": actions_of, "version": version("headrace")}
+_environment.globals["static"] = f"/static/{ASSETS.version}"
 
 
 def render(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:

@@ -111,7 +111,7 @@ class Driver:
         ticks = TickBuilder(graph, self._totals_before())
         with start(graph, options, lambda phase: self._report({"phase": phase})) as handle:
             on_start()
-            answers = Answers(self._job, graph, options)
+            answers = Answers(self._job, graph, options, handle)
             self._watch(handle, ticks, answers, draining=options.until == "drained")
             self._report(ticks.build(handle.status()))
 

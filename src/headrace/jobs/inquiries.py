@@ -1,4 +1,4 @@
-"""Inquiries about a running job that only its driver can answer: the state of a key, `why`, physical plans.
+"""Inquiries that only the driver of a running job can answer: the state of a key, `why`, plans, samples.
 
 The service leaves a request in a file and waits for the answer in another. The driver reads committed state
 with the Spark session of the job, beside its queries; it answers one inquiry at a time.
@@ -21,11 +21,13 @@ from headrace.errors import HeadraceError, OptionError, without_passwords
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.states import ConflictError
 from headrace.runtime.inspection import physical_plans
+from headrace.runtime.samples import ROWS
 from headrace.spark.gateway import executors_of
 from headrace.spark.session import open_session
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
+    from headrace.runtime.handle import RunHandle
     from headrace.runtime.options import RunOptions
 
 TIMEOUT = 60.0
@@ -34,11 +36,12 @@ _POLL = 0.05
 
 
 class Inquiry(BaseModel):
-    """An inquiry about a job: `step` and `key` are those of `state` and `why`."""
+    """An inquiry about a job: `step` and `key` are those of `state` and `why`; a sample has a `step`."""
 
-    kind: Literal["state", "why", "plan"]
+    kind: Literal["state", "why", "plan", "sample"]
     step: str | None = None
     key: str | None = None
+    rows: int = ROWS
     id: str = ""
 
 
@@ -75,7 +78,8 @@ def inquire(directory: JobDirectory, inquiry: Inquiry, timeout: float = TIMEOUT)
 class Answers:
     """Answers the inquiries about one run, in its driver."""
 
-    def __init__(self, directory: JobDirectory, graph: Graph, options: RunOptions) -> None:
+    def __init__(self, directory: JobDirectory, graph: Graph, options: RunOptions, handle: RunHandle) -> None:
+        self._handle = handle
         self._directory = directory
         self._graph = graph
         self._options = options
@@ -94,6 +98,7 @@ class Answers:
             "state": self._state,
             "why": self._why,
             "plan": self._plan,
+            "sample": self._sample,
         }
         try:
             content: dict[str, Any] = {"result": answers[inquiry.kind](inquiry)}
@@ -117,6 +122,10 @@ class Answers:
         plans = physical_plans(self._graph, master=master, conf=conf)
         session = open_session(self._graph.name, master=master, conf=conf)
         return {"plans": plans, "executors": executors_of(session)}
+
+    def _sample(self, inquiry: Inquiry) -> dict[str, Any]:
+        rows = self._handle.sample(inquiry.step or "", rows=inquiry.rows)
+        return {"step": inquiry.step, "rows": rows}
 
     def _parts(self, inquiry: Inquiry) -> dict[str, Any]:
         session = {"master": self._options.master, "conf": self._options.conf}

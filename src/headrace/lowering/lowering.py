@@ -87,7 +87,9 @@ class Lowering:
         *,
         raw: Mapping[str, DataFrame] | None = None,
         frames: Mapping[Ref, DataFrame] | None = None,
+        mark: Callable[[Ref, DataFrame], DataFrame] = lambda ref, frame: frame,
     ) -> None:
+        """Lower a plan; `mark` is applied to the frame of every output."""
         self.spark = spark
         self.graph = graph
         self.inputs = inputs
@@ -100,18 +102,20 @@ class Lowering:
         self.persisted: list[DataFrame] = []
         self._raw = dict(raw or {})
         self._frames = dict(frames or {})
+        self._mark = mark
 
     def with_frames(self, frames: Mapping[Ref, DataFrame]) -> Lowering:
         """Return the same with more outputs known."""
-        known = {**self._frames, **frames}
-        other = Lowering(self.spark, self.graph, self.inputs, raw=self._raw, frames=known)
+        known = {**self._frames, **{ref: self._mark(ref, frame) for ref, frame in frames.items()}}
+        other = Lowering(self.spark, self.graph, self.inputs, raw=self._raw, frames=known, mark=self._mark)
         other.in_epoch, other.persisted = self.in_epoch, self.persisted
         return other
 
     def frame(self, ref: Ref) -> DataFrame:
         """Return the rows of one output, hidden columns included."""
         if ref not in self._frames:
-            self._frames[ref] = self._named(ref.step, lambda: self._output(self.graph[ref.step], ref))
+            frame = self._named(ref.step, lambda: self._output(self.graph[ref.step], ref))
+            self._frames[ref] = self._mark(ref, frame)
         return self._frames[ref]
 
     def _output(self, node: Node, ref: Ref) -> DataFrame:

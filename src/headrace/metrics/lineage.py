@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 PRODUCER = "https://pypi.org/project/headrace"
 SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
-_ERROR_FACET = "https://openlineage.io/spec/facets/1-0-0/ErrorMessageRunFacet.json"
+_ERROR_FACET = (
+    "https://openlineage.io/spec/facets/1-0-1/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet"
+)
 NAMESPACE = "headrace"
 EVENTS = {
     JobState.RUNNING: "START",

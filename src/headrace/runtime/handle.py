@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +43,21 @@ class RunHandle(ABC):
     @abstractmethod
     def status(self) -> Status:
         """Return the progress of the run."""
+
+    def sample(self, name: str, *, rows: int = 10, timeout: float = 10.0) -> list[dict[str, Any]]:
+        """Return rows that pass an edge of the plan in the next micro-batch, without changing the run.
+
+        The edge is named by a step, by `step.output`, or by a sink, which stands for its input. There are no
+        rows if none passes within `timeout` seconds. A row of more than 4096 characters is cut.
+
+        >>> run.sample("totals", rows=2)  # doctest: +SKIP
+        [{'card': 'c1', 'n': 3}, {'card': 'c2', 'n': 1}]
+
+        Raises:
+            OptionError: there is no such step or output, or the run is in real-time mode.
+        """
+        what = "rows can't be sampled in real-time mode"
+        raise OptionError(what, where=name, hint="run it without --real-time")
 
     @abstractmethod
     def stop(self) -> None:

@@ -25,6 +25,7 @@ from headrace.runtime.progress.delays import Delays
 from headrace.runtime.progress.log import ProgressLog
 from headrace.runtime.progress.status import RulesStatus, Status
 from headrace.runtime.queries import PlannedQuery, QueryPlanner, exchange_readers
+from headrace.runtime.samples import ROWS, SECONDS, Samples, find_edge
 from headrace.runtime.threads import start_thread
 from headrace.runtime.unrouted import with_unrouted_sinks
 from headrace.runtime.virtual_time import Clock, SteppedQuery
@@ -76,6 +77,7 @@ class MicroBatchRun(RunHandle):
         self._options = options
         self._calls = call_totals(graph)
         self._delays = Delays()
+        self._samples = Samples(spark)
         self._phase = "opening sinks"
         self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
         self._warnings: tuple[str, ...] = ()
@@ -123,6 +125,9 @@ class MicroBatchRun(RunHandle):
         self._warnings = tuple(dict.fromkeys([*self._warnings, *clock_warnings(self._heartbeats)]))
         return self._warnings
 
+    def sample(self, name: str, *, rows: int = ROWS, timeout: float = SECONDS) -> list[dict[str, Any]]:
+        return self._samples.take(find_edge(self.graph, name), rows, timeout)
+
     def stop(self) -> None:
         self._stopping = True
         for planned in self._planned:
@@ -143,7 +148,8 @@ class MicroBatchRun(RunHandle):
                 self.spark, self.graph.name, directory, self._heartbeats, primary_reader_of=primary
             )
 
-        planner = QueryPlanner(self.spark, self.graph, self.directory.path, build_inputs=build_inputs)
+        directory, samples = self.directory.path, self._samples
+        planner = QueryPlanner(self.spark, self.graph, directory, build_inputs=build_inputs, samples=samples)
         planned = planner.plan()
         for each in planned:
             each.delivery.load_rules()

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from headrace.lowering.sources import StreamInputs
     from headrace.plan.graph import Graph
+    from headrace.runtime.samples import Samples
 
 OutputMode = Literal["append", "update", "complete"]
 
@@ -90,12 +91,15 @@ class QueryPlanner:
         *,
         build_inputs: Callable[[Query], StreamInputs],
         build_writer: Callable[[Sink], Writer] = lambda sink: sink.connector.writer(),
+        samples: Samples | None = None,
     ) -> None:
         self.spark = spark
         self.graph = graph
         self.directory = Path(directory)
         self.build_inputs = build_inputs
         self.build_writer = build_writer
+        self._marks: dict[str, Any] = {} if samples is None else {"mark": samples.mark}
+        self._taps: dict[str, Any] = {} if samples is None else {"mark": samples.tap}
         self._schemas: dict[Ref, Any] = {}
         """The schemas of all analysed outputs, exchanges among them."""
 
@@ -135,7 +139,7 @@ class QueryPlanner:
         inputs.checkpoint = checkpoint
         inputs.run_on_start = uses_clock or has_pending_firing(checkpoint)
         exchanges = {ref: self._read_exchange(ref, inputs) for ref in query.reads}
-        lowering = Lowering(self.spark, self.graph, inputs, frames=exchanges)
+        lowering = Lowering(self.spark, self.graph, inputs, frames=exchanges, **self._marks)
         runs_once = step.runs_once(self.graph)
         frame = lowering.raw(step.name) if runs_once else lowering.frame(query.output)
         if not runs_once and not query.writes:
@@ -174,9 +178,10 @@ class QueryPlanner:
 
     def _batch_lowering(self, query: Query, inputs: Inputs) -> Callable[[DataFrame], Lowering]:
         """Return a function that lowers the steps after the streaming plan for a micro-batch."""
+        build = partial(Lowering, self.spark, self.graph, inputs, **self._taps)
         if self.graph[query.output.step].runs_once(self.graph):
-            return lambda batch: Lowering(self.spark, self.graph, inputs, raw={query.output.step: batch})
-        return lambda batch: Lowering(self.spark, self.graph, inputs, frames={query.output: batch})
+            return lambda batch: build(raw={query.output.step: batch})
+        return lambda batch: build(frames={query.output: batch})
 
     def _output_mode(self, query: Query) -> OutputMode:
         step = self.graph[query.output.step]

@@ -91,6 +91,13 @@ def test_lists_and_jobs_are_shown_as_text(terminal: Terminal, file: Path) -> Non
     assert terminal.json("logs", job) == {"id": job, "logs": ""}
 
 
+def test_rows_of_a_running_job_are_sampled(terminal: Terminal, file: Path) -> None:
+    job = submit(terminal, file)
+    first, second = terminal.run("sample", job, "--step", "n", "--rows", "2").splitlines()
+    assert json.loads(first)["n"] == json.loads(second)["n"] > 0
+    assert terminal.json("sample", job, "--step", "n", "--rows", "1")["step"] == "n"
+
+
 def test_an_unknown_job_is_an_error(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
         main(["jobs", "show", "0123456789ab", "--url", terminal.url])

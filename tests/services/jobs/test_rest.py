@@ -91,6 +91,14 @@ def test_logs_and_document_are_text(client: httpx.Client, job: str) -> None:
     assert client.get(f"/api/v1/jobs/{job}/document").text == DOCUMENT
 
 
+def test_rows_are_sampled_while_the_job_runs(client: httpx.Client, job: str) -> None:
+    path = f"/api/v1/jobs/{job}/samples"
+    assert len(client.get(path, params={"step": "n", "rows": 3}).json()["rows"]) == 3
+    assert client.get(path, params={"step": "n", "rows": 1000}).status_code == 422
+    client.post(f"/api/v1/jobs/{job}/kill")
+    assert client.get(path, params={"step": "n"}).status_code == 409
+
+
 def test_ticks_are_streamed(client: httpx.Client, job: str) -> None:
     for path in (f"/api/v1/jobs/{job}/live", "/api/v1/live"):
         with client.stream("GET", path) as response:

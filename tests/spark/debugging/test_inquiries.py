@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,12 +19,12 @@ from headrace.jobs.inquiries import Inquiry, inquire
 from headrace.jobs.model import JobSettings
 
 SETTINGS = JobSettings(partitions=2)
+FEED = connect.memory(rows=[{"k": k, "ts": "2026-03-02T09:00:01Z"} for k in range(4)])
 
 
 def build() -> Pipeline:
     pipeline = Pipeline("inquired")
-    feed = connect.memory(rows=[{"k": k, "ts": "2026-03-02T09:00:01Z"} for k in range(4)])
-    rows = pipeline.read("rows", feed, schema="k int, ts timestamp").event_time("ts")
+    rows = pipeline.read("rows", FEED, schema="k int, ts timestamp").event_time("ts")
     counts = rows.key_by("k").window(windows.tumbling("1 minute")).aggregate("counts", n="count(*)")
     counts.write("out", connect.memory())
     return pipeline
@@ -64,7 +65,23 @@ def test_physical_plan_and_executors(running: JobDirectory) -> None:
     assert answer["executors"][0]["completed_tasks"] > 0
 
 
+def test_rows_of_an_edge_are_sampled(running: JobDirectory) -> None:
+    def feed() -> None:
+        while asked.is_alive():
+            FEED.add({"k": 9, "ts": "2026-03-02T09:00:02Z"})
+            asked.join(0.2)
+
+    answers: list[dict[str, Any]] = []
+    inquiry = Inquiry(kind="sample", step="rows", rows=1)
+    asked = threading.Thread(target=lambda: answers.append(inquire(running, inquiry)))
+    asked.start()
+    feed()
+    assert answers == [{"step": "rows", "rows": [{"k": 9, "ts": "2026-03-02T09:00:02.000Z"}]}]
+    with pytest.raises(OptionError, match="no step or output is called `rwos`"):
+        inquire(running, Inquiry(kind="sample", step="rwos"))
+
+
 def test_unknown_step_is_rejected_and_the_job_goes_on(running: JobDirectory) -> None:
     with pytest.raises(OptionError, match="unknown stateful step `cuonts`"):
         inquire(running, Inquiry(kind="state", step="cuonts"))
-    assert inquire(running, Inquiry(kind="state"))["steps"][0]["keys"] == 4
+    assert inquire(running, Inquiry(kind="state"))["steps"][0]["keys"] == 5

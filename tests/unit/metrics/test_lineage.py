@@ -3,27 +3,70 @@
 from __future__ import annotations
 
 import json
-import uuid
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator, ValidationError
+from referencing import Registry, Resource
 
 from headrace import Pipeline, connect
 from headrace.jobs.model import Job
 from headrace.jobs.states import JobState
-from headrace.metrics.lineage import LineageEmitter, datasets_of, run_event
+from headrace.metrics.lineage import EVENTS, LineageEmitter, datasets_of, run_event
 
+SCHEMAS = Registry().with_resources(
+    (content["$id"], Resource.from_contents(content))
+    for file in (Path(__file__).parent / "openlineage").glob("*.json")
+    if (content := json.loads(file.read_text()))
+)
 JOB = Job("0123456789ab", "fraud", "ada", "p.yaml", "v", None, state=JobState.RUNNING, attempts=1)
 
 
-def test_an_event_has_what_the_specification_requires() -> None:
-    event = run_event(JOB, {"inputs": [{"namespace": "file", "name": "/in"}]})
-    assert {"eventType", "eventTime", "run", "job", "producer", "schemaURL"} <= set(event)
-    assert uuid.UUID(event["run"]["runId"])
+def check_schema(event: dict[str, Any]) -> None:
+    """Validate an event and its facets against the schemas that they name."""
+    parts = [(event, event["schemaURL"])]
+    parts += [(facet, facet["_schemaURL"]) for facet in event["run"]["facets"].values()]
+    for part, schema in parts:
+        validator = Draft202012Validator(
+            {"$ref": schema}, registry=SCHEMAS, format_checker=Draft202012Validator.FORMAT_CHECKER
+        )
+        validator.validate(part)
+
+
+def built_pipeline() -> Pipeline:
+    pipeline = Pipeline("p")
+    kafka = connect.kafka(servers="broker:9092,other:9092", topic="payments")
+    rows = pipeline.read("tx", kafka, format="json", schema="a int")
+    rows.write("table", connect.postgres(url="postgresql://ada:hush@db:5432/shop", table="orders", key=["a"]))
+    rows.write("files", connect.files(path="/data/out", format="json"))
+    return pipeline
+
+
+@pytest.mark.parametrize("state", sorted(EVENTS))
+@pytest.mark.parametrize("error", [None, "boom"])
+def test_openlineage_accepts_the_event_of_every_state(state: JobState, error: str | None) -> None:
+    event = run_event(replace(JOB, state=state, error=error), datasets_of(built_pipeline().check()))
+    check_schema(json.loads(json.dumps(event)))
     assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
     assert event["job"] == {"namespace": "headrace", "name": "fraud"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"eventType": "BEGIN"},
+        {"job": {"name": "fraud"}},
+        {"run": {"runId": "first", "facets": {}}},
+        {"inputs": [{"namespace": "file"}]},
+        {"run": {**run_event(JOB, {})["run"], "facets": {"errorMessage": {"message": "boom"}}}},
+    ],
+)
+def test_the_schema_rejects_other_events(change: dict[str, Any]) -> None:
+    with pytest.raises((ValidationError, KeyError)):
+        check_schema(run_event(JOB, {}) | change)
 
 
 def test_events_of_an_attempt_have_one_run_id() -> None:
@@ -48,18 +91,11 @@ def test_events_of_an_attempt_have_one_run_id() -> None:
 def test_the_event_follows_the_state(state: JobState, error: str | None, kind: str) -> None:
     event = run_event(replace(JOB, state=state, error=error), {})
     assert event["eventType"] == kind
-    facets = event["run"]["facets"]
-    assert all({"_producer", "_schemaURL"} <= set(facet) for facet in facets.values())
-    assert ("errorMessage" in facets) == (error is not None)
+    assert ("errorMessage" in event["run"]["facets"]) == (error is not None)
 
 
 def test_datasets_are_named_without_passwords() -> None:
-    pipeline = Pipeline("p")
-    kafka = connect.kafka(servers="broker:9092,other:9092", topic="payments")
-    rows = pipeline.read("tx", kafka, format="json", schema="a int")
-    rows.write("table", connect.postgres(url="postgresql://ada:hush@db:5432/shop", table="orders", key=["a"]))
-    rows.write("files", connect.files(path="/data/out", format="json"))
-    assert datasets_of(pipeline.check()) == {
+    assert datasets_of(built_pipeline().check()) == {
         "inputs": [{"namespace": "kafka://broker:9092", "name": "payments"}],
         "outputs": [
             {"namespace": "postgres://db:5432", "name": "shop.orders"},

@@ -12,6 +12,9 @@ const lasting = seconds => {
 };
 const FORMATS = {ms: value => lasting(value / 1000), s: lasting, B: value => short(value).replace(/(?: (.))?$/, " $1B")};
 const format = (chart, value) => (FORMATS[chart.unit] ?? short)(value);
+const WHOLE = Array.from({length: 36}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));  // steps of the y axis
+const TIMES = [...[1, 2, 5, 10, 20, 50, 100, 200, 500].map(ms => ms / 1000), 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, ...WHOLE.slice(0, 15).map(days => 86400 * days)];
+const STEPS = {ms: TIMES.map(seconds => seconds * 1000), s: TIMES, rows: WHOLE, records: WHOLE};
 const clock = (seconds, withDate) => new Date(seconds * 1000).toISOString().slice(withDate ? 5 : 11, withDate ? 16 : 19).replace("T", " ");
 
 export class Charts {
@@ -29,8 +32,9 @@ export class Charts {
     this.draw();
   }
 
-  draw() {
+  draw(anew = false) {  // a new plot, for another theme, or new values in the old one, which keeps its crosshair
     for (const chart of this.charts) {
+      if (chart.plot && !anew && this.measured(chart)) { chart.plot.setData(this.data(chart)); continue; }
       chart.plot?.destroy();
       chart.element.textContent = "";
       chart.plot = null;
@@ -50,14 +54,13 @@ export class Charts {
 
   options(chart) {
     const axis = {stroke: css("--muted"), grid: {stroke: css("--line"), width: 1}, ticks: {show: false}, font: "11px system-ui"};
-    const long = this.columns.t.at(-1) - this.columns.t[0] > 86400;
     const scale = chart.scale === "log" ? {distr: 3} : {range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1]};
     return {
       width: chart.element.clientWidth, height: HEIGHT, padding: [10, 56, 0, 0], legend: {show: false},
       cursor: {sync: {key: "job"}, y: false, points: {size: 6}}, scales: {y: scale},
       axes: [
-        {...axis, space: 70, size: 26, values: (_, values) => values.map(value => clock(value, long))},
-        {...axis, size: 54, values: (_, values) => values.map(value => value === null ? "" : format(chart, value))},
+        {...axis, space: 70, size: 26, values: (_, values) => values.map(value => clock(value, this.columns.t.at(-1) - this.columns.t[0] > 86400))},
+        {...axis, size: 54, ...(STEPS[chart.unit] && chart.scale !== "log" ? {incrs: STEPS[chart.unit]} : {}), values: (_, values) => values.map(value => value === null ? "" : format(chart, value))},
       ],
       series: [{}, ...chart.series.map(([, label], index) => ({label, stroke: css("--s" + (index + 1)), width: 1.5, points: {show: false}, spanGaps: false}))],
       hooks: {draw: [plot => this.drawMarks(plot), drawLabels], setCursor: [plot => showValues(plot, chart)]},

@@ -43,7 +43,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
     return h(React.Fragment, null,
       h(BaseEdge, {id: props.id, path, className: (props.data.exchange ? "exchange" : "") + hot}),
       moving && h("path", {d: path, className: "live-flow"}),
-      label && h(EdgeLabelRenderer, null, h("div", {className: "edge-label" + hot, "data-edge": props.id, style: {transform}}, hot ? "▲ " + label : label)));
+      label && h(EdgeLabelRenderer, null, h("div", {className: "edge-label" + hot, "data-edge": props.id, style: {transform}, title: figures && "Sample rows", onClick: () => figures && onSelect(props.source, props.data.ref)}, hot ? "▲ " + label : label)));
   };
   const nodes = plan.nodes.map(node => ({id: node.id, type: "step", position: at(node.id), data: node, ariaLabel: `${node.id}, ${node.verb}`}));
   const edges = plan.edges.map(edge => ({...edge, type: "link", data: edge, ariaLabel: `${edge.source} to ${edge.target}`, focusable: false}));
@@ -61,7 +61,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
   root.render(h(Flow, {
     defaultNodes: nodes, defaultEdges: edges, nodeTypes, edgeTypes, onInit, nodesDraggable: false, nodesConnectable: false,
     edgesFocusable: false, deleteKeyCode: null, minZoom: 0.3, maxZoom: 1.5, zoomOnScroll: false, preventScrolling: false,
-    onNodeClick: (_, node) => onSelect(node.id), onSelectionChange: ({nodes}) => { if (nodes.length) onSelect(nodes[0].id); },
+    onNodeClick: (_, node) => onSelect(node.id), onEdgeClick: (_, edge) => onSelect(edge.source, edge.data.ref), onSelectionChange: ({nodes}) => { if (nodes.length) onSelect(nodes[0].id); },
   }));
   return {
     update(message) { now = message; listeners.forEach(listener => listener()); },

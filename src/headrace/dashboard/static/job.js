@@ -7,8 +7,11 @@ if ($("graph") && $("split") && state.graph) {
   const {mountGraph} = await import("./graph.js");
   let message = state.now;
   const panel = $("step");
-  const select = async id => {
-    if (panel.dataset.step === id && !panel.hidden) return;
+  const select = async (id, edge) => {
+    if (panel.dataset.step !== id || panel.hidden) await open(id);
+    if (edge) panel.querySelector(`[data-edge="${CSS.escape(edge)}"]`)?.click();
+  };
+  const open = async id => {
     const response = await fetch(`/ui/jobs/${state.job}/steps/${encodeURIComponent(id)}`);
     if (!response.ok) return;
     panel.innerHTML = await response.text();
@@ -25,7 +28,11 @@ if ($("graph") && $("split") && state.graph) {
     if (location.hash) history.replaceState(null, "", location.pathname);
   };
   const graph = mountGraph($("graph"), state.graph, {figures: state.now, onSelect: select});
-  panel.addEventListener("click", event => { if (event.target.closest("[data-close]")) close(); });
+  panel.addEventListener("click", event => {
+    if (event.target.closest("[data-close]")) close();
+    const sampled = event.target.closest("[data-edge]");
+    if (sampled) panel.querySelectorAll("[data-edge]").forEach(button => button.setAttribute("aria-pressed", button === sampled));
+  });
   on("close", close);
   on("tick", next => { message = next; graph.update(next); });
   if (location.hash.startsWith("#step=")) select(decodeURIComponent(location.hash.slice(6)));
@@ -47,7 +54,7 @@ if (state.charts) {
     document.querySelectorAll("[data-range]").forEach(other => other.setAttribute("aria-pressed", other === button));
     load();
   }));
-  on("theme", () => charts.draw());
+  on("theme", () => charts.draw(true));
   on("reopened", load);
   setInterval(load, REFRESH);
   load();

@@ -19,6 +19,7 @@ from headrace.jobs.inquiries import Inquiry
 from headrace.jobs.live import summarize
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.submission import MAX_FILE_BYTES, MAX_FILES, Submission
+from headrace.runtime.samples import MOST_ROWS, ROWS
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody, "description": text}
@@ -123,6 +124,22 @@ def explain_key(
 ) -> dict[str, Any]:
     """Return the partial matches of a key and why they are not complete; the job is running."""
     return service.inquire(job, Inquiry(kind="why", step=step, key=key))
+
+
+@router.get("/{job}/samples")
+def samples(
+    job: JobId,
+    service: Service,
+    step: Annotated[
+        str, Query(max_length=200, description="A step, `step.output`, or a sink: the rows it reads.")
+    ],
+    rows: Annotated[int, Query(ge=1, le=MOST_ROWS)] = ROWS,
+) -> dict[str, Any]:
+    """Return the first rows that pass an edge of a running job in the next micro-batch.
+
+    There are none if no row passes within 10 seconds. A row of more than 4096 characters is cut.
+    """
+    return service.inquire(job, Inquiry(kind="sample", step=step, rows=rows))
 
 
 @router.get("/{job}/transitions")

@@ -52,7 +52,10 @@ class Guard:
             await self._app(scope, receive, send)
             return
         answer = _Answer(send)
-        principal, problem = await asyncio.to_thread(self._check, scope)
+        reads_store = scope["method"] not in _SAFE or _has_credentials(scope)
+        principal, problem = (
+            await asyncio.to_thread(self._check, scope) if reads_store else self._check(scope)
+        )
         scope.setdefault("state", {})["principal"] = principal
         if problem is not None:
             await answer.reject(*problem, as_page=_wants_page(scope))
@@ -195,6 +198,11 @@ def _check_length(scope: Scope, headers: Headers) -> tuple[int, str] | None:
 
 def _limit_of(scope: Scope) -> int:
     return MAX_TOTAL_BYTES + _SMALL_BYTES if scope["path"] == "/api/v1/jobs" else _SMALL_BYTES
+
+
+def _has_credentials(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return "authorization" in headers or "cookie" in headers
 
 
 def _wants_page(scope: Scope) -> bool:

@@ -42,7 +42,9 @@ class AlertEngine:
         names = {}
         for job in jobs:
             names[job["id"]] = job["name"]
-            memory = self._memories.setdefault(job["id"], self._remember(job["id"], at))
+            if job["id"] not in self._memories:
+                self._memories[job["id"]] = self._remember(job["id"], at)
+            memory = self._memories[job["id"]]
             for rule in self._settings.rules:
                 if rule.job in (None, job["name"]):
                     self._update(rule, job["id"], evaluate(rule, job, memory, at), at)

@@ -120,6 +120,27 @@ def logs(
 
 
 @jobs.command()
+def sample(
+    job: JobId,
+    step: Annotated[
+        str, typer.Option(metavar="STEP", help="A step, `step.output`, or a sink: the rows it reads.")
+    ],
+    rows: Annotated[int, typer.Option(metavar="NUMBER", help="At most so many rows.")] = 10,
+    json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Print rows that pass an edge of a running job in the next micro-batch, one JSON object per line."""
+    sampled = Client(url).get(f"/jobs/{job}/samples", step=step, rows=str(rows))
+    if json:
+        show_json(sampled)
+        return
+    for row in sampled["rows"]:
+        typer.echo(jsonlib.dumps(row, ensure_ascii=False))
+    if not sampled["rows"]:
+        show(f"no row passed `{step}` within 10 seconds")
+
+
+@jobs.command()
 def stop(job: JobId, json: AsJson = False, url: Url = None) -> None:
     """Stop a job gracefully: finish the current micro-batch, commit, exit."""
     _request(job, "stop", url, json)

@@ -14,12 +14,14 @@ final class JsonRowWriter(mapper: ObjectMapper) {
   private val options = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
   private val moment = new StructType().add("at", TimestampType)
 
-  def row(of: InternalRow, shape: StructType): JsonNode = {
-    val text = new CharArrayWriter
-    val generator = new JacksonGenerator(shape, text, options)
+  def row(of: InternalRow, shape: StructType): JsonNode = mapper.readTree(text(of, shape))
+
+  def text(of: InternalRow, shape: StructType): String = {
+    val written = new CharArrayWriter
+    val generator = new JacksonGenerator(shape, written, options)
     generator.write(of)
     generator.close()
-    mapper.readTree(text.toString)
+    written.toString
   }
 
   /** Converts a time in microseconds. */

@@ -1,0 +1,125 @@
+"""Samples of the rows at the edges of a running plan, on request.
+
+A sample takes the first rows of the next micro-batch. Rows are observed while the epoch computes them, so
+that nothing is read or computed twice; without a request a plan runs as if there were no samples.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import OptionError, did_you_mean, without_passwords
+from headrace.spark.gateway import java_frame, java_session, kernel
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.sink import Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.plan.graph import Graph
+
+ROWS = 10
+MOST_ROWS = 100
+LENGTH = 4096
+"""Characters of a row; a longer one is cut."""
+CUT = "(cut)"
+"""The column of a row that was cut."""
+SECONDS = 10.0
+"""How long rows are waited for."""
+_POLL = 0.05
+_SETTLE = 0.5
+"""Further tasks of an epoch may add rows for so many seconds after the first one."""
+
+
+class Samples:
+    """Takes samples of one run."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Prepare a session; only queries that start later can be sampled."""
+        self._spark = spark
+        self._run = uuid.uuid4().hex
+        self._wanted: set[Ref] = set()
+        self._lock = threading.Lock()
+        self._kernel = kernel(spark).compat.EdgeSamples
+        self._kernel.prepare(java_session(spark))
+
+    def mark(self, ref: Ref, frame: DataFrame) -> DataFrame:
+        """Return a streaming frame that can be sampled."""
+        return frame.alias(self._mark(ref))
+
+    def tap(self, ref: Ref, frame: DataFrame) -> DataFrame:
+        """Return the frame of a micro-batch, sampled if a sample is wanted."""
+        if ref not in self._wanted:
+            return frame
+        from pyspark.sql import DataFrame
+
+        return DataFrame(self._kernel.tap(java_frame(frame), self._mark(ref)), frame.sparkSession)
+
+    def take(self, ref: Ref, rows: int = ROWS, seconds: float = SECONDS) -> list[dict[str, Any]]:
+        """Wait for rows and return the first ones; none if no row passes in time."""
+        with self._lock:
+            sampler = self._kernel.begin(
+                java_session(self._spark), self._mark(ref), min(rows, MOST_ROWS), LENGTH
+            )
+            self._wanted.add(ref)
+            try:
+                return [read_row(row) for row in _collect(sampler, rows, seconds)]
+            finally:
+                self._wanted.discard(ref)
+                self._kernel.end(self._mark(ref))
+
+    def _mark(self, ref: Ref) -> str:
+        return f"{self._run} {ref}"
+
+
+def find_edge(graph: Graph, name: str) -> Ref:
+    """Return the output of a name: a step, `step.output`, or a sink, which stands for its input.
+
+    Raises:
+        OptionError: there is no such output.
+    """
+    nodes = {node.name: node for node in graph}
+    outputs = {str(ref): ref for node in graph for output in node.outputs if (ref := Ref(node.name, output))}
+    if isinstance(sink := nodes.get(name), Sink):
+        return sink.input
+    if name not in outputs:
+        known = [*outputs, *(sink.name for sink in graph.sinks)]
+        raise OptionError(
+            f"no step or output is called `{name}`", where="step", hint=did_you_mean(name, known)
+        )
+    return outputs[name]
+
+
+def read_row(text: str) -> dict[str, Any]:
+    """Return the columns of a row; one that was cut has its text in the column `(cut)`.
+
+    >>> read_row('{"a":1}'), read_row('{"a":"xxxx…')
+    ({'a': 1}, {'(cut)': '{"a":"xxxx…'})
+    """
+    try:
+        row: dict[str, Any] = _hide_passwords(json.loads(text))
+    except ValueError:
+        return {CUT: without_passwords(text)}
+    return row
+
+
+def _hide_passwords(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _hide_passwords(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_hide_passwords(each) for each in value]
+    return without_passwords(value) if isinstance(value, str) else value
+
+
+def _collect(sampler: Any, rows: int, seconds: float) -> list[str]:
+    deadline = time.monotonic() + seconds
+    while sampler.isZero() and time.monotonic() < deadline:
+        time.sleep(_POLL)
+    deadline = min(deadline, time.monotonic() + _SETTLE)
+    while len(sampled := list(sampler.value())) < rows and time.monotonic() < deadline:
+        time.sleep(_POLL)
+    return sampled
