@@ -20,7 +20,7 @@ import tempfile
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 from rich.table import Table
@@ -30,6 +30,16 @@ from benchmarks.engines.taken import Taken
 if TYPE_CHECKING:
     from benchmarks.connectors.cases import Case
     from benchmarks.connectors.setting import Outcome, Setting, Side
+
+
+class Measurable(Protocol):
+    """A case with sides that have aims."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    def side(self, name: str) -> Side: ...
 
 
 def main() -> None:
@@ -75,7 +85,7 @@ def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]
             ]
             command += ["--warm", str(chosen.warm), "--events", str(chosen.events), "--memory", chosen.memory]
             message = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            measured.append((side.name, _read(message)))
+            measured.append((side.name, read_outcome(message)))
             Console().print(f"{case.name}: {side.name}: {measured[-1][1].taken.rate:,.0f} events/s")
     report(case, measured)
     check(case, measured)
@@ -88,14 +98,14 @@ def measure(side: Side, setting: Setting) -> Outcome:
     return side.run(replace(setting, warm=warm, events=events, batch=batch))
 
 
-def check(case: Case, measured: list[tuple[str, Outcome]]) -> None:
+def check(case: Measurable, measured: list[tuple[str, Outcome]]) -> None:
     """Whether the sides that count their results have as many."""
     counts = {name: outcome.results for name, outcome in measured if outcome.results is not None}
     if len(set(counts.values())) > 1:
         raise RuntimeError(f"{case.name}: the sides gave different results: {counts}")
 
 
-def report(case: Case, measured: list[tuple[str, Outcome]]) -> None:
+def report(case: Measurable, measured: list[tuple[str, Outcome]], benchmark: str = "connectors") -> None:
     """Print a table, and write it as JSON to `benchmarks/results`."""
     from benchmarks import harness
 
@@ -111,7 +121,7 @@ def report(case: Case, measured: list[tuple[str, Outcome]]) -> None:
     Console().print(table)
     harness.RESULTS.mkdir(exist_ok=True)
     plain = {name: asdict(outcome) for name, outcome in measured}
-    (harness.RESULTS / f"connectors_{case.name}.json").write_text(json.dumps(plain, indent=2))
+    (harness.RESULTS / f"{benchmark}_{case.name}.json").write_text(json.dumps(plain, indent=2))
 
 
 def _in_this_process(chosen: argparse.Namespace) -> None:
@@ -137,7 +147,7 @@ def _in_this_process(chosen: argparse.Namespace) -> None:
     print(json.dumps(asdict(outcome)), flush=True)
 
 
-def _read(message: str) -> Outcome:
+def read_outcome(message: str) -> Outcome:
     from benchmarks.connectors.setting import Outcome
 
     outcome = json.loads(message.strip().splitlines()[-1])

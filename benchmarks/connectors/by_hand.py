@@ -18,14 +18,14 @@ Batch = Callable[[DataFrame, int], None]
 
 def filtered(setting: Setting) -> Outcome:
     """JSON from Kafka, a tenth of it kept."""
-    return _counted(setting, _events(setting).where(FEW).select("k", "v"))
+    return counted(setting, _events(setting).where(FEW).select("k", "v"))
 
 
 def tumbling(setting: Setting) -> Outcome:
     """Count and sum per key and minute."""
     rows = _events(setting).withColumn("at", F.timestamp_millis("ts")).withWatermark("at", DISORDER)
     sums = rows.groupBy("k", F.window("at", "1 minute"))
-    return _counted(setting, sums.agg(F.count("*").alias("n"), F.sum("v").alias("total")))
+    return counted(setting, sums.agg(F.count("*").alias("n"), F.sum("v").alias("total")))
 
 
 def to_kafka(setting: Setting) -> Outcome:
@@ -88,18 +88,24 @@ def _by_jdbc(setting: Setting) -> Outcome:
 
 
 def _events(setting: Setting) -> DataFrame:
+    return events(setting, setting.topic, COLUMNS, setting.batch)
+
+
+def events(setting: Setting, topic: str, columns: str, batch: int) -> DataFrame:
+    """Return the JSON records of a topic as rows."""
     reader = SparkSession.active().readStream.format("kafka")
     options = {
         "kafka.bootstrap.servers": setting.servers,
-        "subscribe": setting.topic,
+        "subscribe": topic,
         "startingOffsets": "earliest",
-        "maxOffsetsPerTrigger": str(setting.batch),
+        "maxOffsetsPerTrigger": str(batch),
     }
-    parsed = F.from_json(F.col("value").cast("string"), COLUMNS).alias("event")
+    parsed = F.from_json(F.col("value").cast("string"), columns).alias("event")
     return reader.options(**options).load().select(parsed).select("event.*")
 
 
-def _counted(setting: Setting, results: DataFrame) -> Outcome:
+def counted(setting: Setting, results: DataFrame) -> Outcome:
+    """Run a query to its end and count its results."""
     tally = Tally()
     taken = timed(setting, lambda: _through(setting, results, tally.take))
     return Outcome(taken, tally.panes)

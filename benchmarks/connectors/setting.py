@@ -31,7 +31,9 @@ class Setting:
     batch: int
     place: Path
     database: str = ""
-    """The address of a PostgreSQL, for the cases that write to one."""
+    """The address of a PostgreSQL, for the cases that write to one, or of the server of a lookup."""
+    right: str = ""
+    """The topic of the right side of a join."""
 
     def checkpoint(self) -> Path:
         """A new one: every run starts at the topic's beginning."""
@@ -70,7 +72,8 @@ class Batches:
         took = report["durationMs"]["triggerExecution"] / 1000
         ends = [source["endOffset"] for source in report["sources"] if "Kafka" in source["description"]]
         if report["numInputRows"] and ends:
-            taken = sum(sum(offsets.values()) for offsets in ends[0].values())
+            topics = {topic: offsets for end in ends for topic, offsets in end.items()}
+            taken = sum(sum(offsets.values()) for offsets in topics.values())
             if not self.seen:
                 self.seen.append((begun, 0))
             self.seen.append((begun + took, taken))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 import time
 import urllib.error
@@ -35,6 +36,9 @@ from headrace.spark.java import find_java
 LOCK = Path(__file__).with_name("jars.toml")
 VERSION = "2.2.0"
 _POLL = 0.1
+_SETTLED = 2.0
+"""Seconds without a new row after which a sink has them all."""
+_SINK_ROWS = re.compile(r"^\d+\..*Writer.*\.numRecordsIn$")
 # What Flink's own scripts open for it on Java 17.
 _OPENED = ("lang", "net", "io", "nio", "lang.reflect", "text", "time", "util", "util.concurrent")
 _LOG4J = """\
@@ -136,6 +140,32 @@ class Flink:
             self.stop(job)
         return measured(seen, warm, events)
 
+    def measure_results(
+        self, insert: str, *, warm: int, events: int, total: int, patience: float = 1800
+    ) -> tuple[Taken, int]:
+        """As `measure`, with the rows that reached the sink, counted once all `total` events were taken.
+
+        The topics must end with events that let the watermark pass all others.
+        """
+        job = self.start(insert)
+        seen: list[tuple[float, int]] = []
+        try:
+            for moment, count in self._progress(job, patience):
+                seen.append((moment, count))
+                if count >= total:
+                    break
+            written = -1
+            while (now := self.written(job)) != written:
+                written = now
+                time.sleep(_SETTLED)
+        finally:
+            self.stop(job)
+        return measured(seen, warm, events), written
+
+    def written(self, job: Any) -> int:
+        """Return the number of rows that a job's sink has received so far."""
+        return sum(self._metrics(str(job.getJobID()), _SINK_ROWS).values())
+
     def run(self, insert: str, patience: float = 1800) -> float:
         """Run an `insert` from bounded tables to its end; returns the seconds it took."""
         begun = time.monotonic()
@@ -183,17 +213,20 @@ class Flink:
 
     def _offsets(self, job: str) -> dict[str, int]:
         """The number of records taken from each partition, by the metric's name."""
-        rows_read: dict[str, int] = {}
+        offsets = self._metrics(job, re.compile(r"\.currentOffset$"))
+        return {name: offset + 1 for name, offset in offsets.items()}
+
+    def _metrics(self, job: str, name: re.Pattern[str]) -> dict[str, int]:
+        """Return the metrics of a job with such names."""
+        values: dict[str, int] = {}
         for vertex in _get(self._rest, f"/jobs/{job}")["vertices"]:
             place = f"/jobs/{job}/vertices/{vertex['id']}/metrics"
-            names = [
-                metric["id"] for metric in _get(self._rest, place) if metric["id"].endswith(".currentOffset")
-            ]
+            names = [metric["id"] for metric in _get(self._rest, place) if name.search(metric["id"])]
             if names:
                 asked = urllib.parse.urlencode({"get": ",".join(names)})
                 for metric in _get(self._rest, f"{place}?{asked}"):
-                    rows_read[metric["id"]] = int(metric["value"]) + 1
-        return rows_read
+                    values[metric["id"]] = int(metric["value"])
+        return values
 
 
 def kafka_table(
