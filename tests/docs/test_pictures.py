@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[2] / "docs"
 TRANSCRIPTS = sorted((DOCS / "transcripts").glob("*.transcript.yaml"))
 PICTURES = DOCS / "images" / "timelines"
-PAGES = sorted(page for folder in ("windows", "triggers", "modes") for page in (DOCS / folder).glob("*.md"))
+PAGES = sorted(
+    page for folder in ("windows", "triggers", "modes", "how-to") for page in (DOCS / folder).glob("*.md")
+)
 
 
 def name_of(transcript: Path) -> str:
@@ -55,7 +57,9 @@ def test_picture_of_transcript_is_up_to_date(transcript: Path, spark: SparkSessi
 
 def test_every_transcript_has_a_picture_and_every_picture_is_on_a_page() -> None:
     shown = {name for page in PAGES for name in re.findall(r"timelines/(\w+)\.svg", page.read_text())}
-    linked = {name for page in PAGES for name in re.findall(r"(\w+)\.transcript\.yaml", page.read_text())}
+    linked = {
+        name for page in PAGES for name in re.findall(r"transcripts/(\w+)\.transcript", page.read_text())
+    }
     transcripts = {name_of(transcript) for transcript in TRANSCRIPTS}
     assert transcripts == {picture.stem for picture in PICTURES.glob("*.svg")} == shown == linked
 

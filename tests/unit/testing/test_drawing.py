@@ -240,7 +240,7 @@ def test_the_step_that_the_script_looks_at_is_drawn_or_the_named_one() -> None:
 def test_an_unknown_step_is_reported_with_the_nearest() -> None:
     with pytest.raises(TranscriptError) as caught:
         step_to_draw(read_case(CASE), "secnd")
-    assert "no step with a window is called `secnd`" in str(caught.value)
+    assert "no step with a window and no join is called `secnd`" in str(caught.value)
     assert "second" in str(caught.value)
 
 
@@ -250,7 +250,7 @@ def test_a_case_without_windows_has_nothing_to_draw() -> None:
     )
     with pytest.raises(TranscriptError) as caught:
         step_to_draw(read_case(bare))
-    assert "there is nothing to draw: no step has a window" in str(caught.value)
+    assert "there is nothing to draw: no step has a window or is a join" in str(caught.value)
     assert "headrace explain" in str(caught.value)
 
 
@@ -269,3 +269,42 @@ def test_a_case_that_is_wrong_reports_the_place(tmp_path: pathlib.Path) -> None:
     file.write_text(CASE.replace("tumbling: 1 minute", "tumblng: 1 minute"))
     with pytest.raises(DocumentError, match="tumblng"):
         select_cases(file)
+
+
+JOIN = Recording(
+    "a click after a view",
+    "pairs: inner join with clicks",
+    (
+        Moment(
+            "rows",
+            "rows",
+            (Arrival(2 * S, "v1"), Arrival(5 * S, "c1", right=True)),
+            (
+                Pane(2 * S, 5 * S, "v1 c1", "joined"),
+                Pane(2 * S, 2 * S, "v1 null", "unmatched", by_watermark=True),
+            ),
+            9 * S,
+        ),
+    ),
+    sides=("views", "clicks"),
+    windowed=False,
+)
+
+
+def test_a_pair_reaches_from_one_row_to_the_other_and_nothing_is_shaded() -> None:
+    panel, scale = panel_of(JOIN), scale_of(JOIN, 150, 836)
+    [pair] = [mark for mark in marks_of(panel, Rect, "joined") if mark.width > 16]
+    assert (pair.x, pair.x + pair.width) == (scale.x(2 * S), scale.x(5 * S))
+    assert marks_of(panel, Rect, "window") == []
+    texts = [mark.text for mark in panel.marks if isinstance(mark, Text)]
+    assert {"row of views", "row of clicks", "joined rows", "row without a partner"} <= set(texts)
+
+
+def test_rows_of_the_right_side_have_a_colour_of_their_own() -> None:
+    [right, _] = marks_of(panel_of(JOIN), Dot, "right-row")  # the second one is in the legend
+    assert right.x == scale_of(JOIN, 150, 836).x(5 * S)
+
+
+def test_an_unmatched_row_is_below_the_step_of_the_watermark() -> None:
+    before, after = split(JOIN.moments[0])
+    assert ([pane.label for pane in before], [pane.label for pane in after]) == (["v1 c1"], ["v1 null"])

@@ -13,6 +13,8 @@ font-variant-numeric: tabular-nums; fill: #1f2933; }
 .watermark { stroke: #7c3aed; stroke-width: 2; fill: none; stroke-linejoin: round; }
 text.watermark { fill: #6d28d9; stroke: none; }
 .row { fill: #1f2933; }
+.right-row { fill: #2563eb; }
+.right-label { fill: #1e40af; }
 .row-label, .beside { paint-order: stroke; stroke: #ffffff; stroke-width: 3; stroke-linejoin: round; }
 .refused-row { fill: #ffffff; stroke: #dc2626; stroke-width: 1.2; }
 .refused { stroke: #dc2626; stroke-width: 1.6; fill: none; }
@@ -20,11 +22,11 @@ text.watermark { fill: #6d28d9; stroke: none; }
 .pane { stroke-width: 1.3; }
 .pane-label { font-weight: 500; }
 .early { fill: #dbeafe; stroke: #2563eb; }
-.on_time { fill: #d6f2e0; stroke: #15803d; }
-.late { fill: #fde7cc; stroke: #c2620a; }
+.on_time, .joined { fill: #d6f2e0; stroke: #15803d; }
+.late, .unmatched { fill: #fde7cc; stroke: #c2620a; }
 .early-label { fill: #1e3a8a; }
-.on_time-label { fill: #14532d; }
-.late-label { fill: #7c3a00; }
+.on_time-label, .joined-label { fill: #14532d; }
+.late-label, .unmatched-label { fill: #7c3a00; }
 .retraction { stroke-dasharray: 3 2.5; fill: #ffffff; }
 .struck { text-decoration: line-through; }
 .strike { stroke: #15803d; stroke-width: 1.3; }
@@ -47,16 +49,18 @@ text { fill: #e4e9ee; }
 .watermark { stroke: #a78bfa; }
 text.watermark { fill: #c4b5fd; }
 .row { fill: #e4e9ee; }
+.right-row { fill: #60a5fa; }
+.right-label { fill: #93c5fd; }
 .row-label, .beside { stroke: #161b21; }
 .refused-row { fill: #161b21; stroke: #f87171; }
 .refused { stroke: #f87171; }
 .refused-label { fill: #fca5a5; }
 .early { fill: #172d55; stroke: #60a5fa; }
-.on_time { fill: #123524; stroke: #4ade80; }
-.late { fill: #45290b; stroke: #fb923c; }
+.on_time, .joined { fill: #123524; stroke: #4ade80; }
+.late, .unmatched { fill: #45290b; stroke: #fb923c; }
 .early-label { fill: #bfdbfe; }
-.on_time-label { fill: #bbf7d0; }
-.late-label { fill: #fed7aa; }
+.on_time-label, .joined-label { fill: #bbf7d0; }
+.late-label, .unmatched-label { fill: #fed7aa; }
 .retraction { fill: #161b21; }
 .strike { stroke: #4ade80; }
 .state { fill: #16263a; stroke: #63a4e8; }

@@ -56,7 +56,7 @@ def split(moment: Moment) -> tuple[list[Pane], list[Pane]]:
     for pane in moment.panes:
         pending.append(pane)
         if not pane.retraction:
-            by_rows = moment.kind == "rows" and pane.timing != "on_time"
+            by_rows = moment.kind == "rows" and pane.timing != "on_time" and not pane.by_watermark
             (before if by_rows else after).extend(pending)
             pending = []
     return before, [*after, *pending]
@@ -80,10 +80,12 @@ def _row_span(row: Arrival, scale: Scale) -> tuple[float, float, bool]:
 
 def _row_marks(row: Arrival, x: float, y: float, leftward: bool) -> list[Mark]:
     tip = f"{row.label}{f', {row.refused}' if row.refused else ''}"
-    marks: list[Mark] = [Dot(x, y, "row refused-row" if row.refused else "row", tip)]
+    side = " right-row" if row.right else ""
+    marks: list[Mark] = [Dot(x, y, "row refused-row" if row.refused else f"row{side}", tip)]
     if row.refused:
         marks.append(Cross(x, y))
-    kind = "row-label refused-label" if row.refused else "row-label"
+    right_label = "row-label right-label" if row.right else "row-label"
+    kind = "row-label refused-label" if row.refused else right_label
     if text := _row_text(row):
         marks.append(
             Text(x - BESIDE, y + 4, text, kind, "end") if leftward else Text(x + BESIDE, y + 4, text, kind)

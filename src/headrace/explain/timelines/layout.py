@@ -83,7 +83,7 @@ def _lines(bands: list[Band]) -> list[Mark]:
 def _shades(recording: Recording, bands: list[Band], scale: Scale) -> list[Mark]:
     """Shade each window from the line with its first row to its last pane."""
     lives: dict[tuple[int | None, int | None], tuple[float, float]] = {}
-    for band in bands:
+    for band in bands if recording.windowed else ():
         for pane in band.moment.panes:
             first = lives.get((pane.start, pane.end), (_first_row_top(recording, pane, bands), 0))[0]
             lives[pane.start, pane.end] = (first, band.bottom)

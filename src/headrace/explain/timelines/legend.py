@@ -9,7 +9,13 @@ SMALL = 11.0
 ICON = 22.0
 APART = 18.0
 ROW = 20.0
-_TIMINGS = {"early": "early pane", "on_time": "on-time pane", "late": "late pane"}
+_TIMINGS = {
+    "early": "early pane",
+    "on_time": "on-time pane",
+    "late": "late pane",
+    "joined": "joined rows",
+    "unmatched": "row without a partner",
+}
 
 
 def legend(recording: Recording, left: float, top: float, right: float) -> tuple[list[Mark], float]:
@@ -28,20 +34,22 @@ def legend(recording: Recording, left: float, top: float, right: float) -> tuple
 def _entries(recording: Recording) -> list[tuple[str, str]]:
     panes, rows = recording.panes, recording.rows
     timings = [(timing, text) for timing, text in _TIMINGS.items() if any(p.timing == timing for p in panes)]
+    left, right = recording.sides or ("", "")
     entries = [
-        ("row", "row", bool(rows)),
+        ("row", f"row of {left}" if left else "row", bool(rows)),
+        ("right", f"row of {right}", any(row.right for row in rows)),
         ("refused", "row sent to .late", any(row.refused for row in rows)),
         ("watermark", "watermark", any(moment.watermark is not None for moment in recording.moments)),
-        ("window", "open window", bool(panes)),
+        ("window", "open window", bool(panes) and recording.windowed),
         *((timing, text, True) for timing, text in timings),
-        ("retraction", "retraction", any(pane.retraction for pane in panes)),
+        ("retraction", "removed result" if left else "retraction", any(pane.retraction for pane in panes)),
     ]
     return [(kind, text) for kind, text, shown in entries if shown]
 
 
 def _icon(kind: str, x: float, y: float) -> list[Mark]:
-    if kind == "row":
-        return [Dot(x + 8, y, "row")]
+    if kind in ("row", "right"):
+        return [Dot(x + 8, y, "row" if kind == "row" else "row right-row")]
     if kind == "refused":
         return [Dot(x + 8, y, "row refused-row"), Cross(x + 8, y)]
     if kind == "watermark":

@@ -1,5 +1,7 @@
 """The data of a time line: per script line the rows that arrived, the panes that fired, and the watermark.
 
+The results of a join are panes that reach from one of their rows to the other.
+
 A recording is plain data, so that drawing can be tested without Spark.
 """
 
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["rows", "watermark", "advance", "restart", "end"]
-Timing = Literal["early", "on_time", "late"]
+Timing = Literal["early", "on_time", "late", "joined", "unmatched"]
 Ends = Literal["[)", "(]", "[]"]
 """Inclusive ends of a window: half-open, trailing, and from the first row to the last."""
 
@@ -24,6 +26,8 @@ class Arrival:
     at: int | None
     label: str
     refused: str = ""
+    right: bool = False
+    """True for a row of the right input of a join."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Pane:
     label: str
     timing: Timing = "on_time"
     retraction: bool = False
+    by_watermark: bool = False
+    """True for a result of a join that waits for the watermark."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +56,16 @@ class Moment:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded case: its name, the declaration of its windowed step, and its script lines."""
+    """A recorded case: its name, the declaration of its step, and its script lines."""
 
     name: str
     declared: str
     moments: tuple[Moment, ...]
     ends: Ends = "[)"
+    sides: tuple[str, str] | None = None
+    """The names of the inputs of a join."""
+    windowed: bool = True
+    """False if panes are the results of a join without a window."""
 
     def holds(self, pane: Pane, at: int | None) -> bool:
         """Return true if a row of this time belongs to the window of a pane."""

@@ -2,7 +2,8 @@
 
 Event time runs to the right and the lines of the script run down, so the watermark is a line that steps to
 the right. Rows are dots, windows are shaded while they are open, and panes are boxes over their window where
-they fire, coloured by timing; retractions are struck through. `recorder` runs a case;
+they fire, coloured by timing; retractions are struck through. Results of a join reach from one of their rows
+to the other. `recorder` and `joins` run a case;
 `headrace.explain.timelines` draws the recording.
 """
 
@@ -30,13 +31,13 @@ def draw(path: str | Path, *, case: str = "", step: str = "", spark: SparkSessio
     Args:
         path: a file of transcripts.
         case: draw only cases whose name contains this text.
-        step: the windowed step to draw; default: the first one in an `expect`.
+        step: the windowed step or the join to draw; default: the first one in an `expect`.
         spark: a session opened by Headrace; default: a new one.
 
     Raises:
         DocumentError: the file or one of its cases is invalid.
         LoadError: no case has this name.
-        TranscriptError: a case has no windowed step.
+        TranscriptError: a case has no windowed step and no join.
 
     >>> draw("docs/transcripts/tumbling.transcript.yaml").startswith("<svg ")
     True

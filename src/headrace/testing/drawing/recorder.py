@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
 from headrace.errors import TranscriptError, did_you_mean
 from headrace.explain.timelines.recording import Arrival, Ends, Kind, Moment, Pane, Recording
+from headrace.steps.base import Node
 from headrace.steps.endpoints.source import Source
 from headrace.steps.expressions import describe_columns
+from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.stateful.describe import describe_emission, describe_window
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.drawing.watermark import WatermarkLine
@@ -45,43 +47,61 @@ _KINDS: dict[type, Kind] = {
 
 
 def record(case: Case, spark: SparkSession, *, step: str = "") -> Recording:
-    """Run a case and record the output of its windowed step.
+    """Run a case and record the output of a windowed step or a join.
 
     Raises:
-        TranscriptError: the case has no windowed step, or none named `step`.
+        TranscriptError: the case has no such step, or none named `step`.
     """
+    from headrace.testing.drawing.joins import JoinRecorder
+
     node = step_to_draw(case, step)
-    return _Recorder(case, node).run(spark)
+    recorder = JoinRecorder(case, node) if isinstance(node, TwoInputs) else WindowRecorder(case, node)
+    return recorder.run(spark)
 
 
-def step_to_draw(case: Case, step: str = "") -> WindowAggregate:
+def step_to_draw(case: Case, step: str = "") -> WindowAggregate | TwoInputs:
     """Return the step to draw: the named one, else the first one in an `expect`, else the first."""
-    windows = {node.name: node for node in case.graph.of(WindowAggregate)}
-    if step and step not in windows:
+    drawn = {node.name: node for node in case.graph if isinstance(node, WindowAggregate | TwoInputs)}
+    if step and step not in drawn:
         raise TranscriptError(
-            f"no step with a window is called `{step}`", where=case.where, hint=did_you_mean(step, windows)
+            f"no step with a window and no join is called `{step}`",
+            where=case.where,
+            hint=did_you_mean(step, drawn),
         )
-    if not windows:
+    if not drawn:
         raise TranscriptError(
-            "there is nothing to draw: no step has a window",
+            "there is nothing to draw: no step has a window or is a join",
             where=case.where,
             hint="a picture shows rows, windows and panes; `headrace explain` draws the steps",
         )
     looked_at = [ref.step for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
-    return windows[step or next((name for name in looked_at if name in windows), next(iter(windows)))]
+    return drawn[step or next((name for name in looked_at if name in drawn), next(iter(drawn)))]
 
 
-class _Recorder:
-    def __init__(self, case: Case, node: WindowAggregate) -> None:
+class Recorder:
+    """Runs the script of a case and records one step; a kind of step decides on its results."""
+
+    def __init__(self, case: Case, node: Node, keys: Sequence[str]) -> None:
         self._case, self._node = case, node
-        self._keys = [name for name, _ in node.keys]
-        self._values = [name for name, _ in node.aggregates]
+        self._keys = keys
         before = {step.name for step in case.graph.upstream(node)}
         sources = [source for source in case.graph.of(Source) if source.name in before]
         self._times = {source.name: times_of(case.graph, source.name)[0] for source in sources}
         self._mark = WatermarkLine(self._times, case.fed)
         self._clock = 0
         self._several = self._has_several_keys()
+
+    def recording(self, moments: tuple[Moment, ...]) -> Recording:
+        """Return the recording of the step."""
+        raise NotImplementedError
+
+    def pane(self, row: Output) -> Pane:
+        """Return the pane of a row of the step's output."""
+        raise NotImplementedError
+
+    def is_right(self, source: str) -> bool:
+        """Return true for a source of the right input of a join."""
+        return False
 
     def run(self, spark: SparkSession) -> Recording:
         outputs = [self._node.name, *([f"{self._node.name}.late"] if "late" in self._node.outputs else [])]
@@ -98,14 +118,14 @@ class _Recorder:
                 moments.append(self._moment(line, panes, late[0] if late else []))
         finally:
             stage.close()
-        return Recording(self._case.name, _declaration(self._node), tuple(moments), _ends(self._node.window))
+        return self.recording(tuple(moments))
 
     def _moment(self, line: Line, panes: list[Output], late: list[Output]) -> Moment:
         if isinstance(line, Advance):
             self._clock += line.length
         arrivals = self._arrivals(line, late) if isinstance(line, Rows) else ()
         mark = self._mark.after(line, arrivals=_times_by_source(self._times, line), clock=self._clock)
-        return Moment(_KINDS[type(line)], self._label(line), arrivals, tuple(map(self._pane, panes)), mark)
+        return Moment(_KINDS[type(line)], self._label(line), arrivals, tuple(map(self.pane, panes)), mark)
 
     def _label(self, line: Line) -> str:
         match line:
@@ -138,18 +158,12 @@ class _Recorder:
         shown = [show(value) for name, value in row.items() if name not in (*self._keys, time)]
         return Arrival(
             at,
-            self._label_rows(row, " ".join(shown)),
+            self.label_rows(row, " ".join(shown)),
             str(refusal["reason"]).replace("_", " ") if refusal is not None else "",
+            self.is_right(source),
         )
 
-    def _pane(self, row: Output) -> Pane:
-        window, pane = row["window"] or {}, row["pane"]
-        start, end = (getattr(window.get(side), "micros", None) for side in ("start", "end"))
-        shown = {name: show(row[name]) for name in self._values}
-        text = next(iter(shown.values())) if len(shown) == 1 else _step_by_name(shown)
-        return Pane(start, end, self._label_rows(row, text), pane["timing"], bool(pane["retraction"]))
-
-    def _label_rows(self, row: Mapping[str, Any], text: str) -> str:
+    def label_rows(self, row: Mapping[str, Any], text: str) -> str:
         key = " ".join(show(row[name]) for name in self._keys if name in row)
         return f"{key}: {text}" if self._several and key else text
 
@@ -157,6 +171,31 @@ class _Recorder:
         inputs = (line.rows.items() for line in self._case.script if isinstance(line, Rows))
         rows = [as_fields(row) for by_source in inputs for _, rows in by_source for row in rows]
         return len({tuple(show(row.get(name)) for name in self._keys) for row in rows}) > 1
+
+
+class WindowRecorder(Recorder):
+    """Records the panes of a windowed step."""
+
+    def __init__(self, case: Case, node: WindowAggregate) -> None:
+        super().__init__(case, node, [name for name, _ in node.keys])
+        self._windowed = node
+        self._values = [name for name, _ in node.aggregates]
+
+    def recording(self, moments: tuple[Moment, ...]) -> Recording:
+        node = self._windowed
+        return Recording(self._case.name, _declaration(node), moments, _ends(node.window))
+
+    def pane(self, row: Output) -> Pane:
+        start, end = span_of_window(row)
+        pane, shown = row["pane"], {name: show(row[name]) for name in self._values}
+        text = next(iter(shown.values())) if len(shown) == 1 else _step_by_name(shown)
+        return Pane(start, end, self.label_rows(row, text), pane["timing"], bool(pane["retraction"]))
+
+
+def span_of_window(row: Output) -> tuple[int | None, int | None]:
+    """Return the ends of the window of a row in microseconds."""
+    window = row["window"] or {}
+    return getattr(window.get("start"), "micros", None), getattr(window.get("end"), "micros", None)
 
 
 def _ends(window: Window) -> Ends:
