@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ from headrace.lowering.tables.joins import declare_join, pack_table
 from headrace.lowering.windows.operator import WindowDriver, declaration
 from headrace.steps.base import Ref
 from headrace.steps.facts import Facts
-from headrace.steps.tables.join import table_join
+from headrace.steps.tables.join import TablesHow, table_join
 from headrace.triggers import Emission
 from headrace.windows import Window
 
@@ -163,10 +163,11 @@ def pair(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @CHECKED
-@given(left=BATCHES, right=BATCHES, outer=st.booleans(), left_table=st.booleans())
+@given(left=BATCHES, right=BATCHES, how=st.sampled_from(get_args(TablesHow)), left_table=st.booleans())
 def test_live_joins_equal_the_model(
-    spark: SparkSession, left: list[list[Put]], right: list[list[Put]], outer: bool, left_table: bool
+    spark: SparkSession, left: list[list[Put]], right: list[list[Put]], how: str, left_table: bool
 ) -> None:
+    left_table = left_table or how in ("right", "full")
     size = max(len(left), len(right))
     left, right = ([*side, *([[]] * (size - len(side)))] for side in (left, right))
     left_tables, left_changes = history(left)
@@ -177,14 +178,12 @@ def test_live_joins_equal_the_model(
         if not left_table:
             own = [left_row(put) for put in left[number]]
         batches.append([*own, *(right_row(c.row, __right_change=c.label) for c in right_changes[number])])
-    answer = join_driver(spark, "live", "left" if outer else "inner", left_table).run(
-        script(batches, [None] * size)
-    )
+    answer = join_driver(spark, "live", how, left_table).run(script(batches, [None] * size))
     bag: Counter[Any] = Counter()
     for number, event in enumerate(answer["events"]):
         model.apply(bag, [(pair(row), row["__change"]) for row in main_rows(event)])
         rows = left_tables[number].values() if left_table else [put for b in left[: number + 1] for put in b]
-        assert bag == model.join(rows, right_tables[number].values(), outer=outer)
+        assert bag == model.join(rows, right_tables[number].values(), how=how)
 
 
 @CHECKED
@@ -201,7 +200,7 @@ def test_joins_at_arrival_equal_the_model(
     driver = join_driver(spark, "arrival", "left" if outer else "inner", False)
     answer = driver.run(script(batches, [None] * size))
     for number, event in enumerate(answer["events"]):
-        expected = model.join(left[number], tables[number].values(), outer=outer)
+        expected = model.join(left[number], tables[number].values(), how="left" if outer else "inner")
         assert Counter(map(pair, main_rows(event))) == expected
     counts = answer["counts"]
     assert counts["rows"] == counts["folded"] + counts["unmatched"]

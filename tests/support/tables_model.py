@@ -78,16 +78,19 @@ def top(rows: Iterable[Put], n: int) -> Counter[Any]:
     )
 
 
-def join(left: Iterable[Put], right: Iterable[Put], *, outer: bool) -> Counter[Any]:
+def join(left: Iterable[Put], right: Iterable[Put], *, how: str) -> Counter[Any]:
     """Return the pairs of rows with the same group, as ids and values."""
-    partners = list(right)
+    rows, partners = list(left), list(right)
     result: Counter[Any] = Counter()
-    for row in left:
+    for row in rows:
         own = [other for other in partners if row.group is not None and other.group == row.group]
         for other in own:
             result[(row.id, row.value, other.id, other.value)] += 1
-        if outer and not own:
+        if how in ("left", "full") and not own:
             result[(row.id, row.value, None, None)] += 1
+    groups = {row.group for row in rows if row.group is not None}
+    if how in ("right", "full"):
+        result.update((None, None, other.id, other.value) for other in partners if other.group not in groups)
     return result
 
 

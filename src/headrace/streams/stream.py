@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
 from headrace.steps.base import Ref
 from headrace.steps.expressions import expression_of, key_expressions, to_named_expressions
+from headrace.steps.joins.sides import OnColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
-from headrace.steps.tables.join import At, TableHow
+from headrace.steps.tables.join import At, TableHow, TableJoinKeywords
 from headrace.streams.functions import FunctionVerbs
 from headrace.streams.keyed import KeyedStream, Updates
 from headrace.streams.rows import Rows
@@ -132,28 +133,12 @@ class Stream(FunctionVerbs):
 
     @overload
     def join(
-        self,
-        name: str,
-        /,
-        right: Rows,
-        *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
-        at: Literal["arrival"] = ...,
-        how: TableHow = ...,
-        select: Mapping[str, str | Column] | None = ...,
+        self, name: str, /, right: Rows, *, at: Literal["arrival"] = ..., **options: Unpack[TableJoinKeywords]
     ) -> Stream: ...
 
     @overload
     def join(
-        self,
-        name: str,
-        /,
-        right: Rows,
-        *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
-        at: Literal["live"],
-        how: TableHow = ...,
-        select: Mapping[str, str | Column] | None = ...,
+        self, name: str, /, right: Rows, *, at: Literal["live"], **options: Unpack[TableJoinKeywords]
     ) -> Table: ...
 
     def join(
@@ -162,7 +147,7 @@ class Stream(FunctionVerbs):
         /,
         right: Rows,
         *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        on: OnColumns,
         at: At = "arrival",
         how: TableHow = "inner",
         select: Mapping[str, str | Column] | None = None,

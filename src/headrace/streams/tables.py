@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError
 from headrace.steps.base import Ref
 from headrace.steps.expressions import Named, expression_of, key_expressions
-from headrace.steps.tables.join import At, TableHow, table_join
+from headrace.steps.joins.sides import OnColumns
+from headrace.steps.tables.join import At, TablesHow, table_join
 from headrace.steps.tables.latest import Latest
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows
@@ -47,8 +48,8 @@ class Table(Rows):
         /,
         right: Rows,
         *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
-        how: TableHow = "inner",
+        on: OnColumns,
+        how: TablesHow = "inner",
         select: Mapping[str, str | Column] | None = None,
     ) -> Table:
         """Join with another table. The result is a table, and a change on either side revises its rows.
@@ -60,7 +61,7 @@ class Table(Rows):
             name: the step's name.
             right: the other table, or a CDC source whose rows `on` identifies.
             on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
-            how: `"inner"`, or `"left"`: a row without a match has nulls.
+            how: `"inner"`, `"left"`, `"right"` or `"full"`: a row of that side without a match has nulls.
             select: the output columns, by name; default: the left ones, then the right ones that are no keys.
 
         >>> from headrace import Pipeline, connect
@@ -119,10 +120,10 @@ def add_table_join(
     name: str,
     right: Rows,
     *,
-    on: Any,
+    on: OnColumns,
     at: At | None = None,
-    how: TableHow = "inner",
-    select: Mapping[str, Any] | None = None,
+    how: TablesHow = "inner",
+    select: Mapping[str, str | Column] | None = None,
 ) -> Ref:
     """Add a join with a table to a pipeline and return its output.
 

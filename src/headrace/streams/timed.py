@@ -13,10 +13,10 @@ from headrace.steps.expressions import key_expressions
 from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join
 from headrace.steps.joins.bounds import Within
 from headrace.steps.joins.interval import interval_join
-from headrace.steps.joins.sides import How
+from headrace.steps.joins.sides import How, OnColumns
 from headrace.steps.patterns.match import MatchKeywords, match_node
 from headrace.steps.patterns.match_rules import MatchRulesKeywords, rules_node
-from headrace.steps.tables.join import At, TableHow
+from headrace.steps.tables.join import At, TableHow, TableJoinKeywords
 from headrace.streams.functions import TimedFunctionVerbs
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows
@@ -84,7 +84,7 @@ class TimedStream(TimedFunctionVerbs, Stream):
         /,
         right: TimedStream,
         *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        on: OnColumns,
         within: Within,
         how: How = ...,
         where: str | Column | None = ...,
@@ -93,41 +93,17 @@ class TimedStream(TimedFunctionVerbs, Stream):
 
     @overload
     def join(
-        self,
-        name: str,
-        /,
-        right: Rows,
-        *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
-        at: Literal["arrival"] = ...,
-        how: TableHow = ...,
-        select: Mapping[str, str | Column] | None = ...,
+        self, name: str, /, right: Rows, *, at: Literal["arrival"] = ..., **options: Unpack[TableJoinKeywords]
     ) -> TimedStream: ...
 
     @overload
     def join(
-        self,
-        name: str,
-        /,
-        right: Rows,
-        *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
-        at: Literal["event_time"],
-        how: TableHow = ...,
-        select: Mapping[str, str | Column] | None = ...,
+        self, name: str, /, right: Rows, *, at: Literal["event_time"], **options: Unpack[TableJoinKeywords]
     ) -> Joined: ...
 
     @overload
     def join(
-        self,
-        name: str,
-        /,
-        right: Rows,
-        *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
-        at: Literal["live"],
-        how: TableHow = ...,
-        select: Mapping[str, str | Column] | None = ...,
+        self, name: str, /, right: Rows, *, at: Literal["live"], **options: Unpack[TableJoinKeywords]
     ) -> Table: ...
 
     def join(
@@ -136,7 +112,7 @@ class TimedStream(TimedFunctionVerbs, Stream):
         /,
         right: Rows,
         *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        on: OnColumns,
         within: Within | None = None,
         at: At | None = None,
         how: How = "inner",
@@ -171,7 +147,12 @@ class TimedStream(TimedFunctionVerbs, Stream):
         from headrace.streams.joined import Joined
 
         if within is None:
-            return self._join_table(name, right, where, on=on, at=at, how=how, select=select)
+            if where is not None:
+                hint = "filter the result: join(...).where(...)"
+                raise OptionError("a join with a table has no where", where=f"`{name}`", hint=hint)
+            return self._join_table(
+                name, right, at or "arrival", on=on, how=cast("TableHow", how), select=select
+            )
         if at is not None or isinstance(right, Table):
             hint = "a join with a table has `at`, one with a stream has `within`"
             raise OptionError("a join with a table has no within", where=f"`{name}`", hint=hint)
@@ -180,25 +161,14 @@ class TimedStream(TimedFunctionVerbs, Stream):
         return Joined(self._pipeline, self._pipeline.add(node))
 
     def _join_table(
-        self,
-        name: str,
-        right: Rows,
-        where: str | Column | None,
-        *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
-        at: At | None,
-        how: How,
-        select: Mapping[str, str | Column] | None,
-    ) -> Rows:
+        self, name: str, right: Rows, at: At, **options: Unpack[TableJoinKeywords]
+    ) -> TimedStream | Table:
         from headrace.streams.joined import Joined
 
-        if where is not None:
-            hint = "filter the result: join(...).where(...)"
-            raise OptionError("a join with a table has no where", where=f"`{name}`", hint=hint)
-        kind, rows = cast("TableHow", how), (self._pipeline, self._ref)
-        ref = add_table_join(*rows, name, right, on=on, at=at or "arrival", how=kind, select=select)
-        stages = {"live": Table, "event_time": Joined}
-        return stages.get(at or "", TimedStream)(self._pipeline, ref)
+        ref = add_table_join(self._pipeline, self._ref, name, right, at=at, **options)
+        if at == "live":
+            return Table(self._pipeline, ref)
+        return (Joined if at == "event_time" else TimedStream)(self._pipeline, ref)
 
     def join_as_of(
         self,
@@ -206,7 +176,7 @@ class TimedStream(TimedFunctionVerbs, Stream):
         /,
         right: TimedStream,
         *,
-        on: str | list[str] | tuple[str, ...] | Mapping[str, str],
+        on: OnColumns,
         direction: Direction = "backward",
         tolerance: Duration | None = None,
         how: AsOfHow = "left",

@@ -207,3 +207,32 @@ def test_discarding_panes_feed_any_stateful_step() -> None:
     panes = parts.emit(early=triggers.after_count(1), mode="discarding").aggregate("parts", n="count(*)")
     panes.distinct("unique", on="item", within="1 minute").write("s", connect.memory())
     pipeline.check()
+
+
+def test_a_full_join_takes_two_tables() -> None:
+    text = """
+name: p
+sources:
+  sales: {memory: {}, schema: "id int, item string, ts timestamp", event_time: ts}
+  prices: {memory: {}, schema: "item string, price int, at timestamp", event_time: at}
+steps:
+  current: {from: prices, key_by: item, latest: {}}
+  j: {from: sales, join: {with: current, on: item, how: full}}
+sinks:
+  out: {from: j, memory: {}}
+"""
+    with pytest.raises(PlanError) as error:
+        Pipeline.from_yaml_text(text).check()
+    assert "how=full takes two tables, and `sales" in str(error.value)
+
+
+def test_a_full_join_is_identified_by_the_key_that_both_tables_have() -> None:
+    pipeline = Pipeline("p")
+    sales, current = sides(pipeline)
+    sold = sales.key_by("item").latest("sold")
+    sold.join("all", current, on="item", how="full").write("a", connect.memory())
+    by_id = sales.key_by("id").latest("by_id")
+    by_id.join("foreign", current, on="item", how="right").write("b", connect.memory())
+    graph = pipeline.check()
+    assert graph.facts(Ref("all")).table_key == ("item",)
+    assert graph.facts(Ref("foreign")).table_key == ()

@@ -96,8 +96,8 @@ def join_output(rows: DataFrame, node: TwoInputs, output: str, where: str) -> Da
     if output == "late":
         return late_rows(rows)
     added = [WINDOW] if isinstance(node, WindowJoin) else []
-    if node.choice is not None:
-        chosen = {name: column(item) for name, item in node.choice}
+    if node.select is not None:
+        chosen = {name: column(item) for name, item in node.select}
     else:
         chosen = _all_columns(rows, node, where)
     return rows.select(
@@ -114,14 +114,14 @@ def _all_columns(rows: DataFrame, node: TwoInputs, where: str) -> dict[str, Colu
         raise PlanError([Problem(where, f"two columns are called `{clash[0]}`", node.duplicate_hint)])
     partners = {key.lower(): other for key, other in node.key_pairs}
     return {
-        name: _column_or_key(name, None if node.omits_right else partners.get(name.lower()))
+        name: column_or_key(name, None if node.omits_right else partners.get(name.lower()))
         if name in left
         else F.col(f"{RIGHT}.`{name}`")
         for name in names
     }
 
 
-def _column_or_key(name: str, partner: str | None) -> Column:
+def column_or_key(name: str, partner: str | None) -> Column:
     """Return a left column; a key has the value of the right row if there is no left one."""
     own = F.col(f"{LEFT}.`{name}`")
     return own if partner is None else F.coalesce(own, F.col(f"{RIGHT}.`{partner}`"))

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headrace.errors import PlanError, Problem
 from headrace.lowering.event_times import AHEAD
 from headrace.lowering.expressions import HIDDEN, POSITION, TIME, column
+from headrace.lowering.joins.joins import column_or_key
 from headrace.lowering.joins.sides import LEFT, RIGHT, key_names
 from headrace.lowering.tables.changes import CHANGE, LABEL, is_changelog
 from headrace.lowering.tables.steps import CDC_DELETE, run_step, step_time, with_time
@@ -51,7 +52,9 @@ def declare_join(node: TableJoin, facts: Sequence[Facts]) -> str:
             "keys": key_names(len(node.on)),
             "time": step_time(left),
             "at": node.moment(left),
-            "outer": node.how == "left",
+            "outer": node.how in ("left", "full"),
+            "outer_right": node.outer_right,
+            "single": bool(left.table_key) and set(left.table_key) <= {key for key, _ in node.on},
             "upserts": right.cdc,
             "identity": list(left.table_key if set(left.table_key) <= set(left.columns or ()) else ()),
         }
@@ -117,5 +120,11 @@ def table_join_output(rows: DataFrame, node: TableJoin, where: str) -> DataFrame
         names = node.result_columns(left, partners) or ()
         if clash := duplicates(names):
             raise PlanError([Problem(where, f"two columns are called `{clash[0]}`", node.duplicate_hint)])
-        chosen = {name: F.col(f"{LEFT if name in left else RIGHT}.`{name}`") for name in names}
+        partner_of = {key.lower(): other for key, other in node.on if node.outer_right}
+        chosen = {
+            name: column_or_key(name, partner_of.get(name.lower()))
+            if name in left
+            else F.col(f"{RIGHT}.`{name}`")
+            for name in names
+        }
     return structs.select(*(item.alias(name) for name, item in chosen.items()), *labels, TIME)

@@ -10,20 +10,11 @@ from pydantic import Field
 
 from headrace.durations import Duration, microseconds, text
 from headrace.steps.base import Plan, Ref, out_of_order
-from headrace.steps.expressions import Named, describe_columns
+from headrace.steps.expressions import describe_columns
 from headrace.steps.facts import Facts
-from headrace.steps.grammar.model import DocumentModel
-from headrace.steps.grammar.step import StepModel
-from headrace.steps.grammar.values import Length, Reference
-from headrace.steps.joins.grammar import ON, OTHER, SELECT, OnValue, PairColumns
-from headrace.steps.joins.sides import (
-    On,
-    TwoInputs,
-    describe_on,
-    key_pairs_of,
-    require_choice,
-    selection_of,
-)
+from headrace.steps.grammar.values import Length
+from headrace.steps.joins.grammar import JoinModel, JoinOnOptions, SelectValue
+from headrace.steps.joins.sides import JoinOn, describe_on, key_pairs_of, require_choice, selection_of
 from headrace.steps.traits import Finding, StateBound
 
 Direction = Literal["backward", "forward", "nearest"]
@@ -36,24 +27,14 @@ _PARTNERS = {
 
 
 @dataclass(frozen=True)
-class AsOfJoin(TwoInputs):
+class AsOfJoin(JoinOn):
     """Joins each left row with the right row of the same key that is closest in event time."""
 
-    on: On
     direction: Direction = "backward"
     tolerance: int | None = None
     how: AsOfHow = "left"
-    select: Named | None = None
     verb: ClassVar[str] = "join_as_of"
     delay_hint: ClassVar[str] = "set tolerance= of the as-of join"
-
-    @property
-    def key_pairs(self) -> On:
-        return self.on
-
-    @property
-    def choice(self) -> Named | None:
-        return self.select
 
     @property
     def waits_unbounded(self) -> bool:
@@ -118,32 +99,28 @@ def as_of_join(
     require_choice(direction, Direction, "direction", place)
     require_choice(how, AsOfHow, "how", place)
     distance = None if tolerance is None else microseconds(tolerance, where=f"{place}: tolerance")
-    return AsOfJoin(
-        name, left, right, key_pairs_of(on, place), direction, distance, how, selection_of(select, place)
-    )
+    chosen = selection_of(select, place)
+    return AsOfJoin(name, left, right, key_pairs_of(on, place), direction, distance, how, select=chosen)
 
 
-class AsOfJoinOptions(DocumentModel):
+class AsOfJoinOptions(JoinOnOptions):
     """The value of `join_as_of` in a document."""
 
     label = "join_as_of"
     example = "such as {with: prices, on: symbol, tolerance: 1 hour}"
-    other: Reference = Field(alias="with", description=OTHER)
-    on: OnValue = Field(description=ON)
     direction: Direction = Field(default="backward", description="Where the partner of a row is looked for")
     tolerance: Length | None = Field(default=None, description="The greatest distance of a partner")
     how: AsOfHow = Field(
         default="left", description="`left`: a row without a partner passes; `inner`: it is dropped"
     )
-    select: PairColumns | None = Field(default=None, description=SELECT)
+    select: SelectValue = None
 
 
-class AsOfJoinModel(StepModel):
+class AsOfJoinModel(JoinModel):
     """`join_as_of` in a document."""
 
     node = AsOfJoin
     key = "join_as_of"
-    other_key = "with"
     options: AsOfJoinOptions = Field(
         alias="join_as_of", description="Adds the row of another stream that is closest in event time"
     )

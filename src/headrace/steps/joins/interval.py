@@ -11,17 +11,13 @@ from pydantic import Field
 from headrace.durations import text
 from headrace.steps.base import Plan, Ref, out_of_order
 from headrace.steps.expression_checks import check_pair_expressions
-from headrace.steps.expressions import Expression, Named, describe_columns, expression_of, stable_text
+from headrace.steps.expressions import Expression, describe_columns, expression_of, stable_text
 from headrace.steps.facts import Facts
-from headrace.steps.grammar.model import DocumentModel
-from headrace.steps.grammar.step import StepModel
-from headrace.steps.grammar.values import Condition, Reference
 from headrace.steps.joins.bounds import Bounds, Within, WithinValue, bounds_of, format_bound
-from headrace.steps.joins.grammar import ON, OTHER, SELECT, WHERE, OnValue, PairColumns
+from headrace.steps.joins.grammar import HowValue, JoinModel, JoinOnOptions, SelectValue, WhereValue
 from headrace.steps.joins.sides import (
     How,
-    On,
-    TwoInputs,
+    JoinOn,
     describe_on,
     key_pairs_of,
     require_choice,
@@ -31,27 +27,17 @@ from headrace.steps.traits import Finding, StateBound
 
 
 @dataclass(frozen=True)
-class IntervalJoin(TwoInputs):
+class IntervalJoin(JoinOn):
     """Joins rows of two streams with equal keys and `lower <= right.ts - left.ts <= upper`."""
 
-    on: On
     within: Bounds
     how: How = "inner"
     where: Expression | None = None
-    select: Named | None = None
     verb: ClassVar[str] = "join"
-
-    @property
-    def key_pairs(self) -> On:
-        return self.on
 
     @property
     def omits_right(self) -> bool:
         return self.how in ("semi", "anti")
-
-    @property
-    def choice(self) -> Named | None:
-        return self.select
 
     @property
     def retention(self) -> tuple[int, int]:
@@ -115,30 +101,24 @@ def interval_join(
     require_choice(how, How, "how", place)
     condition = None if where is None else expression_of(where, place)
     bounds = bounds_of(within, f"{place}: within")
-    return IntervalJoin(
-        name, left, right, key_pairs_of(on, place), bounds, how, condition, selection_of(select, place)
-    )
+    chosen = selection_of(select, place)
+    return IntervalJoin(name, left, right, key_pairs_of(on, place), bounds, how, condition, select=chosen)
 
 
-class IntervalJoinOptions(DocumentModel):
+class IntervalJoinOptions(JoinOnOptions):
     """The value of `join` in a document."""
 
-    label = "join"
     example = "such as {with: clicks, on: user, within: 15 minutes}"
-    other: Reference = Field(alias="with", description=OTHER)
-    on: OnValue = Field(description=ON)
     within: WithinValue = Field(description="The distance of event times, or bounds of right - left")
-    how: How = Field(default="inner", description="The kind of join")
-    where: Condition | None = Field(default=None, description=WHERE)
-    select: PairColumns | None = Field(default=None, description=SELECT)
+    how: HowValue = "inner"
+    where: WhereValue = None
+    select: SelectValue = None
 
 
-class IntervalJoinModel(StepModel):
+class IntervalJoinModel(JoinModel):
     """`join` with a stream in a document."""
 
     node = IntervalJoin
-    key = "join"
-    other_key = "with"
     options: IntervalJoinOptions = Field(alias="join", description="Joins with another stream")
 
     @classmethod

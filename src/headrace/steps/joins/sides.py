@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 from headrace.errors import OptionError, did_you_mean
@@ -15,6 +15,7 @@ from headrace.steps.traits import Finding, RealTimeNote, Tier, unknown_columns
 from headrace.steps.unrouted import note_arrival_order, note_unrouted
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
+OnColumns = str | list[str] | tuple[str, ...] | Mapping[str, str]
 On = tuple[tuple[str, str], ...]
 """Pairs of key columns: that of the left stream and that of the right."""
 
@@ -28,6 +29,8 @@ class TwoInputs(Node):
     input: Ref
     other: Ref
     """The right stream; `with` in a document."""
+    select: Named | None = field(default=None, kw_only=True)
+    """The output columns that the user has chosen; None for all."""
     stateful = True
     needs_time = True
     duplicate_hint: ClassVar[str] = (
@@ -52,11 +55,6 @@ class TwoInputs(Node):
         """True if results have the columns of the left stream alone."""
         return False
 
-    @property
-    def choice(self) -> Named | None:
-        """The output columns that the user has chosen; None for all."""
-        return None
-
     def fires_by_clock(self, facts: Facts) -> bool:
         return facts.by_clock
 
@@ -69,8 +67,8 @@ class TwoInputs(Node):
         self, left: Sequence[str] | None, right: Sequence[str] | None
     ) -> tuple[str, ...] | None:
         """Return the output columns: the left ones, then the right ones that are no keys."""
-        if self.choice is not None:
-            return names_of(self.choice)
+        if self.select is not None:
+            return names_of(self.select)
         if left is None or (right is None and not self.omits_right):
             return None
         keys = {key.lower() for _, key in self.key_pairs}
@@ -88,7 +86,7 @@ class TwoInputs(Node):
                 _KEYS,
             )
         sides = self.sides(plan)
-        yield from check_pair_expressions((item for _, item in self.choice or ()), sides, "select")
+        yield from check_pair_expressions((item for _, item in self.select or ()), sides, "select")
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
         """Return the columns by the qualifier that an expression over pairs of rows uses."""
@@ -104,6 +102,17 @@ class TwoInputs(Node):
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
         """Return all columns: the state holds whole rows."""
         return columns
+
+
+@dataclass(frozen=True)
+class JoinOn(TwoInputs):
+    """The base of joins with key columns of their own; a join inside windows has those of its input."""
+
+    on: On
+
+    @property
+    def key_pairs(self) -> On:
+        return self.on
 
 
 def key_pairs_of(on: Any, where: str) -> On:

@@ -21,11 +21,9 @@ from headrace.steps.expressions import (
     stable_text,
 )
 from headrace.steps.facts import Facts, plain_column
-from headrace.steps.grammar.model import DocumentModel
-from headrace.steps.grammar.step import StepModel
-from headrace.steps.grammar.values import Condition, KeyColumns, Reference
+from headrace.steps.grammar.values import KeyColumns
 from headrace.steps.grammar.windows import WindowValue
-from headrace.steps.joins.grammar import OTHER, SELECT, WHERE, PairColumns
+from headrace.steps.joins.grammar import HowValue, JoinModel, JoinOptions, SelectValue, WhereValue
 from headrace.steps.joins.sides import How, On, TwoInputs, require_choice, selection_of
 from headrace.steps.stateful.describe import describe_window
 from headrace.steps.traits import Finding, StateBound
@@ -42,7 +40,6 @@ class WindowJoin(TwoInputs):
     window: Window
     how: How = "inner"
     where: Expression | None = None
-    select: Named | None = None
     verb: ClassVar[str] = "join"
 
     @property
@@ -53,10 +50,6 @@ class WindowJoin(TwoInputs):
     @property
     def omits_right(self) -> bool:
         return self.how in ("semi", "anti")
-
-    @property
-    def choice(self) -> Named | None:
-        return self.select
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         facts = super().output_facts(output, inputs)
@@ -119,26 +112,22 @@ def window_join(
     place = f"`{name}`"
     require_choice(how, How, "how", place)
     condition = None if where is None else expression_of(where, place)
-    return WindowJoin(name, left, right, keys, window, how, condition, selection_of(select, place))
+    return WindowJoin(name, left, right, keys, window, how, condition, select=selection_of(select, place))
 
 
-class WindowJoinOptions(DocumentModel):
+class WindowJoinOptions(JoinOptions):
     """The value of `join` beside `window` in a document."""
 
-    label = "join"
     example = "such as {with: clicks, how: left}"
-    other: Reference = Field(alias="with", description=OTHER)
-    how: How = Field(default="inner", description="The kind of join")
-    where: Condition | None = Field(default=None, description=WHERE)
-    select: PairColumns | None = Field(default=None, description=SELECT)
+    how: HowValue = "inner"
+    where: WhereValue = None
+    select: SelectValue = None
 
 
-class WindowJoinModel(StepModel):
+class WindowJoinModel(JoinModel):
     """`window` and `join` in a document."""
 
     node = WindowJoin
-    key = "join"
-    other_key = "with"
     keys: KeyColumns = Field(default=(), alias="key_by")
     window: WindowValue = Field(description="Groups by time or by order")
     options: WindowJoinOptions = Field(alias="join", description="Joins with another stream")

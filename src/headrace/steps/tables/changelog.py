@@ -29,13 +29,21 @@ def keyed_columns(keys: Named, columns: tuple[str, ...] | None) -> tuple[str, ..
 
 
 def joined_key(
-    left: Facts, right: Facts, on: tuple[tuple[str, str], ...], columns: tuple[str, ...] | None
+    left: Facts,
+    right: Facts,
+    on: tuple[tuple[str, str], ...],
+    columns: tuple[str, ...] | None,
+    *,
+    outer_right: bool = False,
 ) -> tuple[str, ...]:
     """Return the columns that identify a row of a join; empty if they are unknown.
 
-    They are those of the left table, with those of the right one if it can have several rows of one key.
+    They are those of the left table, with those of the right one if it can have several rows of one key. With
+    right rows that have no left one, they are known if the join is by the key of the left table.
     """
     if left.change != "table" or not left.table_key:
+        return ()
+    if outer_right and not set(left.table_key) <= {key for key, _ in on}:
         return ()
     several = not right.cdc and not set(right.table_key) <= {key for _, key in on}
     key = (*left.table_key, *(right.table_key if several else ()))

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, TypedDict
 
 from pydantic import Field
 
 from headrace.durations import text
 from headrace.steps.base import MAIN, Plan, Ref, out_of_order
 from headrace.steps.expression_checks import check_pair_expressions
-from headrace.steps.expressions import Named, describe_columns
+from headrace.steps.expressions import describe_columns
 from headrace.steps.facts import Facts, late_facts
-from headrace.steps.grammar.model import DocumentModel
-from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Reference
-from headrace.steps.joins.grammar import ON, SELECT, OnValue, PairColumns
+from headrace.steps.joins.grammar import JoinModel, JoinOnOptions, SelectValue
 from headrace.steps.joins.sides import (
-    On,
-    TwoInputs,
+    JoinOn,
+    OnColumns,
     describe_on,
     key_pairs_of,
     require_choice,
@@ -30,8 +28,13 @@ from headrace.steps.tables.latest import VERSIONS
 from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier, unknown_columns
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
 At = Literal["arrival", "event_time", "live"]
 TableHow = Literal["inner", "left"]
+TablesHow = Literal["inner", "left", "right", "full"]
+"""The kinds of a join of two tables."""
 _KEYS = ("at", "join")
 _MOMENTS = {
     "arrival": "as it is when a row arrives",
@@ -41,15 +44,21 @@ _MOMENTS = {
 _NOT_LATEST = "a join at event time reads the versions of `latest`, and `{}` has none"
 
 
+class TableJoinKeywords(TypedDict, total=False):
+    """The keyword arguments of a join of a stream with a table, besides the moment."""
+
+    on: Required[OnColumns]
+    how: TableHow
+    select: Mapping[str, str | Column] | None
+
+
 @dataclass(frozen=True)
-class TableJoin(TwoInputs):
+class TableJoin(JoinOn):
     """Joins a stream with a table, or two tables."""
 
-    on: On
     at: At | None = None
     """The moment at which a row meets the table; None: live for a table, at arrival for a stream."""
-    how: TableHow = "inner"
-    select: Named | None = None
+    how: TablesHow = "inner"
     verb: ClassVar[str] = "join"
     accepts_changes = True
     duplicate_hint: ClassVar[str] = (
@@ -71,12 +80,9 @@ class TableJoin(TwoInputs):
         return (MAIN, "late") if self.at == "event_time" else (MAIN,)
 
     @property
-    def key_pairs(self) -> On:
-        return self.on
-
-    @property
-    def choice(self) -> Named | None:
-        return self.select
+    def outer_right(self) -> bool:
+        """True if rows of the right table without a match are results."""
+        return self.how in ("right", "full")
 
     def moment(self, left: Facts) -> At:
         """Return the moment at which a row meets the table."""
@@ -98,7 +104,7 @@ class TableJoin(TwoInputs):
         columns = self.result_columns(row_columns(left), row_columns(right))
         if self.moment(left) != "live":
             return Facts(columns=columns, timed=left.timed)
-        key = joined_key(left, right, self.on, columns)
+        key = joined_key(left, right, self.on, columns, outer_right=self.outer_right)
         shown = None if columns is None else (*columns, CHANGE)
         return Facts(columns=shown, timed=left.timed, change="table", table_key=key)
 
@@ -113,6 +119,11 @@ class TableJoin(TwoInputs):
         if not right.cdc and self.at != "event_time" and right.change != "table":
             hint = "make a table of it with key_by(...).latest(...), or set within= to join two streams"
             yield Finding(f"expected a table on the right, and `{self.other}` is a stream", hint, ("with",))
+        if self.outer_right and left.change != "table":
+            hint = "make a table of it with key_by(...).latest(...), or use inner or left"
+            yield Finding(
+                f"how={self.how} takes two tables, and `{self.input}` is a stream", hint, ("how", "join")
+            )
         if has_retractions(left) and self.moment(left) != "live":
             what = f'at="{self.moment(left)}" takes a stream, and the rows of `{self.input}` change'
             yield Finding(what, 'use at="live": the result follows both sides', _KEYS)
@@ -174,7 +185,7 @@ def table_join(
     *,
     on: Any,
     at: At | None = None,
-    how: TableHow = "inner",
+    how: TablesHow = "inner",
     select: Mapping[str, Any] | None = None,
 ) -> TableJoin:
     """Return the node of a join with a table.
@@ -183,32 +194,31 @@ def table_join(
         OptionError: an option has an invalid value.
     """
     place = f"`{name}`"
-    require_choice(how, TableHow, "how", place)
+    chosen = selection_of(select, place)
+    require_choice(how, TablesHow if at is None else TableHow, "how", place)
     if at is not None:
         require_choice(at, At, "at", place)
-    return TableJoin(name, left, right, key_pairs_of(on, place), at, how, selection_of(select, place))
+    return TableJoin(name, left, right, key_pairs_of(on, place), at, how, select=chosen)
 
 
-class TableJoinOptions(DocumentModel):
+class TableJoinOptions(JoinOnOptions):
     """The value of `join` with a table in a document."""
 
-    label = "join"
     example = "such as {with: clicks, on: user, within: 15 minutes}, or {with: users, on: user, at: arrival}"
     other: Reference = Field(alias="with", description="The table: `latest`, `top_n`, a join or a CDC source")
-    on: OnValue = Field(description=ON)
     at: At | None = Field(default=None, description="The moment at which a row of a stream meets the table")
-    how: TableHow = Field(
-        default="inner", description="`inner`: a row without a match is dropped; `left`: it passes with nulls"
+    how: TablesHow = Field(
+        default="inner",
+        description="`inner`: a row without a match is dropped; `left`: it passes with nulls; of two tables"
+        " also `right` and `full`",
     )
-    select: PairColumns | None = Field(default=None, description=SELECT)
+    select: SelectValue = None
 
 
-class TableJoinModel(StepModel):
+class TableJoinModel(JoinModel):
     """`join` with a table in a document."""
 
     node = TableJoin
-    key = "join"
-    other_key = "with"
     options: TableJoinOptions = Field(alias="join", description="Joins with a table")
 
     @classmethod

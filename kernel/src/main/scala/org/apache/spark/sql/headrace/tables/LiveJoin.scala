@@ -40,7 +40,7 @@ private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends Ta
       if (!step.isRight(event.row)) left += event.copy(row = event.row.copy())
       else {
         counts.add(Counts.Folded, 1)
-        if (!key.anyNull) {
+        if (!key.anyNull || step.outerRight) {
           if (step.upserts) replace(right, table)
           if (!step.isDeleted(event.row))
             count(right, step.rightRow(event.row), if (step.removesRight(event.row)) -1 else 1)
@@ -87,20 +87,25 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
   private val ownKey = UnsafeProjection
     .create(step.identity.toSeq.map(i => BoundReference(i, step.left.types(i), nullable = true)))
 
-  /** Results of one left row, by its identity. */
-  private final class Results {
+  private val noChanges = mutable.LinkedHashMap.empty[UnsafeRow, Int]
+
+  /** Results of one left row, by its identity; `revised` if what is removed and what is added are an update. */
+  private final class Results(revised: Boolean) {
     val removed, added = mutable.ArrayBuffer.empty[(UnsafeRow, UnsafeRow)]
+    def updates: Int = if (revised) math.min(removed.size, added.size) else 0
   }
 
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val (table, bag) = (new Partners(store, step.rightWidth), new RowBag(store, step.left.width))
-    val (tableChanges, left) = split(key, table, events)
+    val (changes, left) = split(key, table, events)
     counts.add(Counts.Folded, left.size)
+    val (tableChanges, unmatched) = if (key.anyNull) (noChanges, changes) else (changes, noChanges)
     val before = partners(table)
+    val aloneBefore = alone(table, bag)
     tableChanges.foreach { case (row, count) => table.add(row, count) }
     val after = partners(table)
-    val results = mutable.LinkedHashMap.empty[UnsafeRow, Results]
+    val results = mutable.LinkedHashMap.empty[Option[UnsafeRow], Results]
     val leftChanges = step.left.net(left.iterator)
     if (tableChanges.nonEmpty) bag.entries.foreach { entry =>
       revise(results, entry.row, 1, before, 1, after)
@@ -111,9 +116,21 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
       else revise(results, row, -count, after, 0, after)
       if (!key.anyNull) change(bag, row, count)
     }
-    results.values.foreach(emit(_, out))
+    if (step.outerRight) {
+      val own = results.getOrElseUpdate(None, new Results(step.single))
+      aloneBefore.foreach(row => record(own.added, own.removed, (null, row)))
+      alone(table, bag).foreach(row => record(own.removed, own.added, (null, row)))
+      unmatched.foreach { case (row, count) => // a null key matches nothing
+        (0 until math.abs(count)).foreach(_ => (if (count > 0) own.added else own.removed) += ((null, row)))
+      }
+    }
+    emit(results.values.toVector, out)
     table.save()
   }
+
+  /** The rows of the table that are results of their own: those without a left row. */
+  private def alone(table: Partners, bag: RowBag): Vector[UnsafeRow] =
+    if (!step.outerRight || table.rows.isEmpty || bag.entries.hasNext) Vector.empty else table.rows
 
   private def partners(table: Partners): Vector[UnsafeRow] =
     if (table.rows.isEmpty && step.outer) Vector(null) else table.rows
@@ -121,9 +138,9 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
   private def change(bag: RowBag, row: UnsafeRow, count: Int): Unit = (0 until math.abs(count))
     .foreach(_ => if (count > 0) bag.add(Entry(row, 0)) else bag.remove(row))
 
-  private def revise(results: mutable.LinkedHashMap[UnsafeRow, Results], row: UnsafeRow, times: Int,
+  private def revise(results: mutable.LinkedHashMap[Option[UnsafeRow], Results], row: UnsafeRow, times: Int,
       before: Vector[UnsafeRow], timesAfter: Int, after: Vector[UnsafeRow]): Unit = {
-    val own = results.getOrElseUpdate(ownKey(row).copy(), new Results)
+    val own = results.getOrElseUpdate(if (step.single) None else Some(ownKey(row).copy()), new Results(true))
     (0 until times).foreach(_ => before.foreach(partner => record(own.added, own.removed, (row, partner))))
     (0 until timesAfter)
       .foreach(_ => after.foreach(partner => record(own.removed, own.added, (row, partner))))
@@ -136,15 +153,25 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
     if (at >= 0) opposite.remove(at) else target += result
   }
 
-  private def emit(results: Results, out: TaggedRows): Unit = {
-    val updates = math.min(results.removed.size, results.added.size)
-    results.removed.zipWithIndex.foreach { case ((row, partner), i) =>
-      val change = if (i < updates) Change.UpdateBefore else Change.Delete
+  /** Emits results by identity. A row without a left one has none, so all that is removed comes first. */
+  private def emit(all: Vector[Results], out: TaggedRows): Unit =
+    if (step.outerRight) {
+      all.foreach(emitRemoved(_, out))
+      all.foreach(emitAdded(_, out))
+    } else all.foreach { results =>
+      emitRemoved(results, out)
+      emitAdded(results, out)
+    }
+
+  private def emitRemoved(results: Results, out: TaggedRows): Unit = results.removed.zipWithIndex
+    .foreach { case ((row, partner), i) =>
+      val change = if (i < results.updates) Change.UpdateBefore else Change.Delete
       out.emit(0, step.joined(row, partner, change))
     }
-    results.added.zipWithIndex.foreach { case ((row, partner), i) =>
-      val change = if (i < updates) Change.UpdateAfter else Change.Insert
+
+  private def emitAdded(results: Results, out: TaggedRows): Unit = results.added.zipWithIndex
+    .foreach { case ((row, partner), i) =>
+      val change = if (i < results.updates) Change.UpdateAfter else Change.Insert
       out.emit(0, step.joined(row, partner, change))
     }
-  }
 }

@@ -22,13 +22,15 @@ object JoinAt extends Enumeration {
  * at event time `__deleted` if it removes its key. `__change` labels the left rows of a changelog,
  * `__right_change` the right ones.
  *
- * @param outer true to emit left rows without a partner
+ * @param outer true to emit left rows without a partner; `outerRight`: right rows, of a join of two tables
  * @param identity ordinals of the left columns that identify a left row; removed and added results of one
  *   identity are an update
+ * @param single true if the join key identifies a left row, so that all results of a key are of one identity
  * @param upserts true if a right row replaces that of its key: the changes of a CDC source
  */
 final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at: JoinAt.Value,
-    val outer: Boolean, val identity: Array[Int], val upserts: Boolean, val time: StepTime.Value)
+    val outer: Boolean, val outerRight: Boolean, val identity: Array[Int], val single: Boolean,
+    val upserts: Boolean, val time: StepTime.Value)
     extends TableStep {
   private val right = columns.input.indexWhere(_.name == TableJoinStep.Right)
   private val deleted = columns.input.indexWhere(_.name == TableJoinStep.Deleted)
@@ -52,13 +54,15 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
   def sequenceOf(row: InternalRow): Long =
     if (sequence < 0 || row.isNullAt(sequence)) 0L else row.getLong(sequence)
 
-  /** The columns of a left row and its partner; `change` is null for a stream. */
+  /** The columns of a left row and its partner, of which one may be null; `change` is null for a stream. */
   def joined(row: UnsafeRow, partner: UnsafeRow, change: UTF8String): InternalRow = {
-    val values = left.values(row) ++ Array.tabulate[Any](rightWidth - 1) { i =>
+    val own = if (row == null) new Array[Any](left.columns.size) else left.values(row)
+    val values = own ++ Array.tabulate[Any](rightWidth - 1) { i =>
       if (partner == null || partner.isNullAt(i)) null else partner.get(i, rightTypes(i))
     }
     val labels = if (change == null) Array.empty[Any] else Array[Any](change, change)
-    new GenericInternalRow(values ++ labels :+ left.timeOf(row))
+    val time = if (row != null) left.timeOf(row) else partner.get(rightWidth - 1, rightTypes.last)
+    new GenericInternalRow(values ++ labels :+ time)
   }
 
   override def logic(counts: Counts): TableLogic = at match {
@@ -85,6 +89,7 @@ object TableJoinStep {
     val names = if (spec.words("identity").isEmpty) left.columns.map(_.name) else spec.words("identity")
     new TableJoinStep(
       new StepColumns(input, Nil, spec.keys, Seq("main" -> main)), left, at, spec.flag("outer"),
-      names.map(name => left.columns.indexWhere(_.name == name)).toArray, spec.flag("upserts"), spec.time)
+      spec.flag("outer_right"), names.map(name => left.columns.indexWhere(_.name == name)).toArray,
+      spec.flag("single"), spec.flag("upserts"), spec.time)
   }
 }
