@@ -52,7 +52,8 @@ object EdgeSamples {
       if (wanted.isEmpty) plan
       else plan.resolveOperatorsUp {
         case alias @ SubqueryAlias(mark, child) if wanted.containsKey(mark.name) && !isSampled(child) =>
-          Option(wanted.get(mark.name)).fold[LogicalPlan](alias)(sampler => alias.copy(child = sampled(child, sampler)))
+          Option(wanted.get(mark.name))
+            .fold[LogicalPlan](alias)(sampler => alias.copy(child = sampled(child, sampler)))
       }
 
     private def isSampled(plan: LogicalPlan): Boolean = plan match {

@@ -42,7 +42,8 @@ case class SampleRow(sampler: RowSampler, shape: StructType, children: Seq[Expre
   override protected def initializeInternal(partitionIndex: Int): Unit = ()
 
   override protected def evalInternal(input: InternalRow): Any = {
-    if (!sampler.isFull) try {
+    if (!sampler.isFull)
+      try {
         val text = json.text(new GenericInternalRow(children.map(_.eval(input)).toArray[Any]), shape)
         sampler.add(if (text.length <= sampler.length) text else text.take(sampler.length) + "…")
       } catch { case NonFatal(_) => () } // a sample must not fail the run
