@@ -58,11 +58,11 @@ def require_checkpoints(directory: Path) -> list[Path]:
     Raises:
         OptionError: there is none.
     """
-    found = list_checkpoints(directory)
-    if not found:
+    checkpoints = list_checkpoints(directory)
+    if not checkpoints:
         hint = "run the pipeline first, or give its checkpoint directory; default: .headrace/NAME"
         raise OptionError("there is no checkpoint", where=str(directory), hint=hint)
-    return found
+    return checkpoints
 
 
 def read_record(checkpoint: Path, name: str) -> Any:

@@ -81,8 +81,8 @@ def create_savepoint(pipeline: str, directory: Path, name: str) -> Savepoint:
 
 def list_savepoints(directory: Path) -> list[Savepoint]:
     """Return the savepoints of a checkpoint directory, oldest first."""
-    found = map(read_savepoint, savepoints_path(directory).glob("[!.]*"))
-    return sorted(filter(None, found), key=lambda savepoint: savepoint.created_at)
+    savepoints = map(read_savepoint, savepoints_path(directory).glob("[!.]*"))
+    return sorted(filter(None, savepoints), key=lambda savepoint: savepoint.created_at)
 
 
 def find_savepoint(directory: Path, name: str) -> Savepoint:
