@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -75,6 +76,13 @@ class Disturbance:
     def finish(self) -> None:
         finish(self.run, self._log)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.run.poll() is None:
+            kill_driver(self.run)
+
 
 @pytest.mark.parametrize("first", range(0, KILLS, PER_RUN))
 def test_rows_are_exact_after_kills(
@@ -88,10 +96,10 @@ def test_rows_are_exact_after_kills(
     server.sql("drop table if exists counts")
     client.create(topic, partitions=2)
     write_pipeline(server.url, client.servers, topic)
-    disturbed = Disturbance(spark_cluster.running_cluster(cluster.directory) or cluster, first)
-    for number in range(first, min(first + PER_RUN, KILLS)):
-        disturbed.kill(VICTIMS[number % len(VICTIMS)])
-    disturbed.finish()
+    with Disturbance(spark_cluster.running_cluster(cluster.directory) or cluster, first) as disturbed:
+        for number in range(first, min(first + PER_RUN, KILLS)):
+            disturbed.kill(VICTIMS[number % len(VICTIMS)])
+        disturbed.finish()
     assert rows_of_files() == rows_of_table() == expected
     assert sorted(server.sql("select k, n, latest from counts")) == expected
     records = [json.loads(record.value or "") for record in held(client, topic)]
