@@ -68,7 +68,7 @@ def subscribe(options: Mqtt, ended: Callable[[], bool]) -> Iterator[Received]:
                 message.topic, message.payload.decode(errors="replace"), message.qos, bool(message.retain)
             )
         )
-        connection.client.acknowledge([message])
+        connection.client.acknowledge(message)
 
     connection.client.on_message = receive
     filters = [(topic, options.qos) for topic in options.topics]

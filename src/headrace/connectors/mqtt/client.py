@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import socket
-import struct
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import paho.mqtt.client as paho
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 _MAX_BACKOFF_SECONDS = 30
 _MAX_EXPIRY = 0xFFFFFFFF
-_PUBACK, _PUBREC = 0x40, 0x50
 _RETRY = ("Server unavailable", "Server busy", "Unspecified error", "Connection rate exceeded", "Keep alive")
 """Reasons after which a connection may succeed later."""
 
@@ -51,15 +49,12 @@ class DurableClient(paho.Client):
             self._handle_on_message(message)
         return result
 
-    def acknowledge(self, messages: Iterable[paho.MQTTMessage]) -> None:
-        """Acknowledge messages of the present connection, all with one write."""
-        answers = (
-            struct.pack("!BBH", _PUBACK if message.qos == 1 else _PUBREC, 2, message.mid)
-            for message in messages
-            if message.qos
-        )
-        if packets := b"".join(answers):
-            self._packet_queue(_PUBACK, packets, 0, 1)
+    def acknowledge(self, message: paho.MQTTMessage) -> None:
+        """Acknowledge a message of the present connection."""
+        if message.qos == 1:
+            super()._send_puback(message.mid)
+        elif message.qos == 2:
+            super()._send_pubrec(message.mid)
 
 
 class BrokerConnection:

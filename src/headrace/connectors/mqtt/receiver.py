@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -39,7 +38,6 @@ class MqttReceiver:
         self._subscriptions = Path(context.directory) / "subscriptions.json"
         self._log: WriteAheadLog | None = None
         self._arrivals = Arrivals()
-        self._durable: list[tuple[int, paho.MQTTMessage]] = []
         self._subscribed = threading.Event()
         self._refused_filters: list[str] = []
         self._stopped = threading.Event()
@@ -47,7 +45,6 @@ class MqttReceiver:
 
     def start(self, log: WriteAheadLog) -> None:
         self._log = log
-        log.after_group = self._acknowledge_durable
         connection = self._connection
         connection.on_connect = self._subscribe
         connection.client.on_message = self._receive
@@ -113,26 +110,20 @@ class MqttReceiver:
         if self._log is None:
             return
         self._arrivals.note()
-        arrived = (self._connection.generation, message)
+        generation, connection = self._connection.generation, self._connection
+
+        def acknowledge() -> None:
+            """Acknowledge the message, unless its connection has ended: the broker delivers it again."""
+            if generation == connection.generation:
+                connection.client.acknowledge(message)
+
         try:
-            if not self._log.submit([_as_message(message)], lambda: self._durable.append(arrived)):
-                self._acknowledge([arrived])  # dropped and counted
+            if not self._log.submit([_as_message(message)], acknowledge):
+                acknowledge()  # dropped and counted
         except MessageTooLargeError:
-            self._acknowledge([arrived])
+            acknowledge()
         except LogClosedError:
             return
-
-    def _acknowledge_durable(self) -> None:
-        """Acknowledge a group of messages that the log holds; the thread of the log calls this."""
-        durable, self._durable = self._durable, []
-        self._acknowledge(durable)
-
-    def _acknowledge(self, arrived: Iterable[tuple[int, paho.MQTTMessage]]) -> None:
-        """Acknowledge messages; the broker delivers those of an earlier connection again."""
-        present = self._connection.generation
-        self._connection.client.acknowledge(
-            message for generation, message in arrived if generation == present
-        )
 
     def _watch_connection(self) -> None:
         """Report a connection that the broker refuses, or that stays broken for too long."""

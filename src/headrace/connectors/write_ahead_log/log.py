@@ -93,8 +93,6 @@ class WriteAheadLog:
         self._synced, self._unsynced = 0.0, False
         self._closed = False
         self._failure: BaseException | None = None
-        self.after_group: Callable[[], None] = lambda: None
-        """Called in the thread of the log after the callbacks of messages that became durable together."""
         self._thread = threading.Thread(target=self._write, name="headrace-log", daemon=True)
         self._thread.start()
 
@@ -294,7 +292,6 @@ class WriteAheadLog:
                 self._publish(waiting)
                 for part in waiting:
                     _call(part.done)
-                _call(self.after_group)
         except OSError as error:
             what = f"the write-ahead log can't be written: {error.strerror or error}"
             self.fail(SourceError(what, hint=f"make room on the disk of {self._directory}"))
