@@ -119,10 +119,10 @@ def test_qos_0_is_not_stored_while_no_run_is_connected(
             pass
     publish(broker, room, "0", qos=0)
     publish(broker, room, "1", qos=1)
-    for qos, expected in ((0, ["end"]), (1, ["1", "end"])):
+    for qos, expected in ((0, ["end 0"]), (1, ["1", "end 0", "end 1"])):
         with receiving(broker, tmp_path / f"{room}-{qos}", room, qos=qos) as (log, _):
-            publish(broker, room, "end")
-            wait_until(lambda: values(log)[-1:] == ["end"])
+            publish(broker, room, f"end {qos}", qos=1)
+            wait_until(lambda: values(log)[-1:] == [f"end {qos}"])  # noqa: B023 - called at once
             assert values(log) == expected
 
 
@@ -216,6 +216,21 @@ def test_sink_publishes_with_its_qos_and_retain(
         publish(broker, room, "end", qos=2)
         wait_until(lambda: values(log)[-1:] == ["end"])
         assert values(log) == (["a", "end"] if retain else ["end"])
+
+
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_sink_sends_more_messages_than_the_broker_accepts_at_once(
+    broker: mosquitto.Broker, tmp_path: Path, room: str, qos: int, version: str
+) -> None:
+    sent = [str(number) for number in range(200)]
+    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic=room, qos=qos, version=version))
+    publisher.open(WriteContext("p", "out", room, "append", ""))
+    with receiving(broker, tmp_path, room, qos=2) as (log, _):
+        publisher.publish([(room, value.encode(), []) for value in sent], 0)
+        wait_until(lambda: log.end == len(sent))
+        assert values(log) == sent
+    publisher.close()
 
 
 @pytest.mark.parametrize("level", ["ä", " ", "€🌍", "a" * 2000, "$x", "'\"{}\\"])

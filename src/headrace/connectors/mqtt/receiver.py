@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import paho.mqtt.client as paho
-
 from headrace.connectors.base import ReadContext
 from headrace.connectors.durable_files import write_durably
-from headrace.connectors.mqtt.client import BrokerConnection
-from headrace.connectors.mqtt.errors import describe_failure, describe_refusal
+from headrace.connectors.mqtt.address import describe_failure, describe_refusal
+from headrace.connectors.mqtt.client import BrokerConnection, Delivery
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.connectors.write_ahead_log.arrivals import Arrivals
 from headrace.durations import microseconds
@@ -47,12 +45,12 @@ class MqttReceiver:
         self._log = log
         connection = self._connection
         connection.on_connect = self._subscribe
-        connection.client.on_message = self._receive
+        connection.client.on_delivery = self._receive
         connection.client.on_subscribe = self._confirm_subscription
         try:
             connection.open()
         except OSError as error:
-            raise _as_error(describe_failure(error, connection.address, self._source)) from error
+            raise SourceError.of(describe_failure(error, connection.address, self._source)) from error
         self._await_subscription()
         self._arrivals.note()
         self._watch.start()
@@ -105,7 +103,7 @@ class MqttReceiver:
         path = self._subscriptions
         return list(json.loads(path.read_text())) if path.exists() else []
 
-    def _receive(self, _: Any, __: Any, message: paho.MQTTMessage) -> None:
+    def _receive(self, delivery: Delivery) -> None:
         """Append a message to the log; paho's thread, which calls this, reads no further while it is full."""
         if self._log is None:
             return
@@ -115,10 +113,10 @@ class MqttReceiver:
         def acknowledge() -> None:
             """Acknowledge the message, unless its connection has ended: the broker delivers it again."""
             if generation == connection.generation:
-                connection.client.acknowledge(message)
+                connection.client.acknowledge(delivery)
 
         try:
-            if not self._log.submit([_as_message(message)], acknowledge):
+            if not self._log.submit([_as_message(delivery)], acknowledge):
                 acknowledge()  # dropped and counted
         except MessageTooLargeError:
             acknowledge()
@@ -139,28 +137,22 @@ class MqttReceiver:
             else:
                 continue
             if self._log is not None:
-                self._log.fail(_as_error(problem))
+                self._log.fail(SourceError.of(problem))
             return
 
 
-def _as_message(message: paho.MQTTMessage) -> Message:
-    topic = bytes(message._topic).decode(errors="replace")
+def _as_message(delivery: Delivery) -> Message:
     metadata: dict[str, Any] = {
-        "topic": topic,
-        "qos": message.qos,
-        "retained": bool(message.retain),
-        "duplicate": bool(message.dup),
+        "topic": delivery.topic,
+        "qos": delivery.qos,
+        "retained": delivery.retained,
+        "duplicate": delivery.duplicate,
     }
-    properties = getattr(message, "properties", None)
-    if properties is not None:
-        metadata["user_properties"] = dict(getattr(properties, "UserProperty", ()))
-        metadata["content_type"] = getattr(properties, "ContentType", None)
+    if delivery.properties is not None:
+        metadata["user_properties"] = dict(getattr(delivery.properties, "UserProperty", ()))
+        metadata["content_type"] = getattr(delivery.properties, "ContentType", None)
     identity = None
-    if message.qos == 2:
+    if delivery.qos == 2:
         # A packet id is used again after the exchange is complete, hence the checksum.
-        identity = f"{message.mid}:{crc32(message.payload, crc32(topic.encode()))}"
-    return Message(bytes(message.payload), metadata, identity, redelivered=bool(message.dup))
-
-
-def _as_error(problem: Problem) -> SourceError:
-    return SourceError(problem.what, where=problem.where, hint=problem.hint)
+        identity = f"{delivery.packet_id}:{crc32(delivery.payload, crc32(delivery.topic.encode()))}"
+    return Message(delivery.payload, metadata, identity, redelivered=delivery.duplicate)

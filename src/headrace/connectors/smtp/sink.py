@@ -12,9 +12,9 @@ from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import WriteContext
-from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.retry import retry
+from headrace.connectors.row_encoding import Fields
 from headrace.connectors.smtp.mails import group_rows, mail_expressions
 from headrace.durations import microseconds
 from headrace.errors import DeliveryError
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 
 _MINUTE = 60.0
 _FINAL = (smtplib.SMTPNotSupportedError, ssl.SSLCertVerificationError)
-
-
-def smtp_writer(options: Smtp) -> MessageWriter:
-    """Return the writer of a sink."""
-    return MessageWriter(
-        SmtpPublisher(options), lambda fields, where: mail_expressions(options, fields, where)
-    )
 
 
 class MailSession:
@@ -136,6 +129,9 @@ class SmtpPublisher:
         self._timeout = microseconds(options.retry_timeout) / 1e6
         self._context = WriteContext("", "", "", "append", "")
         self._session: MailSession | None = None
+
+    def expressions(self, fields: Fields, where: str) -> list[str]:
+        return mail_expressions(self._options, fields, where)
 
     def open(self, context: WriteContext) -> None:
         self._context = context
