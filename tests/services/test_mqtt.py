@@ -29,6 +29,7 @@ from headrace.devtools import mosquitto
 from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
+from tests.support.certificates import create_certificate
 from tests.support.waiting import PATIENCE, wait_until
 
 numbers = itertools.count()
@@ -452,11 +453,8 @@ def test_missing_broker_is_reported_with_its_address(tmp_path: Path) -> None:
 
 
 def test_login_and_tls(tmp_path: Path, room: str) -> None:
-    passwords, key, certificate = (tmp_path / name for name in ("passwords", "key.pem", "ca.pem"))
+    passwords, (certificate, key) = tmp_path / "passwords", create_certificate(tmp_path)
     subprocess.run(["mosquitto_passwd", "-b", "-c", passwords, "reader", "right"], check=True)
-    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
-    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
     broker = mosquitto.start(
         tmp_path / "broker", port=0, password_file=passwords, certificate=(certificate, key)
     )
