@@ -7,8 +7,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import paho.mqtt.client as paho
 from paho.mqtt import MQTTException
@@ -36,8 +35,7 @@ _RETRY = ("Server unavailable", "Server busy", "Unspecified error", "Connection 
 """Reasons after which a connection may succeed later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """A message as the broker delivers it."""
 
     topic: str

@@ -166,7 +166,8 @@ class WriteAheadLog:
                     self._ids.add(message.id)
             self._queue.append(_Waiting(records, done))
             self._queued_bytes += size
-            self._changed.notify_all()
+            if len(self._queue) == 1:  # the writer waits for the first message only
+                self._changed.notify_all()
         return True
 
     def await_room(self, size: int, timeout: float) -> bool:
