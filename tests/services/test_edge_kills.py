@@ -262,11 +262,11 @@ def test_job_is_killed_and_every_connector_copies_every_message(tmp_path: Path) 
             }
             with receiver("mqtt", {"url": broker.url, "topics": ["copies"]}, source):
                 sent = _kill_jobs({**places, "webhook": webhook}, tmp_path, senders, held)
-            found = {name: sorted(numbers()) for name, numbers in held.items()}
+            copied = {name: sorted(numbers()) for name, numbers in held.items()}
         channel.connection.close()
     broker.stop()
-    assert not {name: lost for name in sent if (lost := sent[name] - set(found[name]))}
-    assert found["redis"] == sorted(sent["redis"])
+    assert not {name: lost for name in sent if (lost := sent[name] - set(copied[name]))}
+    assert copied["redis"] == sorted(sent["redis"])
 
 
 def _kill_jobs(
