@@ -24,12 +24,12 @@ from headrace.connectors.base import ReadContext, WriteContext
 from headrace.connectors.mqtt.receiver import MqttReceiver
 from headrace.connectors.mqtt.sink import MqttPublisher
 from headrace.connectors.write_ahead_log.log import WriteAheadLog
-from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools import mosquitto
 from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
 from tests.support.certificates import create_certificate
+from tests.support.receiving import records
 from tests.support.waiting import PATIENCE, wait_until
 
 numbers = itertools.count()
@@ -78,8 +78,7 @@ def receiving(
 
 
 def messages(log: WriteAheadLog) -> list[tuple[str, dict[str, Any]]]:
-    slices = log.read(log.first, log.end)
-    return [(r.value.decode(), json.loads(r.metadata)) for _, records in slices for r in decode(records)]
+    return [(record.value.decode(), json.loads(record.metadata)) for record in records(log)]
 
 
 def values(log: WriteAheadLog) -> list[str]:
