@@ -182,7 +182,7 @@ class BrokerConnection:
             client.tls_set_context(client_context(self.options.tls))
         client.reconnect_delay_set(1, _MAX_BACKOFF_SECONDS)
         client.on_connect, client.on_disconnect = self._connect, self._disconnect
-        client.on_socket_open = _send_at_once
+        client.on_socket_open, client.on_delivery = _send_at_once, lambda _: None
         return client
 
     def _check_tls(self) -> None:
