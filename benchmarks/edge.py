@@ -95,7 +95,7 @@ def measure_mqtt(place: Path, messages: int, runs: int) -> list[Measured]:
 def publish(broker: mosquitto.Broker, messages: int) -> None:
     """Publish readings at QoS 1."""
     client = paho.Client(CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
-    client.max_inflight_messages_set(1000)
+    client.max_inflight_messages_set(0)  # with a limit, paho searches all messages for each answer
     client.connect(mosquitto.HOST, broker.port)
     client.loop_start()
     for first in range(0, messages, 10_000):
@@ -253,6 +253,7 @@ def measure_pause(place: Path, seconds: float) -> None:
     receiver = MqttReceiver(source, ReadContext("bench", "rows", None, None, str(place / "paused-source")))
     receiver.start(log)
     client = paho.Client(CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
+    client.max_inflight_messages_set(0)
     client.connect(mosquitto.HOST, broker.port)
     client.loop_start()
     before, largest = _memory(), 0

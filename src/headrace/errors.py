@@ -26,7 +26,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Self
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class HeadraceError(Exception):
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         self.problem = Problem(where, what, hint)
         super().__init__(str(self.problem))
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return the error of a problem."""
+        return cls(problem.what, where=problem.where, hint=problem.hint)
 
     @property
     def where(self) -> str:

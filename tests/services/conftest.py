@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -13,6 +12,7 @@ import pytest
 
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
+from tests.support.certificates import create_certificate
 from tests.support.servers import Server, started
 
 QUICK = {
@@ -50,23 +50,10 @@ def client(broker: kafka_server.Cluster) -> Client:
 
 
 def _certificate(place: Path) -> Path:
-    """A key with a certificate for this host, signed by itself; `ca.pem` beside it is what clients trust."""
-    key, ca, both = place / "key.pem", place / "ca.pem", place / "server.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=127.0.0.1",
-    ]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(ca)]
-    subprocess.run(command, check=True, capture_output=True)
-    both.write_text(key.read_text() + ca.read_text())
+    """Return a file with a key and a certificate; `ca.pem` beside it is trusted by clients."""
+    certificate, key = create_certificate(place)
+    both = place / "server.pem"
+    both.write_text(key.read_text() + certificate.read_text())
     return both
 
 

@@ -7,7 +7,7 @@ import random
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,10 @@ from headrace.connectors.failpoints import watch
 from headrace.connectors.http.pull import PullReceiver
 from headrace.connectors.http.push import PushReceiver
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
-from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools.ports import free_ports
 from headrace.errors import SourceError
 from headrace.testing import delivery
+from tests.support.receiving import receiving, records
 from tests.support.waiting import wait_until
 
 ROW = {"id": 1}
@@ -37,15 +37,8 @@ def endpoint(place: Path, settings: LogSettings | None = None, **options: Any) -
     """Run an endpoint with the log of a directory, as a source does."""
     listen = f"127.0.0.1:{free_ports(1)[0]}"
     source = connect.http(listen=listen, path="/events", **options)
-    receiver = PushReceiver(source, ReadContext("p", "tx", None, None, str(place)))
-    log = WriteAheadLog(place / "log", settings)
-    receiver.start(log)
-    try:
-        with httpx.Client(timeout=60) as client:
-            yield Endpoint(f"http://{listen}/events", client, log)
-    finally:
-        receiver.stop()
-        log.close()
+    with receiving(source, place, settings) as log, httpx.Client(timeout=60) as client:
+        yield Endpoint(f"http://{listen}/events", client, log)
 
 
 class Endpoint:
@@ -58,8 +51,7 @@ class Endpoint:
 
 
 def values(log: WriteAheadLog) -> list[Any]:
-    slices = log.read(log.first, log.end)
-    return [json.loads(record.value) for _, records in slices for record in decode(records)]
+    return [json.loads(record.value) for record in records(log)]
 
 
 def test_single_rows_and_batches_are_accepted_once_durable(tmp_path: Path) -> None:
@@ -277,17 +269,8 @@ def items() -> Iterator[Items]:
     server.server.server_close()
 
 
-@contextmanager
-def polling(items: Items, place: Path, **options: Any) -> Iterator[WriteAheadLog]:
-    source = connect.http(poll=items.url, **{"every": "20 milliseconds", **options})
-    receiver = PullReceiver(source, ReadContext("p", "tx", None, None, str(place)))
-    log = WriteAheadLog(place / "log")
-    receiver.start(log)
-    try:
-        yield log
-    finally:
-        receiver.stop()
-        log.close()
+def polling(items: Items, place: Path, **options: Any) -> AbstractContextManager[WriteAheadLog]:
+    return receiving(connect.http(poll=items.url, **{"every": "20 milliseconds", **options}), place)
 
 
 def test_polled_rows_are_stored_once_by_cursor_also_after_a_restart(items: Items, tmp_path: Path) -> None:

@@ -24,11 +24,12 @@ from headrace.connectors.base import ReadContext, WriteContext
 from headrace.connectors.mqtt.receiver import MqttReceiver
 from headrace.connectors.mqtt.sink import MqttPublisher
 from headrace.connectors.write_ahead_log.log import WriteAheadLog
-from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools import mosquitto
 from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
+from tests.support.certificates import create_certificate
+from tests.support.receiving import records
 from tests.support.waiting import PATIENCE, wait_until
 
 numbers = itertools.count()
@@ -77,8 +78,7 @@ def receiving(
 
 
 def messages(log: WriteAheadLog) -> list[tuple[str, dict[str, Any]]]:
-    slices = log.read(log.first, log.end)
-    return [(r.value.decode(), json.loads(r.metadata)) for _, records in slices for r in decode(records)]
+    return [(record.value.decode(), json.loads(record.metadata)) for record in records(log)]
 
 
 def values(log: WriteAheadLog) -> list[str]:
@@ -119,10 +119,10 @@ def test_qos_0_is_not_stored_while_no_run_is_connected(
             pass
     publish(broker, room, "0", qos=0)
     publish(broker, room, "1", qos=1)
-    for qos, expected in ((0, ["end"]), (1, ["1", "end"])):
+    for qos, expected in ((0, ["end 0"]), (1, ["1", "end 0", "end 1"])):
         with receiving(broker, tmp_path / f"{room}-{qos}", room, qos=qos) as (log, _):
-            publish(broker, room, "end")
-            wait_until(lambda: values(log)[-1:] == ["end"])
+            publish(broker, room, f"end {qos}", qos=1)
+            wait_until(lambda: values(log)[-1:] == [f"end {qos}"])  # noqa: B023 - called at once
             assert values(log) == expected
 
 
@@ -216,6 +216,21 @@ def test_sink_publishes_with_its_qos_and_retain(
         publish(broker, room, "end", qos=2)
         wait_until(lambda: values(log)[-1:] == ["end"])
         assert values(log) == (["a", "end"] if retain else ["end"])
+
+
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_sink_sends_more_messages_than_the_broker_accepts_at_once(
+    broker: mosquitto.Broker, tmp_path: Path, room: str, qos: int, version: str
+) -> None:
+    sent = [str(number) for number in range(200)]
+    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic=room, qos=qos, version=version))
+    publisher.open(WriteContext("p", "out", room, "append", ""))
+    with receiving(broker, tmp_path, room, qos=2) as (log, _):
+        publisher.publish([(room, value.encode(), []) for value in sent], 0)
+        wait_until(lambda: log.end == len(sent))
+        assert values(log) == sent
+    publisher.close()
 
 
 @pytest.mark.parametrize("level", ["ä", " ", "€🌍", "a" * 2000, "$x", "'\"{}\\"])
@@ -437,11 +452,8 @@ def test_missing_broker_is_reported_with_its_address(tmp_path: Path) -> None:
 
 
 def test_login_and_tls(tmp_path: Path, room: str) -> None:
-    passwords, key, certificate = (tmp_path / name for name in ("passwords", "key.pem", "ca.pem"))
+    passwords, (certificate, key) = tmp_path / "passwords", create_certificate(tmp_path)
     subprocess.run(["mosquitto_passwd", "-b", "-c", passwords, "reader", "right"], check=True)
-    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
-    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
     broker = mosquitto.start(
         tmp_path / "broker", port=0, password_file=passwords, certificate=(certificate, key)
     )

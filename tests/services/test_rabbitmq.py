@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from headrace.connectors.base import ReadContext, WriteContext
 from headrace.connectors.rabbitmq.receiver import RabbitReceiver
 from headrace.connectors.rabbitmq.sink import RabbitPublisher
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
-from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
 from tests.support.rabbit_server import RabbitServer
+from tests.support.receiving import receiving as running
+from tests.support.receiving import records
 from tests.support.waiting import wait_until
 
 numbers = itertools.count()
@@ -67,24 +68,14 @@ def waiting_in(broker: RabbitServer, queue: str) -> int:
     return int(count)
 
 
-@contextmanager
 def receiving(
     broker: RabbitServer, place: Path, queue: str, settings: LogSettings | None = None, **options: Any
-) -> Iterator[WriteAheadLog]:
-    source = connect.rabbitmq(url=broker.url, queue=queue, **options)
-    receiver = RabbitReceiver(source, ReadContext("p", "tx", None, None, str(place)))
-    log = WriteAheadLog(place / "log", settings)
-    receiver.start(log)
-    try:
-        yield log
-    finally:
-        receiver.stop()
-        log.close()
+) -> AbstractContextManager[WriteAheadLog]:
+    return running(connect.rabbitmq(url=broker.url, queue=queue, **options), place, settings)
 
 
 def messages(log: WriteAheadLog) -> list[tuple[str, dict[str, Any]]]:
-    slices = log.read(log.first, log.end)
-    return [(r.value.decode(), json.loads(r.metadata)) for _, records in slices for r in decode(records)]
+    return [(record.value.decode(), json.loads(record.metadata)) for record in records(log)]
 
 
 def values(log: WriteAheadLog) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from headrace.connectors.smtp import Smtp
 from headrace.connectors.smtp.sink import RateLimit, SmtpPublisher
 from headrace.errors import DeliveryError
 from headrace.testing import delivery
+from tests.support.certificates import create_certificate
 from tests.support.mailbox import Mailbox, mailbox
 
 CONTEXT = WriteContext("p", "mails", "c1", "append", "")
@@ -104,21 +104,7 @@ def test_rate_limit_waits_and_drops_nothing() -> None:
 
 
 def certificate(place: Path) -> tuple[ssl.SSLContext, Path]:
-    key, ca = place / "key.pem", place / "ca.pem"
-    words = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-    ]
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(ca)]
-    subprocess.run([*words, *names], check=True, capture_output=True)
+    ca, key = create_certificate(place)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(ca, key)
     return context, ca

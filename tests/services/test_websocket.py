@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ from websockets.sync.client import connect as connect_client
 from websockets.sync.server import ServerConnection, serve
 
 from headrace import Pipeline, connect
-from headrace.connectors.base import ReadContext, WriteContext
-from headrace.connectors.websocket.receiver import WebSocketReceiver
+from headrace.connectors.base import WriteContext
 from headrace.connectors.websocket.sink import Broadcaster
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
-from headrace.connectors.write_ahead_log.records import decode
 from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, OptionError, SourceError
+from tests.support.receiving import receiving as running
+from tests.support.receiving import records
 from tests.support.waiting import PATIENCE, wait_until
 
 
@@ -59,23 +59,14 @@ def feed() -> Iterator[Feed]:
     running.server.shutdown()
 
 
-@contextmanager
 def receiving(
     url: str, place: Path, settings: LogSettings | None = None, **options: Any
-) -> Iterator[WriteAheadLog]:
-    source = connect.websocket(url=url, **options)
-    receiver = WebSocketReceiver(source, ReadContext("p", "tx", None, None, str(place)))
-    log = WriteAheadLog(place / "log", settings)
-    receiver.start(log)
-    try:
-        yield log
-    finally:
-        receiver.stop()
-        log.close()
+) -> AbstractContextManager[WriteAheadLog]:
+    return running(connect.websocket(url=url, **options), place, settings)
 
 
 def values(log: WriteAheadLog) -> list[bytes]:
-    return [record.value for _, records in log.read(log.first, log.end) for record in decode(records)]
+    return [record.value for record in records(log)]
 
 
 def test_text_and_binary_messages_are_stored_after_the_subscription(feed: Feed, tmp_path: Path) -> None:

@@ -14,17 +14,38 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.registry import connector
-from headrace.connectors.write_ahead_log.log import WriteAheadLog
+from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.options import LoggedSource
-from headrace.connectors.write_ahead_log.records import decode
+from headrace.connectors.write_ahead_log.records import Record, decode
 
 PATIENCE = 300.0
+
+
+@contextmanager
+def receiving(
+    source: LoggedSource, place: Path, settings: LogSettings | None = None, *, name: str = "tx"
+) -> Iterator[WriteAheadLog]:
+    """Run the receiver of a source inside the block, in this process, with the log of a directory."""
+    receiver = source.receiver(ReadContext("p", name, None, None, str(place)))
+    log = WriteAheadLog(place / "log", settings)
+    receiver.start(log)
+    try:
+        yield log
+    finally:
+        receiver.stop()
+        log.close()
+
+
+def records(log: WriteAheadLog) -> list[Record]:
+    """Return the durable records of a log."""
+    return [record for _, part in log.read(log.first, log.end) for record in decode(part)]
 
 
 def kill_receivers(

@@ -70,7 +70,7 @@ class Connector(BaseModel):
                 super().__init__(**options)
             except ValidationError as error:
                 problem = option_problems(type(self), error, where=self.kind)[0][1]
-                raise OptionError(problem.what, where=problem.where, hint=problem.hint) from None
+                raise OptionError.of(problem) from None
 
     def __hash__(self) -> int:
         # Pydantic's hash fails on options that are dicts; equal connectors still have equal hashes.

@@ -11,7 +11,7 @@ After a crash between 1 and 2, or during 1, the next run publishes the epoch aga
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,12 +25,17 @@ if TYPE_CHECKING:
     from pyarrow import Table
     from pyspark.sql import DataFrame
 
-Expressions = Callable[[Fields, str], Sequence[str]]
-"""Returns the SQL expressions of a message for the columns of the rows and the name of the sink."""
-
 
 class Publisher(Protocol):
     """A connection over which a sink sends messages."""
+
+    def expressions(self, fields: Fields, where: str) -> Sequence[str]:
+        """Return the SQL expressions of a message, for the columns of the rows.
+
+        Raises:
+            DeliveryError: an option names an unknown column.
+        """
+        ...
 
     def open(self, context: WriteContext) -> None:
         """Connect.
@@ -65,8 +70,8 @@ class _Collected:
 class MessageWriter:
     """Publishes epochs; one column of the collected rows for each expression."""
 
-    def __init__(self, publisher: Publisher, expressions: Expressions) -> None:
-        self._publisher, self._expressions = publisher, expressions
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
         self._context: WriteContext | None = None
 
     def open(self, context: WriteContext) -> int:
@@ -79,7 +84,7 @@ class MessageWriter:
 
     def stage(self, epoch: int, frame: DataFrame) -> _Collected:
         sink = self._context.sink if self._context else ""
-        columns = self._expressions(fields_of(frame.schema.jsonValue()), sink)
+        columns = self._publisher.expressions(fields_of(frame.schema.jsonValue()), sink)
         return _Collected(frame.selectExpr(*columns).toArrow())
 
     def commit(self, epoch: int, staged: Staged) -> None:

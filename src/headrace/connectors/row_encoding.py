@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from headrace.connectors import flatten as flat
 from headrace.connectors.flatten import quote_name
-from headrace.errors import DeliveryError
+from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
 
 _SINGLE = {"text": "string", "raw": "binary"}
+_CONTENT_TYPES = {"json": "application/json", "csv": "text/csv", "text": "text/plain"}
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,45 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
     if encoding == "csv":
         return f"to_csv({_flat_struct(fields)}, {flat.sql_map(flat.encoding(chosen, encoding))})"
     return encode_object(fields)
+
+
+def encode_columns(
+    chosen: object, fields: Fields, names: Sequence[str], where: str, *, apart: Iterable[str] = ()
+) -> str:
+    """Return the expression of a message as `encode_value` does, with the columns that an option names.
+
+    Without names, the message has all columns that are not sent apart, such as those of a topic.
+
+    Raises:
+        DeliveryError: a column is unknown, or the columns don't fit the format.
+    """
+    others = set(apart)
+    wanted = names or [name for name in fields if name not in others] or list(fields)
+    selected = {name: find_column(name, fields, where) for name in wanted}
+    return encode_value(chosen if isinstance(chosen, Format) else None, selected, where)
+
+
+def encode_texts(names: Iterable[str], fields: Fields, where: str) -> str:
+    """Return the expression of an array with the texts of columns."""
+    texts = (encode_text(find_column(name, fields, where)) for name in names)
+    return f"cast(array({', '.join(texts)}) as array<string>)"
+
+
+def find_column(name: str, fields: Fields, where: str) -> Field:
+    """Return the column of a name.
+
+    Raises:
+        DeliveryError: it is unknown.
+    """
+    if name not in fields:
+        raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
+    return fields[name]
+
+
+def content_type(chosen: object) -> str:
+    """Return the media type of messages in a format; JSON if no format is set."""
+    encoding = chosen.name if isinstance(chosen, Format) else "json"
+    return _CONTENT_TYPES.get(encoding, "application/octet-stream")
 
 
 def encode_object(fields: Fields) -> str:

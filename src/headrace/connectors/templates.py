@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, StringConstraints
 
 from headrace.connectors.flatten import literal, quote_name
 from headrace.connectors.row_encoding import Field, Fields, encode_text
@@ -23,16 +25,6 @@ def template_columns(template: str) -> tuple[str, ...]:
         ValueError: a brace is not closed.
     """
     return tuple(dict.fromkeys(name for name, _ in _parts(template) if name))
-
-
-def check_template(template: str) -> str:
-    """Return the template unchanged; for validators of options.
-
-    Raises:
-        ValueError: a brace is not closed.
-    """
-    template_columns(template)
-    return template
 
 
 def fill_template(template: str, values: dict[str, str]) -> str:
@@ -57,6 +49,17 @@ def template_expression(template: str, fields: Fields, where: str) -> str:
         for name, text in _parts(template)
     ]
     return f"concat({', '.join(parts)})" if parts else "''"
+
+
+def _check_template(template: str) -> str:
+    template_columns(template)
+    return template
+
+
+TemplateOption = Annotated[str, AfterValidator(_check_template)]
+"""An option with column values; a brace that is not closed is an error."""
+NameTemplateOption = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_template)]
+"""The same, not empty."""
 
 
 def _field(name: str, fields: Fields, where: str) -> Field:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from headrace.connectors.base import WriteContext
 from headrace.connectors.extras import require_package
@@ -56,28 +55,25 @@ def subscribe(options: Mqtt, ended: Callable[[], bool]) -> Iterator[Received]:
         OptionError: no broker answers, or it refuses the connection.
     """
     require_package("paho", extra="mqtt")
-    from headrace.connectors.mqtt.client import BrokerConnection
-    from headrace.connectors.mqtt.errors import describe_failure
+    from headrace.connectors.mqtt.address import describe_failure
+    from headrace.connectors.mqtt.client import BrokerConnection, Delivery
 
     messages: queue.SimpleQueue[Received] = queue.SimpleQueue()
     connection = BrokerConnection(options, options.client_id or "", persistent=False)
 
-    def receive(_: Any, __: Any, message: Any) -> None:
-        messages.put(
-            Received(
-                message.topic, message.payload.decode(errors="replace"), message.qos, bool(message.retain)
-            )
-        )
-        connection.client.acknowledge([message])
+    def receive(delivery: Delivery) -> None:
+        text = delivery.payload.decode(errors="replace")
+        messages.put(Received(delivery.topic, text, delivery.qos, delivery.retained))
+        connection.client.acknowledge(delivery)
 
-    connection.client.on_message = receive
+    connection.client.on_delivery = receive
     filters = [(topic, options.qos) for topic in options.topics]
     connection.on_connect = lambda _: connection.client.subscribe(filters) and None
     try:
         connection.open()
     except OSError as error:
         problem = describe_failure(error, connection.address, "mqtt sub")
-        raise OptionError(problem.what, where=problem.where, hint=problem.hint) from error
+        raise OptionError.of(problem) from error
     try:
         while not ended():
             try:

@@ -34,7 +34,7 @@ class Format(BaseModel):
                 super().__init__(**options)
             except ValidationError as error:
                 problem = option_problems(type(self), error, where=self.name)[0][1]
-                raise OptionError(problem.what, where=problem.where, hint=problem.hint) from None
+                raise OptionError.of(problem) from None
 
     def unsupported(self, kind: DataType) -> str:
         """Return a hint if this format can't hold values of that type; else empty."""

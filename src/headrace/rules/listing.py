@@ -126,7 +126,7 @@ def _select(rule: str, table: str, good: list[Rule], read: Rules, wrong: list[Pr
             return item
     for problem in wrong:
         if f"rule `{rule}`" in problem.where:
-            raise OptionError(problem.what, where=problem.where, hint=problem.hint)
+            raise OptionError.of(problem)
     raise OptionError(f"{table} has no rule `{rule}`", where="--rule", hint=did_you_mean(rule, read.ids))
 
 

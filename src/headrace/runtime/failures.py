@@ -24,7 +24,7 @@ def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
     text = str(error)
     problems = (connector.explain_failure(text) for connector in graph.connectors)
     if problem := next(filter(None, problems), None):
-        return SourceError(problem.what, where=problem.where, hint=problem.hint)
+        return SourceError.of(problem)
     translated = as_source_error(error) or as_aggregate_error(error) or as_user_code_error(graph, error)
     if translated is not None:
         return translated

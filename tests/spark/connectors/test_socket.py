@@ -5,19 +5,19 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.support.receiving import receiving as running
+from tests.support.receiving import records
 from tests.support.waiting import PATIENCE, wait_until
 
 from headrace import connect
 from headrace.connectors.base import ReadContext
-from headrace.connectors.socket.receiver import SocketReceiver
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
-from headrace.connectors.write_ahead_log.records import decode
 from headrace.errors import SourceError
 
 Drain = Callable[..., list[list[dict[str, Any]]]]
@@ -31,23 +31,15 @@ def server() -> Iterator[socket.socket]:
         yield listening
 
 
-@contextmanager
 def receiving(
     server: socket.socket, place: Path, settings: LogSettings | None = None
-) -> Iterator[WriteAheadLog]:
-    options = connect.socket(host="127.0.0.1", port=server.getsockname()[1], reconnect="10 milliseconds")
-    receiver = SocketReceiver(options, ReadContext("p", "tx", None, None, str(place)))
-    log = WriteAheadLog(place / "log", settings)
-    receiver.start(log)
-    try:
-        yield log
-    finally:
-        receiver.stop()
-        log.close()
+) -> AbstractContextManager[WriteAheadLog]:
+    port = server.getsockname()[1]
+    return running(connect.socket(host="127.0.0.1", port=port, reconnect="10 milliseconds"), place, settings)
 
 
 def lines(log: WriteAheadLog) -> list[bytes]:
-    return [record.value for _, records in log.read(log.first, log.end) for record in decode(records)]
+    return [record.value for record in records(log)]
 
 
 def test_lines_are_stored_whole(server: socket.socket, tmp_path: Path) -> None:

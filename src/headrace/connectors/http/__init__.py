@@ -21,8 +21,8 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from headrace.connectors.base import ReadContext, Role
 from headrace.connectors.extras import require_package
-from headrace.connectors.metadata import MetadataOption, check_metadata
-from headrace.connectors.network.addresses import parse_listen
+from headrace.connectors.metadata import MetadataOption
+from headrace.connectors.network.addresses import ListenOption
 from headrace.connectors.options import DurationOption, FormatOption, SizeOption
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource
@@ -57,7 +57,9 @@ class Http(LoggedSource):
         "received_at": "timestamp",
     }
 
-    listen: str | None = Field(default=None, description="Push: host and port to listen on, `127.0.0.1:8080`")
+    listen: ListenOption | None = Field(
+        default=None, description="Push: host and port to listen on, `127.0.0.1:8080`"
+    )
     path: str = Field(default="/", pattern="^/", description="Push: the path of the endpoint")
     token: SecretStr | None = Field(
         default=None,
@@ -103,13 +105,6 @@ class Http(LoggedSource):
     )
     format: FormatOption = Field(default=None, description="The format of records: json, csv, text or raw")
 
-    @field_validator("listen")
-    @classmethod
-    def _check_listen(cls, listen: str | None) -> str | None:
-        if listen is not None:
-            parse_listen(listen)
-        return listen
-
     @field_validator("poll")
     @classmethod
     def _check_poll(cls, poll: str | None) -> str | None:
@@ -127,7 +122,6 @@ class Http(LoggedSource):
         for name in others:
             if name in self.model_fields_set:
                 raise ValueError(f"`{name}` applies only with `{side}`")
-        check_metadata(self.columns_of_metadata, self.metadata_types)
         return self
 
     @property

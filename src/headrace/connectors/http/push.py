@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -16,7 +15,7 @@ from starlette.routing import Route
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.http.bodies import BodyError, split_body
-from headrace.connectors.network.listening import WebServer
+from headrace.connectors.network.listening import WebServer, is_authorized
 from headrace.connectors.options import bytes_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.durations import microseconds
@@ -41,12 +40,7 @@ class PushReceiver:
         self._log = log
         app = Starlette(routes=[Route(self._options.path, self._accept, methods=["POST"])])
         server = WebServer(app, self._options.listen or "")
-        try:
-            server.start()
-        except OSError as error:
-            what = f"can't listen on {self._options.listen}: {error.strerror or error}"
-            hint = "choose another port, or end the process that uses it"
-            raise SourceError(what, where=self._source, hint=hint) from error
+        server.start(SourceError, self._source)
         self._server = server
 
     def settle(self) -> None:
@@ -58,7 +52,7 @@ class PushReceiver:
 
     async def _accept(self, request: Request) -> JSONResponse:
         """Answer a request once its rows are durable."""
-        if not self._is_authorized(request):
+        if not is_authorized(request, self._options.token):
             return _answer(401, "the token is missing or wrong", **{"WWW-Authenticate": "Bearer"})
         if (wait := self._bucket.take()) > 0:
             return _answer(429, "too many requests", **{"Retry-After": str(int(wait) + 1)})
@@ -102,13 +96,6 @@ class PushReceiver:
             Message(record, metadata, None if key is None else f"{key}:{number}")
             for number, record in enumerate(records)
         ]
-
-    def _is_authorized(self, request: Request) -> bool:
-        if self._options.token is None:
-            return True
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        expected = self._options.token.get_secret_value()
-        return scheme.lower() == "bearer" and compare_digest(token.encode(), expected.encode())
 
     async def _read(self, request: Request) -> bytes:
         """Return the body; refuse it as soon as it is known to be too large."""

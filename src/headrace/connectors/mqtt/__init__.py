@@ -20,13 +20,14 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from headrace.connectors.base import Guarantee, ReadContext, Role, WriteMode, Writer
 from headrace.connectors.extras import require_package
-from headrace.connectors.metadata import MetadataOption, check_metadata
+from headrace.connectors.message_sink import MessageWriter
+from headrace.connectors.metadata import MetadataOption
 from headrace.connectors.mqtt.address import BrokerAddress
 from headrace.connectors.mqtt.topics import check_filter
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
 from headrace.connectors.roles import SinkOption, SourceOption
-from headrace.connectors.templates import check_template, template_columns
+from headrace.connectors.templates import NameTemplateOption, template_columns
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource
 
@@ -62,8 +63,8 @@ class Mqtt(LoggedSource):
     topics: SourceOption[NamesOption] = Field(
         default=(), description="The topic filters to subscribe to, such as `building/+/temperature`"
     )
-    topic: SinkOption[str | None] = Field(
-        default=None, min_length=1, description="The topic of each row; `{column}` is the value of a column"
+    topic: SinkOption[NameTemplateOption | None] = Field(
+        default=None, description="The topic of each row; `{column}` is the value of a column"
     )
     qos: int = Field(
         default=1, ge=0, le=2, description="The quality of service: 0 at most once, 1 at least once, 2 once"
@@ -129,16 +130,10 @@ class Mqtt(LoggedSource):
     def _check_topics(cls, topics: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(map(check_filter, topics))
 
-    @field_validator("topic")
-    @classmethod
-    def _check_topic(cls, topic: str | None) -> str | None:
-        return topic if topic is None else check_template(topic)
-
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         if bool(self.topics) == bool(self.topic):
             raise ValueError("expected `topics` for a source or `topic` for a sink")
-        check_metadata(self.columns_of_metadata, self.metadata_types)
         if self.version != "5" and self.user_properties:
             raise ValueError("user properties need MQTT 5: set version to 5")
         return self
@@ -168,7 +163,7 @@ class Mqtt(LoggedSource):
         return "a topic can't be replaced: use mode `update`" if mode == "complete" else ""
 
     @property
-    def topic_columns(self) -> tuple[str, ...]:
+    def template_columns(self) -> tuple[str, ...]:
         """The columns from which a sink computes the topic."""
         return template_columns(self.topic or "")
 
@@ -180,6 +175,6 @@ class Mqtt(LoggedSource):
 
     def writer(self) -> Writer:
         require_package("paho", extra="mqtt")
-        from headrace.connectors.mqtt.sink import mqtt_writer
+        from headrace.connectors.mqtt.sink import MqttPublisher
 
-        return mqtt_writer(self)
+        return MessageWriter(MqttPublisher(self))

@@ -6,10 +6,11 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import paho.mqtt.client as paho
+from paho.mqtt import MQTTException
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -25,41 +26,97 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 _MAX_BACKOFF_SECONDS = 30
 _MAX_EXPIRY = 0xFFFFFFFF
-_PUBACK, _PUBREC = 0x40, 0x50
+_BUFFER = 65_536
+_IN_FLIGHT = 20
+"""The number of messages that are sent before the first of them is acknowledged: mosquitto's limit at QoS 2,
+which MQTT 3.1.1 does not announce, and beyond which it drops messages."""
+_NUMBER = struct.Struct("!H")
 _RETRY = ("Server unavailable", "Server busy", "Unspecified error", "Connection rate exceeded", "Keep alive")
 """Reasons after which a connection may succeed later."""
+
+
+class Delivery(NamedTuple):
+    """A message as the broker delivers it."""
+
+    topic: str
+    payload: bytes
+    qos: int
+    retained: bool
+    duplicate: bool
+    packet_id: int
+    properties: Properties | None
 
 
 class DurableClient(paho.Client):
     """A client that acknowledges a message only when `acknowledge` is called.
 
     paho's `manual_ack` covers QoS 1 only. It confirms a QoS 2 message (PUBREC) on arrival, after which the
-    broker forgets it; a process that dies then loses the message. Here PUBREC waits as well, and the
-    message is passed on at once. The methods are private in paho 2; tests against a broker cover them.
+    broker forgets it; a process that dies then loses the message. Here PUBREC waits as well.
+
+    Received bytes are buffered, and messages are parsed here: paho reads a packet with three system calls,
+    waits for the socket after each of them, and creates a lock and a table of all properties per message. The
+    overridden methods are private in paho 2; tests against a broker cover them.
     """
 
-    def _send_puback(self, mid: int) -> MQTTErrorCode:
-        return MQTTErrorCode.MQTT_ERR_SUCCESS
+    on_delivery: Callable[[Delivery], None]
+    """Called with each message, in the thread of the client."""
+    _unread = memoryview(b"")
+    _unread_of: object = None
+    """The socket that the unread bytes were received from."""
 
-    def _send_pubrec(self, mid: int) -> MQTTErrorCode:
-        return MQTTErrorCode.MQTT_ERR_SUCCESS
+    def acknowledge(self, delivery: Delivery) -> None:
+        """Acknowledge a message of the present connection."""
+        if delivery.qos == 1:
+            self._send_puback(delivery.packet_id)
+        elif delivery.qos == 2:
+            self._send_pubrec(delivery.packet_id)
+
+    def limit_in_flight(self, receive_maximum: int) -> None:
+        """Send at most as many unacknowledged messages as the broker accepts."""
+        self._max_inflight_messages = min(receive_maximum, _IN_FLIGHT)
 
     def _handle_publish(self) -> MQTTErrorCode:
-        result = super()._handle_publish()
-        while self._in_messages:  # QoS 2: paho would pass it on after PUBREL
-            _, message = self._in_messages.popitem(last=False)
-            self._handle_on_message(message)
+        try:
+            delivery = parse_publish(
+                self._in_packet["command"], bytes(self._in_packet["packet"]), self._protocol == paho.MQTTv5
+            )
+        except (struct.error, IndexError, ValueError, MQTTException):
+            return MQTTErrorCode.MQTT_ERR_PROTOCOL
+        self.on_delivery(delivery)
+        return MQTTErrorCode.MQTT_ERR_SUCCESS
+
+    def _sock_recv(self, bufsize: int) -> bytes:
+        if not self._unread or self._unread_of is not self._sock:
+            self._unread, self._unread_of = memoryview(super()._sock_recv(_BUFFER)), self._sock
+        part, self._unread = self._unread[:bufsize], self._unread[bufsize:]
+        return bytes(part)
+
+    def loop_read(self, max_packets: int = 1) -> MQTTErrorCode:
+        """Process all packets that were received."""
+        result = super().loop_read(max_packets)
+        while self._unread and result == MQTTErrorCode.MQTT_ERR_SUCCESS and self._unread_of is self._sock:
+            result = super().loop_read(max_packets)
         return result
 
-    def acknowledge(self, messages: Iterable[paho.MQTTMessage]) -> None:
-        """Acknowledge messages of the present connection, all with one write."""
-        answers = (
-            struct.pack("!BBH", _PUBACK if message.qos == 1 else _PUBREC, 2, message.mid)
-            for message in messages
-            if message.qos
-        )
-        if packets := b"".join(answers):
-            self._packet_queue(_PUBACK, packets, 0, 1)
+
+def parse_publish(command: int, packet: bytes, has_properties: bool) -> Delivery:
+    r"""Parse a PUBLISH packet without its fixed header.
+
+    >>> parse_publish(0x33, b"\0\x01t\0\x07\0on", True).payload
+    b'on'
+    """
+    qos = command >> 1 & 3
+    place = 2 + _NUMBER.unpack_from(packet)[0]
+    topic, packet_id, properties = packet[2:place].decode(errors="replace"), 0, None
+    if qos:
+        (packet_id,) = _NUMBER.unpack_from(packet, place)
+        place += _NUMBER.size
+    if has_properties and packet[place]:
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+        place += properties.unpack(packet[place:])[1]  # type: ignore[no-untyped-call]
+    elif has_properties:
+        place += 1
+    return Delivery(topic, packet[place:], qos, bool(command & 1), bool(command & 8), packet_id, properties)
 
 
 class BrokerConnection:
@@ -125,6 +182,7 @@ class BrokerConnection:
             client.tls_set_context(client_context(self.options.tls))
         client.reconnect_delay_set(1, _MAX_BACKOFF_SECONDS)
         client.on_connect, client.on_disconnect = self._connect, self._disconnect
+        client.on_socket_open, client.on_delivery = _send_at_once, lambda _: None
         return client
 
     def _check_tls(self) -> None:
@@ -142,12 +200,15 @@ class BrokerConnection:
             properties.SessionExpiryInterval = min(max(seconds, 1), _MAX_EXPIRY)
         return properties
 
-    def _connect(self, client: paho.Client, _: Any, flags: Any, reason: ReasonCode, __: Any) -> None:
+    def _connect(
+        self, client: paho.Client, _: Any, flags: Any, reason: ReasonCode, properties: Properties | None
+    ) -> None:
         if reason.is_failure:
             if not str(reason).startswith(_RETRY):
                 self.refused = str(reason)
             return
         self.generation += 1
+        self.client.limit_in_flight(getattr(properties, "ReceiveMaximum", _IN_FLIGHT))
         self.lost_at, self.refused = None, ""
         self.on_connect(bool(flags.session_present))
         self.connected.set()
@@ -156,3 +217,8 @@ class BrokerConnection:
         self.connected.clear()
         if self.lost_at is None:
             self.lost_at = time.monotonic()
+
+
+def _send_at_once(_: paho.Client, __: Any, connection: socket.socket) -> None:
+    """Switch off Nagle's algorithm: acknowledgements are small, and would wait for those of TCP."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import paho.mqtt.client as paho
-
 from headrace.connectors.base import ReadContext
 from headrace.connectors.durable_files import write_durably
-from headrace.connectors.mqtt.client import BrokerConnection
-from headrace.connectors.mqtt.errors import describe_failure, describe_refusal
+from headrace.connectors.mqtt.address import describe_failure, describe_refusal
+from headrace.connectors.mqtt.client import BrokerConnection, Delivery
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.connectors.write_ahead_log.arrivals import Arrivals
 from headrace.durations import microseconds
@@ -39,7 +36,6 @@ class MqttReceiver:
         self._subscriptions = Path(context.directory) / "subscriptions.json"
         self._log: WriteAheadLog | None = None
         self._arrivals = Arrivals()
-        self._durable: list[tuple[int, paho.MQTTMessage]] = []
         self._subscribed = threading.Event()
         self._refused_filters: list[str] = []
         self._stopped = threading.Event()
@@ -47,15 +43,14 @@ class MqttReceiver:
 
     def start(self, log: WriteAheadLog) -> None:
         self._log = log
-        log.after_group = self._acknowledge_durable
         connection = self._connection
         connection.on_connect = self._subscribe
-        connection.client.on_message = self._receive
+        connection.client.on_delivery = self._receive
         connection.client.on_subscribe = self._confirm_subscription
         try:
             connection.open()
         except OSError as error:
-            raise _as_error(describe_failure(error, connection.address, self._source)) from error
+            raise SourceError.of(describe_failure(error, connection.address, self._source)) from error
         self._await_subscription()
         self._arrivals.note()
         self._watch.start()
@@ -108,31 +103,25 @@ class MqttReceiver:
         path = self._subscriptions
         return list(json.loads(path.read_text())) if path.exists() else []
 
-    def _receive(self, _: Any, __: Any, message: paho.MQTTMessage) -> None:
+    def _receive(self, delivery: Delivery) -> None:
         """Append a message to the log; paho's thread, which calls this, reads no further while it is full."""
         if self._log is None:
             return
         self._arrivals.note()
-        arrived = (self._connection.generation, message)
+        generation, connection = self._connection.generation, self._connection
+
+        def acknowledge() -> None:
+            """Acknowledge the message, unless its connection has ended: the broker delivers it again."""
+            if generation == connection.generation:
+                connection.client.acknowledge(delivery)
+
         try:
-            if not self._log.submit([_as_message(message)], lambda: self._durable.append(arrived)):
-                self._acknowledge([arrived])  # dropped and counted
+            if not self._log.submit([_as_message(delivery)], acknowledge):
+                acknowledge()  # dropped and counted
         except MessageTooLargeError:
-            self._acknowledge([arrived])
+            acknowledge()
         except LogClosedError:
             return
-
-    def _acknowledge_durable(self) -> None:
-        """Acknowledge a group of messages that the log holds; the thread of the log calls this."""
-        durable, self._durable = self._durable, []
-        self._acknowledge(durable)
-
-    def _acknowledge(self, arrived: Iterable[tuple[int, paho.MQTTMessage]]) -> None:
-        """Acknowledge messages; the broker delivers those of an earlier connection again."""
-        present = self._connection.generation
-        self._connection.client.acknowledge(
-            message for generation, message in arrived if generation == present
-        )
 
     def _watch_connection(self) -> None:
         """Report a connection that the broker refuses, or that stays broken for too long."""
@@ -148,28 +137,22 @@ class MqttReceiver:
             else:
                 continue
             if self._log is not None:
-                self._log.fail(_as_error(problem))
+                self._log.fail(SourceError.of(problem))
             return
 
 
-def _as_message(message: paho.MQTTMessage) -> Message:
-    topic = bytes(message._topic).decode(errors="replace")
+def _as_message(delivery: Delivery) -> Message:
     metadata: dict[str, Any] = {
-        "topic": topic,
-        "qos": message.qos,
-        "retained": bool(message.retain),
-        "duplicate": bool(message.dup),
+        "topic": delivery.topic,
+        "qos": delivery.qos,
+        "retained": delivery.retained,
+        "duplicate": delivery.duplicate,
     }
-    properties = getattr(message, "properties", None)
-    if properties is not None:
-        metadata["user_properties"] = dict(getattr(properties, "UserProperty", ()))
-        metadata["content_type"] = getattr(properties, "ContentType", None)
+    if delivery.properties is not None:
+        metadata["user_properties"] = dict(getattr(delivery.properties, "UserProperty", ()))
+        metadata["content_type"] = getattr(delivery.properties, "ContentType", None)
     identity = None
-    if message.qos == 2:
+    if delivery.qos == 2:
         # A packet id is used again after the exchange is complete, hence the checksum.
-        identity = f"{message.mid}:{crc32(message.payload, crc32(topic.encode()))}"
-    return Message(bytes(message.payload), metadata, identity, redelivered=bool(message.dup))
-
-
-def _as_error(problem: Problem) -> SourceError:
-    return SourceError(problem.what, where=problem.where, hint=problem.hint)
+        identity = f"{delivery.packet_id}:{crc32(delivery.payload, crc32(delivery.topic.encode()))}"
+    return Message(delivery.payload, metadata, identity, redelivered=delivery.duplicate)

@@ -11,50 +11,19 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from headrace.connectors.base import WriteContext
-from headrace.connectors.message_sink import MessageWriter
+from headrace.connectors.mqtt.address import describe_failure, describe_refusal
 from headrace.connectors.mqtt.client import BrokerConnection
-from headrace.connectors.mqtt.errors import describe_failure, describe_refusal
 from headrace.connectors.mqtt.topics import check_topic
-from headrace.connectors.row_encoding import Fields, encode_text, encode_value
+from headrace.connectors.row_encoding import Fields, encode_columns, encode_texts
 from headrace.connectors.templates import template_expression
 from headrace.durations import microseconds
-from headrace.errors import DeliveryError, Problem, did_you_mean
-from headrace.formats import Format
+from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import Mqtt
 
-_IN_FLIGHT = 1000
-"""The number of messages that are sent before the first of them is acknowledged."""
 _BATCH = 10_000
 """The number of messages that wait for an answer; packet ids, of 16 bits, are unique among them."""
-
-
-def mqtt_writer(options: Mqtt) -> MessageWriter:
-    """Return the writer of a sink."""
-    return MessageWriter(
-        MqttPublisher(options), lambda fields, where: message_expressions(options, fields, where)
-    )
-
-
-def message_expressions(options: Mqtt, fields: Fields, where: str) -> list[str]:
-    """Return the expressions of topic, payload and user properties.
-
-    Raises:
-        DeliveryError: an option names an unknown column.
-    """
-    for name in (*options.value, *options.user_properties):
-        if name not in fields:
-            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
-    apart = {*options.topic_columns, *options.user_properties}
-    names = list(options.value) or [name for name in fields if name not in apart] or list(fields)
-    chosen = options.format if isinstance(options.format, Format) else None
-    properties = [encode_text(fields[name]) for name in options.user_properties]
-    return [
-        template_expression(options.topic or "", fields, where),
-        f"cast({encode_value(chosen, {name: fields[name] for name in names}, where)} as binary)",
-        f"cast(array({', '.join(properties)}) as array<string>)",
-    ]
 
 
 class MqttPublisher:
@@ -69,17 +38,25 @@ class MqttPublisher:
         self._answers: dict[int, str] = {}
         """The reason for which the broker refused each answered message; empty if it accepted it."""
 
+    def expressions(self, fields: Fields, where: str) -> list[str]:
+        """Return the expressions of topic, payload and user properties."""
+        options = self._options
+        apart = (*options.template_columns, *options.user_properties)
+        return [
+            template_expression(options.topic or "", fields, where),
+            f"cast({encode_columns(options.format, fields, options.value, where, apart=apart)} as binary)",
+            encode_texts(options.user_properties, fields, where),
+        ]
+
     def open(self, context: WriteContext) -> None:
         self._sink = context.sink
         client_id = self._options.client_id or f"headrace-{context.pipeline}-{context.sink}"
         connection = BrokerConnection(self._options, client_id, persistent=False)
-        connection.client.max_inflight_messages_set(_IN_FLIGHT)
-        connection.client.max_queued_messages_set(0)
         connection.client.on_publish = self._note_answer
         try:
             connection.open()
         except OSError as error:
-            raise _as_error(describe_failure(error, connection.address, context.sink)) from error
+            raise DeliveryError.of(describe_failure(error, connection.address, context.sink)) from error
         self._connection = connection
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
@@ -128,7 +105,9 @@ class MqttPublisher:
                 answered = len(self._answers)
                 self._changed.wait(0.2)
                 if connection.refused:
-                    raise _as_error(describe_refusal(connection.refused, connection.address, self._sink))
+                    raise DeliveryError.of(
+                        describe_refusal(connection.refused, connection.address, self._sink)
+                    )
                 if len(self._answers) > answered:
                     deadline = time.monotonic() + self._timeout
                 elif time.monotonic() > deadline:
@@ -143,7 +122,3 @@ class MqttPublisher:
     def _no_answer(self, connection: BrokerConnection) -> DeliveryError:
         what = f"the MQTT broker at {connection.address.place} acknowledges no messages"
         return DeliveryError(what, where=self._sink, hint="is it running? The next run resumes")
-
-
-def _as_error(problem: Problem) -> DeliveryError:
-    return DeliveryError(problem.what, where=problem.where, hint=problem.hint)

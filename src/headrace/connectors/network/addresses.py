@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import AfterValidator
+
 
 def parse_listen(listen: str) -> tuple[str, int]:
     """Return host and port of an address to listen on.
@@ -16,3 +20,12 @@ def parse_listen(listen: str) -> tuple[str, int]:
     if not (colon and host and port.isdigit() and int(port) < 65536):
         raise ValueError("expected host:port, such as 127.0.0.1:8080; 0.0.0.0 listens on all interfaces")
     return host.strip("[]"), int(port)
+
+
+def _check_listen(listen: str) -> str:
+    parse_listen(listen)
+    return listen
+
+
+ListenOption = Annotated[str, AfterValidator(_check_listen)]
+"""Host and port to listen on."""

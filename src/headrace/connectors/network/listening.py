@@ -5,21 +5,39 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from hmac import compare_digest
 from typing import Any
 
 import uvicorn
+from pydantic import SecretStr
+from starlette.requests import HTTPConnection
 
 from headrace.connectors.network.addresses import parse_listen
+from headrace.errors import HeadraceError
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5
 _MAX_CONNECTIONS = 1000
 
 
+def is_authorized(connection: HTTPConnection, token: SecretStr | None, *, in_query: bool = False) -> bool:
+    """Return True if a request has the token of an endpoint, in the header `Authorization: Bearer ...`.
+
+    With `in_query` the parameter `?token=...` is accepted as well: pages can't set headers of WebSockets.
+    """
+    if token is None:
+        return True
+    scheme, _, sent = connection.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        sent = connection.query_params.get("token", "") if in_query else ""
+    return compare_digest(sent.encode(), token.get_secret_value().encode())
+
+
 class WebServer:
     """An ASGI application, served by a thread between `start` and `stop`."""
 
     def __init__(self, app: Any, listen: str) -> None:
+        self._listen = listen
         self._host, self._port = parse_listen(listen)
         config = uvicorn.Config(
             app,
@@ -32,12 +50,16 @@ class WebServer:
         self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        """Listen, and wait until requests are accepted.
+    def start(self, error: type[HeadraceError], where: str) -> None:
+        """Listen, and wait until requests are accepted; raise the error if the address can't be used."""
+        try:
+            self._start()
+        except OSError as failure:
+            what = f"can't listen on {self._listen}: {failure.strerror or failure}"
+            hint = "choose another port, or end the process that uses it"
+            raise error(what, where=where, hint=hint) from failure
 
-        Raises:
-            OSError: the address can't be used.
-        """
+    def _start(self) -> None:
         listening = self._bind()
         self._thread = threading.Thread(
             target=self._serve, args=(listening,), name="headrace-server", daemon=True

@@ -19,11 +19,12 @@ from pydantic import Field, field_validator, model_validator
 
 from headrace.connectors.base import Guarantee, ReadContext, Role, WriteMode, Writer
 from headrace.connectors.extras import require_package
-from headrace.connectors.metadata import MetadataOption, check_metadata
+from headrace.connectors.message_sink import MessageWriter
+from headrace.connectors.metadata import MetadataOption
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
 from headrace.connectors.roles import SinkOption, SourceOption
-from headrace.connectors.templates import check_template, template_columns
+from headrace.connectors.templates import TemplateOption, template_columns
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource
 
@@ -37,7 +38,7 @@ class RabbitMQ(LoggedSource):
 
     >>> RabbitMQ(url="amqp://guest:guest@localhost:5672/", queue="orders").prefetch
     1000
-    >>> RabbitMQ(url="amqp://localhost/", exchange="alerts", routing_key="{severity}").routing_columns
+    >>> RabbitMQ(url="amqp://localhost/", exchange="alerts", routing_key="{severity}").template_columns
     ('severity',)
     """
 
@@ -78,7 +79,7 @@ class RabbitMQ(LoggedSource):
     exchange: SinkOption[str | None] = Field(
         default=None, description="The exchange to publish to; empty text for the default exchange"
     )
-    routing_key: SinkOption[str] = Field(
+    routing_key: SinkOption[TemplateOption] = Field(
         default="", description="The routing key of each row; `{column}` is the value of a column"
     )
     exchange_type: SinkOption[Literal["direct", "fanout", "topic", "headers"]] = Field(
@@ -111,18 +112,12 @@ class RabbitMQ(LoggedSource):
             raise ValueError("expected `amqp://user:password@host:5672/vhost`")
         return url
 
-    @field_validator("routing_key")
-    @classmethod
-    def _check_routing_key(cls, key: str) -> str:
-        return check_template(key)
-
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         if (self.queue is None) == (self.exchange is None):
             raise ValueError("expected `queue` for a source or `exchange` for a sink")
         if (self.bindings or self.dead_letter_exchange) and not self.create:
             raise ValueError("`bindings` and `dead_letter_exchange` need `create`")
-        check_metadata(self.columns_of_metadata, self.metadata_types)
         return self
 
     @property
@@ -138,7 +133,7 @@ class RabbitMQ(LoggedSource):
         return (self.kind, f"queue `{self.queue}`")
 
     @property
-    def routing_columns(self) -> tuple[str, ...]:
+    def template_columns(self) -> tuple[str, ...]:
         """The columns from which a sink computes the routing key."""
         return template_columns(self.routing_key)
 
@@ -156,6 +151,6 @@ class RabbitMQ(LoggedSource):
 
     def writer(self) -> Writer:
         require_package("pika", extra="rabbitmq")
-        from headrace.connectors.rabbitmq.sink import rabbit_writer
+        from headrace.connectors.rabbitmq.sink import RabbitPublisher
 
-        return rabbit_writer(self)
+        return MessageWriter(RabbitPublisher(self))

@@ -1,7 +1,8 @@
-"""Connections to a broker, the declaration of queues and exchanges, and the meaning of errors."""
+"""A broker: connections, the declaration of queues and exchanges, and the meaning of errors."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pika
@@ -9,7 +10,6 @@ from pika import exceptions
 
 from headrace.connectors.network.tls import client_context
 from headrace.durations import microseconds
-from headrace.errors import Problem
 
 if TYPE_CHECKING:
     from headrace.connectors.rabbitmq import RabbitMQ
@@ -22,23 +22,53 @@ FINAL = (
     exceptions.ChannelClosedByBroker,
 )
 """Errors that a retry does not change."""
+ERRORS = (exceptions.AMQPError, OSError)
 
 
-def connect(options: RabbitMQ) -> Any:
-    """Open a connection.
+class Broker:
+    """The broker of a source or a sink, and the meaning of its errors."""
 
-    Raises:
-        exceptions.AMQPError: no broker answers, or it refuses the connection.
-    """
-    parameters = pika.URLParameters(options.url)
-    parameters.heartbeat = max(int(microseconds(options.heartbeat) / 1e6), 2)
-    parameters.socket_timeout = parameters.stack_timeout = CONNECT_SECONDS
-    parameters.blocked_connection_timeout = microseconds(options.retry_timeout) / 1e6
-    parameters.connection_attempts = 1
-    if options.tls is not None:
-        host = parameters.host
-        parameters.ssl_options = pika.SSLOptions(client_context(options.tls), host)
-    return pika.BlockingConnection(parameters)
+    def __init__(self, options: RabbitMQ) -> None:
+        self._options = options
+        self.place = options.place
+
+    def connect(self) -> Any:
+        """Open a connection, or raise one of `ERRORS`."""
+        options = self._options
+        parameters = pika.URLParameters(options.url)
+        parameters.heartbeat = max(int(microseconds(options.heartbeat) / 1e6), 2)
+        parameters.socket_timeout = parameters.stack_timeout = CONNECT_SECONDS
+        parameters.blocked_connection_timeout = microseconds(options.retry_timeout) / 1e6
+        parameters.connection_attempts = 1
+        if options.tls is not None:
+            parameters.ssl_options = pika.SSLOptions(client_context(options.tls), parameters.host)
+        return pika.BlockingConnection(parameters)
+
+    def translate_error(self, error: Exception) -> tuple[str, str]:
+        """Return problem and hint of an error of the broker or the connection."""
+        if isinstance(error, exceptions.ChannelClosedByBroker):
+            options, missing = self._options, error.reply_code == 404
+            target = f"queue `{options.queue}`" if options.queue else f"exchange `{options.exchange}`"
+            hint = "declare it at the broker, or set create=True" if missing else "check its settings there"
+            return f"the {target} at {self.place} can't be used: {error.reply_text}", hint
+        if isinstance(error, FINAL):
+            hint = "check user, password and virtual host: amqp://${USER}:${PASSWORD}@host/vhost"
+            return f"the RabbitMQ broker at {self.place} refuses the login", hint
+        reason = str(error) or type(error).__name__
+        if isinstance(error, exceptions.AMQPConnectionError) and error.args:
+            reason = str(getattr(error.args[0], "exception", error.args[0]))
+        return f"no RabbitMQ broker answers at {self.place}: {reason}", "is it running there?"
+
+    def is_unavailable(self, error: Exception) -> bool:
+        """True if a retry may succeed."""
+        return isinstance(error, ERRORS) and not isinstance(error, FINAL)
+
+
+def close(channel: Any) -> None:
+    """Close the connection of a channel."""
+    if channel.connection.is_open:
+        with suppress(exceptions.AMQPError):  # the broker may close it first
+            channel.connection.close()
 
 
 def declare_queue(channel: Any, options: RabbitMQ) -> None:
@@ -63,22 +93,3 @@ def declare_exchange(channel: Any, options: RabbitMQ) -> None:
         channel.exchange_declare(options.exchange, options.exchange_type, durable=True)
     else:
         channel.exchange_declare(options.exchange, passive=True)
-
-
-def describe_error(error: BaseException, options: RabbitMQ, where: str) -> Problem:
-    """Return location, problem and hint for an error of the broker or the connection."""
-    place = options.place
-    if isinstance(error, exceptions.ChannelClosedByBroker):
-        target = f"queue `{options.queue}`" if options.queue else f"exchange `{options.exchange}`"
-        missing = error.reply_code == 404
-        hint = (
-            "declare it at the broker, or set create=True" if missing else "check its settings at the broker"
-        )
-        return Problem(where, f"the {target} at {place} can't be used: {error.reply_text}", hint)
-    if isinstance(error, FINAL):
-        hint = "check user, password and virtual host: amqp://${USER}:${PASSWORD}@host/vhost"
-        return Problem(where, f"the RabbitMQ broker at {place} refuses the login", hint)
-    reason = str(error) or type(error).__name__
-    if isinstance(error, exceptions.AMQPConnectionError) and error.args:
-        reason = str(getattr(error.args[0], "exception", error.args[0]))
-    return Problem(where, f"no RabbitMQ broker answers at {place}: {reason}", "is it running there?")

@@ -37,15 +37,15 @@ from headrace.connectors.options import DurationOption, FormatOption, NamesOptio
 from headrace.connectors.redis.server import RedisServer
 from headrace.connectors.retry import find_problem
 from headrace.connectors.roles import AppliesTo, SinkOption, SourceOption
-from headrace.connectors.templates import check_template, template_columns
+from headrace.connectors.templates import NameTemplateOption, template_columns
 from headrace.errors import Problem
 from headrace.formats import Format
 
 METADATA = {"id": "string"}
 _SINKS = ("stream", "hash", "sorted_set", "channel")
-_HashOption = Annotated[str | None, AppliesTo(frozenset({"sink", "table"}))]
-_TableOption = Annotated[str | None, AppliesTo(frozenset({"table"}))]
-_StreamOption = Annotated[str | None, AppliesTo(frozenset({"source", "sink"}))]
+_HashOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"sink", "table"}))]
+_TableOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"table"}))]
+_StreamOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"source", "sink"}))]
 
 
 class Redis(Connector):
@@ -69,32 +69,29 @@ class Redis(Connector):
 
     url: str = Field(description="The server: `redis://user:password@host:6379/0`, with TLS `rediss://`")
     stream: _StreamOption = Field(
-        default=None, min_length=1, description="The stream; a sink may compute it: `orders:{country}`"
+        default=None, description="The stream; a sink may compute it: `orders:{country}`"
     )
     hash: _HashOption = Field(
         default=None,
-        min_length=1,
         description="The key of the hash with the columns of a row: `card:{card}`",
     )
     json_: _TableOption = Field(
         default=None,
-        min_length=1,
         alias="json",
         description="The key of a JSON object as text: `card:{card}`",
     )
-    sorted_set: SinkOption[str | None] = Field(
+    sorted_set: SinkOption[NameTemplateOption | None] = Field(
         default=None,
-        min_length=1,
         description="The sorted set in which a row is a member: `totals:{country}`",
     )
-    member: SinkOption[str | None] = Field(
-        default=None, min_length=1, description="The member of a sorted set: `{card}`"
+    member: SinkOption[NameTemplateOption | None] = Field(
+        default=None, description="The member of a sorted set: `{card}`"
     )
     score: SinkOption[str | None] = Field(
         default=None, min_length=1, description="The column with the score of the member"
     )
-    channel: SinkOption[str | None] = Field(
-        default=None, min_length=1, description="The channel to which rows are published: `alerts:{country}`"
+    channel: SinkOption[NameTemplateOption | None] = Field(
+        default=None, description="The channel to which rows are published: `alerts:{country}`"
     )
     value: SinkOption[NamesOption] = Field(
         default=(), description="The columns that are written; default: all"
@@ -133,11 +130,6 @@ class Redis(Connector):
         if not url.startswith(("redis://", "rediss://", "unix://")):
             raise ValueError("expected redis://user:password@host:6379/0")
         return url
-
-    @field_validator("stream", "hash", "json_", "sorted_set", "member", "channel")
-    @classmethod
-    def _check_names(cls, name: str | None) -> str | None:
-        return name if name is None else check_template(name)
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:

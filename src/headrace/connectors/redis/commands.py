@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.flatten import literal
 from headrace.connectors.redis.ledger import Command
-from headrace.connectors.row_encoding import Fields, encode_text, encode_value
+from headrace.connectors.row_encoding import Fields, encode_text, encode_value, find_column
 from headrace.connectors.templates import template_expression
-from headrace.errors import DeliveryError, did_you_mean
 
 if TYPE_CHECKING:
     from headrace.connectors.redis import Redis
@@ -25,9 +24,6 @@ def row_expressions(options: Redis, fields: Fields, where: str) -> list[str]:
     Raises:
         DeliveryError: an option names an unknown column.
     """
-    for name in (*options.value, *([options.score] if options.score else [])):
-        if name not in fields:
-            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
     name = options.stream or options.hash or options.sorted_set or options.channel or ""
     member = template_expression(options.member, fields, where) if options.member else "''"
     return [
@@ -59,9 +55,9 @@ def commands_of(options: Redis, rows: Iterable[tuple[Any, ...]]) -> Iterator[Com
 def _content(options: Redis, fields: Fields, where: str) -> str:
     """Return the expression of a score, of a message, or of the fields of a hash or an entry."""
     if options.score is not None:
-        return f"cast({fields[options.score].path} as double)"
+        return f"cast({find_column(options.score, fields, where).path} as double)"
     names = list(options.value) or [name for name in fields if options.hash is None or name not in _REMOVED]
-    chosen = {name: fields[name] for name in names}
+    chosen = {name: find_column(name, fields, where) for name in names}
     if options.channel is not None:
         return encode_value(options.encoding, chosen, where)
     if options.encoding is not None or options.field is not None:

@@ -11,10 +11,11 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from headrace.connectors import templates
 from headrace.connectors.base import Connector, Guarantee, Role, WriteMode, Writer
+from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, NamesOption
+from headrace.connectors.templates import TemplateOption, template_columns
 
 
 class Smtp(Connector):
@@ -44,8 +45,8 @@ class Smtp(Connector):
     port: int = Field(default=25, ge=1, le=65535, description="Its port: 25, 587, or with TLS 465")
     sender: str = Field(alias="from", min_length=1, description="The address of the sender")
     to: NamesOption = Field(description="The recipients; `{column}` is the value of a column")
-    subject: str = Field(description="The subject; `{column}` is the value of a column")
-    body: str | None = Field(
+    subject: TemplateOption = Field(description="The subject; `{column}` is the value of a column")
+    body: TemplateOption | None = Field(
         default=None,
         description="The text of a row; `{column}` is the value of a column; default: one line per column",
     )
@@ -69,17 +70,14 @@ class Smtp(Connector):
         description="How long an unavailable server is retried, with backoff, before the run fails",
     )
 
-    @field_validator("subject", "body")
-    @classmethod
-    def _check_template(cls, template: str | None) -> str | None:
-        return template if template is None else templates.check_template(template)
-
     @field_validator("to")
     @classmethod
     def _check_recipients(cls, to: tuple[str, ...]) -> tuple[str, ...]:
         if not to:
             raise ValueError("expected at least one recipient")
-        return tuple(map(templates.check_template, to))
+        for address in to:
+            template_columns(address)
+        return to
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
@@ -94,9 +92,9 @@ class Smtp(Connector):
     def template_columns(self) -> tuple[str, ...]:
         """The columns whose values are in a mail."""
         texts = (*self.to, self.subject, self.body or "")
-        return tuple(dict.fromkeys(name for text in texts for name in templates.template_columns(text)))
+        return tuple(dict.fromkeys(name for text in texts for name in template_columns(text)))
 
     def writer(self) -> Writer:
-        from headrace.connectors.smtp.sink import smtp_writer
+        from headrace.connectors.smtp.sink import SmtpPublisher
 
-        return smtp_writer(self)
+        return MessageWriter(SmtpPublisher(self))

@@ -12,9 +12,9 @@ from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import WriteContext
-from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.retry import retry
+from headrace.connectors.row_encoding import Fields
 from headrace.connectors.smtp.mails import group_rows, mail_expressions
 from headrace.durations import microseconds
 from headrace.errors import DeliveryError
@@ -24,51 +24,6 @@ if TYPE_CHECKING:
 
 _MINUTE = 60.0
 _FINAL = (smtplib.SMTPNotSupportedError, ssl.SSLCertVerificationError)
-
-
-def smtp_writer(options: Smtp) -> MessageWriter:
-    """Return the writer of a sink."""
-    return MessageWriter(
-        SmtpPublisher(options), lambda fields, where: mail_expressions(options, fields, where)
-    )
-
-
-class MailSession:
-    """A connection to the server, after TLS and login."""
-
-    def __init__(self, options: Smtp) -> None:
-        timeout = microseconds(options.timeout) / 1e6
-        implicit = options.security == "tls" or (options.security == "auto" and options.port == 465)
-        self._smtp = (
-            smtplib.SMTP_SSL(options.host, options.port, timeout=timeout, context=client_context(options.tls))
-            if implicit
-            else smtplib.SMTP(options.host, options.port, timeout=timeout)
-        )
-        try:
-            self._secure(options, encrypted=implicit)
-        except BaseException:
-            self.close()
-            raise
-
-    def send(self, message: EmailMessage, to: Iterable[str]) -> dict[str, tuple[int, bytes]]:
-        """Send a message; return the answers for recipients that the server refuses."""
-        return self._smtp.send_message(message, to_addrs=list(to))
-
-    def close(self) -> None:
-        with suppress(OSError):  # smtplib's errors are of this class too
-            self._smtp.quit()
-        self._smtp.close()
-
-    def _secure(self, options: Smtp, *, encrypted: bool) -> None:
-        self._smtp.ehlo_or_helo_if_needed()
-        offered = options.security == "auto" and self._smtp.has_extn("starttls")
-        if not encrypted and (options.security == "starttls" or offered):
-            self._smtp.starttls(context=client_context(options.tls))
-            encrypted = True
-        if options.user is not None and options.password is not None:
-            if not encrypted and options.security != "none":
-                raise smtplib.SMTPNotSupportedError("it offers no TLS, without which a login is readable")
-            self._smtp.login(options.user, options.password.get_secret_value())
 
 
 class MailServer:
@@ -81,8 +36,21 @@ class MailServer:
     def place(self) -> str:
         return f"{self._options.host}:{self._options.port}"
 
-    def connect(self) -> MailSession:
-        return MailSession(self._options)
+    def connect(self) -> smtplib.SMTP:
+        """Open a connection, with TLS and login."""
+        options, timeout = self._options, microseconds(self._options.timeout) / 1e6
+        session: smtplib.SMTP
+        if options.security == "tls" or (options.security == "auto" and options.port == 465):
+            context = client_context(options.tls)
+            session = smtplib.SMTP_SSL(options.host, options.port, timeout=timeout, context=context)
+        else:
+            session = smtplib.SMTP(options.host, options.port, timeout=timeout)
+        try:
+            self._secure(session)
+        except BaseException:
+            close(session)
+            raise
+        return session
 
     def translate_error(self, error: Exception) -> tuple[str, str] | None:
         if isinstance(error, smtplib.SMTPAuthenticationError):
@@ -104,6 +72,25 @@ class MailServer:
         if isinstance(error, smtplib.SMTPResponseException):
             return 400 <= error.smtp_code < 500
         return isinstance(error, OSError) and not isinstance(error, _FINAL)
+
+    def _secure(self, session: smtplib.SMTP) -> None:
+        options, encrypted = self._options, isinstance(session, smtplib.SMTP_SSL)
+        session.ehlo_or_helo_if_needed()
+        offered = options.security == "auto" and session.has_extn("starttls")
+        if not encrypted and (options.security == "starttls" or offered):
+            session.starttls(context=client_context(options.tls))
+            encrypted = True
+        if options.user is not None and options.password is not None:
+            if not encrypted and options.security != "none":
+                raise smtplib.SMTPNotSupportedError("it offers no TLS, without which a login is readable")
+            session.login(options.user, options.password.get_secret_value())
+
+
+def close(session: smtplib.SMTP) -> None:
+    """End a session, which may be broken."""
+    with suppress(OSError):  # smtplib's errors are of this class too
+        session.quit()
+    session.close()
 
 
 class RateLimit:
@@ -135,12 +122,15 @@ class SmtpPublisher:
         self._rate_limit = rate_limit or RateLimit(options.rate_limit)
         self._timeout = microseconds(options.retry_timeout) / 1e6
         self._context = WriteContext("", "", "", "append", "")
-        self._session: MailSession | None = None
+        self._session: smtplib.SMTP | None = None
+
+    def expressions(self, fields: Fields, where: str) -> list[str]:
+        return mail_expressions(self._options, fields, where)
 
     def open(self, context: WriteContext) -> None:
         self._context = context
         try:
-            self._server.connect().close()
+            close(self._server.connect())
         except OSError as error:
             raise self._error(error) from error
 
@@ -155,7 +145,7 @@ class SmtpPublisher:
 
     def close(self) -> None:
         if self._session is not None:
-            self._session.close()
+            close(self._session)
         self._session = None
 
     def _deliver(self, message: EmailMessage, to: tuple[str, ...]) -> None:
@@ -165,7 +155,7 @@ class SmtpPublisher:
         def send() -> None:
             if self._session is None:
                 self._session = self._server.connect()
-            refused = self._session.send(message, sorted(waiting))
+            refused = self._session.send_message(message, to_addrs=sorted(waiting))
             waiting.intersection_update(refused)
             if refused:
                 raise smtplib.SMTPRecipientsRefused(refused)

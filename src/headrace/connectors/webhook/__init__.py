@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from headrace.connectors import templates
 from headrace.connectors.base import Connector, Guarantee, Role, WriteMode, Writer
 from headrace.connectors.extras import require_package
+from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
+from headrace.connectors.templates import TemplateOption, template_columns
 from headrace.formats import Format
 
 
@@ -42,7 +43,7 @@ class Webhook(Connector):
     roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
 
-    url: str = Field(
+    url: TemplateOption = Field(
         description="The address, `https://host/path`; `{column}` in path and query is the value of a column"
     )
     batch: int | None = Field(
@@ -74,10 +75,10 @@ class Webhook(Connector):
     @field_validator("url")
     @classmethod
     def _check_url(cls, url: str) -> str:
-        parts = urlsplit(templates.check_template(url))
+        parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("expected an address such as https://host/path")
-        if templates.template_columns(parts.netloc):
+        if template_columns(parts.netloc):
             raise ValueError("columns may be in the path and the query, not in the host")
         return url
 
@@ -93,7 +94,7 @@ class Webhook(Connector):
     @property
     def template_columns(self) -> tuple[str, ...]:
         """The columns whose values are in the address."""
-        return templates.template_columns(self.url)
+        return template_columns(self.url)
 
     @property
     def place(self) -> str:
@@ -103,6 +104,6 @@ class Webhook(Connector):
 
     def writer(self) -> Writer:
         require_package("httpx", extra="http")
-        from headrace.connectors.webhook.sink import webhook_writer
+        from headrace.connectors.webhook.sink import WebhookPublisher
 
-        return webhook_writer(self)
+        return MessageWriter(WebhookPublisher(self))

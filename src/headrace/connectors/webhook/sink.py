@@ -11,47 +11,18 @@ from urllib.parse import quote
 import httpx
 
 from headrace.connectors.base import WriteContext
-from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.retry import retry
-from headrace.connectors.row_encoding import Fields, encode_value
+from headrace.connectors.row_encoding import Fields, content_type, encode_columns
 from headrace.connectors.templates import fill_template, template_expression
 from headrace.durations import microseconds
-from headrace.errors import DeliveryError, did_you_mean
-from headrace.formats import Format
+from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
     from headrace.connectors.webhook import Webhook
 
 _RETRY = (408, 425, 429, 500, 502, 503, 504)
 """The statuses after which a request may succeed later."""
-_CONTENT_TYPES = {"json": "application/json", "csv": "text/csv", "text": "text/plain"}
-
-
-def webhook_writer(options: Webhook) -> MessageWriter:
-    """Return the writer of a sink."""
-    return MessageWriter(
-        WebhookPublisher(options), lambda fields, where: message_expressions(options, fields, where)
-    )
-
-
-def message_expressions(options: Webhook, fields: Fields, where: str) -> list[str]:
-    """Return the expressions of the values in the address, and of the row in the format.
-
-    Raises:
-        DeliveryError: an option names an unknown column.
-    """
-    for name in options.value:
-        if name not in fields:
-            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
-    columns = options.template_columns
-    values = [template_expression(f"{{{name}}}", fields, where) for name in columns]
-    names = list(options.value) or [name for name in fields if name not in columns] or list(fields)
-    chosen = options.format if isinstance(options.format, Format) else None
-    return [
-        f"cast(array({', '.join(values)}) as array<string>)",
-        f"cast({encode_value(chosen, {name: fields[name] for name in names}, where)} as binary)",
-    ]
 
 
 class WebhookServer:
@@ -59,15 +30,13 @@ class WebhookServer:
 
     def __init__(self, options: Webhook) -> None:
         self._options = options
-        chosen = options.format
-        self.encoding = chosen.name if isinstance(chosen, Format) else "json"
 
     @property
     def place(self) -> str:
         return self._options.place
 
     def connect(self) -> httpx.Client:
-        headers = {"Content-Type": _CONTENT_TYPES.get(self.encoding, "application/octet-stream")}
+        headers = {"Content-Type": content_type(self._options.format)}
         headers |= {name: value.get_secret_value() for name, value in self._options.headers.items()}
         if self._options.token is not None:
             headers["Authorization"] = f"Bearer {self._options.token.get_secret_value()}"
@@ -101,6 +70,15 @@ class WebhookPublisher:
         self._client: httpx.Client | None = None
         self._resume_at = 0.0
         """The time of the monotonic clock before which the server requests a pause."""
+
+    def expressions(self, fields: Fields, where: str) -> list[str]:
+        """Return the expressions of the values in the address, and of the row in the format."""
+        options, columns = self._options, self._options.template_columns
+        values = (template_expression(f"{{{name}}}", fields, where) for name in columns)
+        return [
+            f"cast(array({', '.join(values)}) as array<string>)",
+            f"cast({encode_columns(options.format, fields, options.value, where, apart=columns)} as binary)",
+        ]
 
     def open(self, context: WriteContext) -> None:
         self._context = context
@@ -143,7 +121,8 @@ class WebhookPublisher:
     def _body(self, rows: list[bytes]) -> bytes:
         if self._options.batch is None:
             return rows[0]
-        return b"[%s]" % b",".join(rows) if self._server.encoding == "json" else b"\n".join(rows) + b"\n"
+        as_json = content_type(self._options.format) == "application/json"
+        return b"[%s]" % b",".join(rows) if as_json else b"\n".join(rows) + b"\n"
 
     def _send(self, client: httpx.Client, request: httpx.Request) -> None:
         time.sleep(max(self._resume_at - time.monotonic(), 0))

@@ -19,8 +19,9 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
-from headrace.connectors.metadata import MetadataOption, check_metadata
-from headrace.connectors.network.addresses import parse_listen
+from headrace.connectors.message_sink import MessageWriter
+from headrace.connectors.metadata import MetadataOption
+from headrace.connectors.network.addresses import ListenOption
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption, SizeOption
 from headrace.connectors.roles import SinkOption, SourceOption
@@ -69,7 +70,7 @@ class WebSocket(LoggedSource):
         default="1 second",
         description="A run with `--once` ends when no message has arrived for this long",
     )
-    listen: SinkOption[str | None] = Field(
+    listen: SinkOption[ListenOption | None] = Field(
         default=None, description="Host and port to listen on: `127.0.0.1:8090`"
     )
     path: SinkOption[str] = Field(default="/", pattern="^/", description="The path of the endpoint")
@@ -98,18 +99,10 @@ class WebSocket(LoggedSource):
             raise ValueError("expected `ws://host/path` or `wss://host/path`")
         return url
 
-    @field_validator("listen")
-    @classmethod
-    def _check_listen(cls, listen: str | None) -> str | None:
-        if listen is not None:
-            parse_listen(listen)
-        return listen
-
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         if (self.url is None) == (self.listen is None):
             raise ValueError("expected `url` for a source or `listen` for a sink")
-        check_metadata(self.columns_of_metadata, self.metadata_types)
         return self
 
     @property
@@ -130,6 +123,6 @@ class WebSocket(LoggedSource):
 
     def writer(self) -> Writer:
         require_package("uvicorn", extra="http")
-        from headrace.connectors.websocket.sink import websocket_writer
+        from headrace.connectors.websocket.sink import Broadcaster
 
-        return websocket_writer(self)
+        return MessageWriter(Broadcaster(self))

@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -17,11 +16,9 @@ from starlette.websockets import WebSocket as Connection
 from starlette.websockets import WebSocketDisconnect
 
 from headrace.connectors.base import WriteContext
-from headrace.connectors.message_sink import MessageWriter
-from headrace.connectors.network.listening import WebServer
-from headrace.connectors.row_encoding import Fields, encode_value
-from headrace.errors import DeliveryError, did_you_mean
-from headrace.formats import Format
+from headrace.connectors.network.listening import WebServer, is_authorized
+from headrace.connectors.row_encoding import Fields, encode_columns
+from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
     from headrace.connectors.websocket import WebSocket
@@ -29,22 +26,6 @@ if TYPE_CHECKING:
 _REFUSED = 1008
 """The close code of a violated policy."""
 _END = None
-
-
-def websocket_writer(options: WebSocket) -> MessageWriter:
-    """Return the writer of a sink."""
-    return MessageWriter(
-        Broadcaster(options), lambda fields, where: [_message_expression(options, fields, where)]
-    )
-
-
-def _message_expression(options: WebSocket, fields: Fields, where: str) -> str:
-    for name in options.value:
-        if name not in fields:
-            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
-    names = options.value or tuple(fields)
-    chosen = options.format if isinstance(options.format, Format) else None
-    return encode_value(chosen, {name: fields[name] for name in names}, where)
 
 
 class _Client:
@@ -84,16 +65,14 @@ class Broadcaster:
         """The number of connected clients."""
         return len(self._clients)
 
+    def expressions(self, fields: Fields, where: str) -> list[str]:
+        return [encode_columns(self._options.format, fields, self._options.value, where)]
+
     def open(self, context: WriteContext) -> None:
         path = self._options.path
         app = Starlette(routes=[WebSocketRoute(path, self._serve_socket), Route(path, self._serve_events)])
         self._server = WebServer(app, self._options.listen or "")
-        try:
-            self._server.start()
-        except OSError as error:
-            what = f"can't listen on {self._options.listen}: {error.strerror or error}"
-            hint = "choose another port, or end the process that uses it"
-            raise DeliveryError(what, where=context.sink, hint=hint) from error
+        self._server.start(DeliveryError, context.sink)
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
         sent = [message for (message,) in messages if message is not None]
@@ -166,11 +145,7 @@ class Broadcaster:
         )
 
     def _is_authorized(self, connection: HTTPConnection) -> bool:
-        if self._options.token is None:
-            return True
-        header = connection.headers.get("authorization", "").removeprefix("Bearer ")
-        token = header or connection.query_params.get("token", "")
-        return compare_digest(token.encode(), self._options.token.get_secret_value().encode())
+        return is_authorized(connection, self._options.token, in_query=True)
 
 
 async def _as_events(messages: AsyncIterator[str | bytes | None]) -> AsyncIterator[str]:

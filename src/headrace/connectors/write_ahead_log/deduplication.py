@@ -33,10 +33,6 @@ class MessageIds:
         if len(self._ids) > WINDOW:
             del self._ids[next(iter(self._ids))]
 
-    def discard(self, identity: str) -> None:
-        """Forget an id whose message was not stored."""
-        self._ids.pop(identity, None)
-
     def store(self) -> None:
         """Write the ids to disk; called before records are removed."""
         if self._ids:

@@ -93,8 +93,6 @@ class WriteAheadLog:
         self._synced, self._unsynced = 0.0, False
         self._closed = False
         self._failure: BaseException | None = None
-        self.after_group: Callable[[], None] = lambda: None
-        """Called in the thread of the log after the callbacks of messages that became durable together."""
         self._thread = threading.Thread(target=self._write, name="headrace-log", daemon=True)
         self._thread.start()
 
@@ -168,7 +166,8 @@ class WriteAheadLog:
                     self._ids.add(message.id)
             self._queue.append(_Waiting(records, done))
             self._queued_bytes += size
-            self._changed.notify_all()
+            if len(self._queue) == 1:  # the writer waits for the first message only
+                self._changed.notify_all()
         return True
 
     def await_room(self, size: int, timeout: float) -> bool:
@@ -294,7 +293,6 @@ class WriteAheadLog:
                 self._publish(waiting)
                 for part in waiting:
                     _call(part.done)
-                _call(self.after_group)
         except OSError as error:
             what = f"the write-ahead log can't be written: {error.strerror or error}"
             self.fail(SourceError(what, hint=f"make room on the disk of {self._directory}"))

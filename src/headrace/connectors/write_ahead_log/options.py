@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from headrace.connectors.base import Connector, Guarantee, ReadContext, Reader
+from headrace.connectors.metadata import check_metadata
 from headrace.connectors.options import SizeOption
 from headrace.connectors.retry import find_problem
 from headrace.connectors.roles import SourceOption
@@ -41,6 +42,11 @@ class LoggedSource(Connector):
     max_per_batch: SourceOption[int] = Field(
         default=100_000, ge=1, description="The maximum number of messages per epoch"
     )
+
+    @model_validator(mode="after")
+    def _check_metadata(self) -> Self:
+        check_metadata(self.columns_of_metadata, self.metadata_types)
+        return self
 
     def receiver(self, context: ReadContext) -> Receiver:
         """Return a receiver for a new run."""

@@ -17,6 +17,7 @@ from headrace.connectors.write_ahead_log import Message
 
 FRAME = struct.Struct(">II")
 _HEAD = struct.Struct(">qHI")
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def encode(message: Message) -> bytes:
     [b'on', b'off']
     """
     identity = (message.id or "").encode(errors="replace")[:0xFFFF]
-    metadata = json.dumps(message.metadata, separators=(",", ":")).encode(errors="replace")
+    metadata = _ENCODER.encode(message.metadata).encode(errors="replace")
     head = _HEAD.pack(time.time_ns() // 1000, len(identity), len(metadata))
     body = b"".join((head, identity, metadata, message.value))
     return FRAME.pack(len(body), crc32(body)) + body

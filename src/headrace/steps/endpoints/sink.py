@@ -16,7 +16,15 @@ from headrace.steps.grammar.options import ConnectorModel
 from headrace.steps.grammar.values import Reference
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier, unknown_columns
 
-_COLUMN_OPTIONS = ("key", "partition_by", "headers", "value", "topic_column", "partition_column")
+_COLUMN_OPTIONS = (
+    "key",
+    "partition_by",
+    "headers",
+    "value",
+    "topic_column",
+    "partition_column",
+    "user_properties",
+)
 """Options of connectors that name columns of the rows."""
 
 
