@@ -80,8 +80,7 @@ def receiver(kind: str, options: dict[str, Any], place: Path) -> Iterator[None]:
         yield
     finally:
         process.kill()
-        process.wait()
-        process.stdout.close()
+        process.join()
 
 
 @pytest.mark.parametrize("qos", [1, 2])
