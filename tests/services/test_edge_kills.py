@@ -247,13 +247,13 @@ def test_job_is_killed_and_every_connector_copies_every_message(tmp_path: Path) 
                 channel.basic_publish("", "kills", json.dumps({"id": number}), properties)
                 return True
 
-            senders = {
+            senders: dict[str, Callable[[int], bool]] = {
                 "mqtt": publish,
                 "rabbitmq": push,
                 "redis": lambda number: bool(client.xadd("kills", {"id": number})),
                 "http": post,
             }
-            held = {
+            held: dict[str, Callable[[], list[int]]] = {
                 "mqtt": lambda: stored(source),
                 "rabbitmq": _Queue(channel, "copies").numbers,
                 "redis": lambda: [int(fields["id"]) for _, fields in client.xrange("copies")],
