@@ -259,6 +259,9 @@ def test_job_is_killed_and_every_connector_copies_every_message(tmp_path: Path) 
                 "redis": lambda: [int(fields["id"]) for _, fields in client.xrange("copies")],
                 "http": lambda: [number for rows in copies.values() for number in rows],
             }
+            session = {"url": broker.url, "topics": ["kills"], "client_id": "headrace-edge-mqtt"}
+            with receiver("mqtt", session, tmp_path / "session"):
+                pass  # the session of the job begins
             with receiver("mqtt", {"url": broker.url, "topics": ["copies"]}, source):
                 sent = _kill_jobs({**places, "webhook": webhook}, tmp_path, senders, held)
             copied = {name: sorted(numbers()) for name, numbers in held.items()}
