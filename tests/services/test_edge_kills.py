@@ -80,8 +80,7 @@ def receiver(kind: str, options: dict[str, Any], place: Path) -> Iterator[None]:
         yield
     finally:
         process.kill()
-        process.wait()
-        process.stdout.close()
+        process.join()
 
 
 @pytest.mark.parametrize("qos", [1, 2])
@@ -248,18 +247,21 @@ def test_job_is_killed_and_every_connector_copies_every_message(tmp_path: Path) 
                 channel.basic_publish("", "kills", json.dumps({"id": number}), properties)
                 return True
 
-            senders = {
+            senders: dict[str, Callable[[int], bool]] = {
                 "mqtt": publish,
                 "rabbitmq": push,
                 "redis": lambda number: bool(client.xadd("kills", {"id": number})),
                 "http": post,
             }
-            held = {
+            held: dict[str, Callable[[], list[int]]] = {
                 "mqtt": lambda: stored(source),
                 "rabbitmq": _Queue(channel, "copies").numbers,
                 "redis": lambda: [int(fields["id"]) for _, fields in client.xrange("copies")],
                 "http": lambda: [number for rows in copies.values() for number in rows],
             }
+            session = {"url": broker.url, "topics": ["kills"], "client_id": "headrace-edge-mqtt"}
+            with receiver("mqtt", session, tmp_path / "session"):
+                pass  # the session of the job begins
             with receiver("mqtt", {"url": broker.url, "topics": ["copies"]}, source):
                 sent = _kill_jobs({**places, "webhook": webhook}, tmp_path, senders, held)
             copied = {name: sorted(numbers()) for name, numbers in held.items()}

@@ -1,8 +1,6 @@
-"""Runs the receiver of a source in a process of its own, without Spark, so that it can be killed.
+"""Runs the receiver of a source without Spark, in this process or in one that can be killed.
 
-    python receiving.py KIND OPTIONS DIRECTORY
-
-It stores every message in the log of the directory and never releases one, so that a test can count them.
+It stores every message in the log of a directory and never releases one, so that a test can count them.
 """
 
 from __future__ import annotations
@@ -10,12 +8,12 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,8 @@ from headrace.connectors.base import ReadContext
 from headrace.connectors.registry import connector
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.options import LoggedSource
-from headrace.connectors.write_ahead_log.records import Record, decode
+from headrace.connectors.write_ahead_log.records import Record, decode, intact_length
+from tests.support.processes import report_ready, start_process
 
 PATIENCE = 300.0
 
@@ -61,52 +60,38 @@ def kill_receivers(
         process = start(kind, options, place)
         timer = threading.Timer(chance.uniform(0.05, 0.6), process.kill)
         timer.start()
-        while process.poll() is None:
+        while process.is_alive():
             acknowledged |= {number for number in (next(numbers),) if send(number)}
         timer.join()
-        process.stdout.close()
     process = start(kind, options, place)
     acknowledged |= {number for number in (next(numbers),) if send(number)}
     deadline = time.monotonic() + PATIENCE
     while not acknowledged <= set(stored(place)) and time.monotonic() < deadline:
         time.sleep(0.1)
     process.kill()
-    process.wait()
-    process.stdout.close()
+    process.join()
     return sorted(stored(place)), acknowledged
 
 
-def start(kind: str, options: dict[str, Any], place: Path) -> Any:
+def start(kind: str, options: dict[str, Any], place: Path) -> BaseProcess:
     """Start a receiver and wait until it receives."""
-    words = [sys.executable, __file__, kind, json.dumps(options), str(place)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"receiving\n"
-    return process
+    return start_process(_receive, kind, options, str(place))
 
 
 def stored(place: Path) -> list[int]:
     """Return the numbers in the log, which another process may be writing."""
-    numbers: list[int] = []
-    for file in sorted((place / "log").glob("*.log")):
-        content = file.read_bytes()
-        try:
-            numbers += [json.loads(record.value)["id"] for record in decode(content)]
-        except (ValueError, IndexError):  # the last record is being written
-            continue
-    return numbers
+    files = (file.read_bytes() for file in sorted((place / "log").glob("*.log")))
+    return [
+        json.loads(record.value)["id"]
+        for content in files
+        for record in decode(content[: intact_length(content)])
+    ]
 
 
-def _main(kind: str, options: str, place: str) -> None:
-    source = connector(kind)(**json.loads(options))
+def _receive(sender: Connection, kind: str, options: dict[str, Any], place: str) -> None:
+    source = connector(kind)(**options)
     assert isinstance(source, LoggedSource)
     log = WriteAheadLog(Path(place) / "log")
     source.receiver(ReadContext("kills", "rows", None, None, place)).start(log)
-    sys.stdout.write("receiving\n")
-    sys.stdout.flush()
-    while True:
-        time.sleep(60)
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    report_ready(sender)
+    threading.Event().wait()

@@ -1,7 +1,5 @@
 """Runs the writer of a message sink in a process of its own, without Spark, so that it can be killed.
 
-    python sending.py KIND OPTIONS DIRECTORY EPOCHS
-
 It delivers epochs of ten numbers, from the one after the last that was recorded, and ends after the last.
 """
 
@@ -9,10 +7,10 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ import pyarrow as pa
 from headrace.connectors.base import WriteContext
 from headrace.connectors.message_sink import MessageWriter, _Collected
 from headrace.connectors.registry import connector
+from tests.support.processes import report_ready, start_process
 
 ROWS = 10
 ENDLESS = 1_000_000
@@ -40,20 +39,17 @@ def kill_senders(
         if disturb is not None:
             disturb()
         threading.Timer(chance.uniform(0.01, 0.3), process.kill).start()
-        process.wait()
+        process.join()
     done = recorded(place) + 2
-    assert start(kind, options, place, done).wait() == 0
+    process = start(kind, options, place, done)
+    process.join()
+    assert process.exitcode == 0
     return set(range(done * ROWS))
 
 
-def start(kind: str, options: dict[str, Any], place: Path, epochs: int) -> subprocess.Popen[bytes]:
+def start(kind: str, options: dict[str, Any], place: Path, epochs: int) -> BaseProcess:
     """Start a sender and wait until it is connected."""
-    words = [sys.executable, __file__, kind, json.dumps(options), str(place), str(epochs)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    with process.stdout as output:
-        assert output.readline() == b"sending\n"
-    return process
+    return start_process(_send, kind, options, str(place), epochs)
 
 
 def recorded(place: Path) -> int:
@@ -71,21 +67,15 @@ def _row(kind: str, options: dict[str, Any], number: int) -> Row:
     return (options.get("topic") or options.get("routing_key"), body, [])
 
 
-def _main(kind: str, value: str, place: str, epochs: str) -> None:
-    options = json.loads(value)
+def _send(sender: Connection, kind: str, options: dict[str, Any], place: str, epochs: int) -> None:
     writer = connector(kind)(**options).writer()
     assert isinstance(writer, MessageWriter)
     first = writer.open(WriteContext("kills", "out", "c", "append", place)) + 1
-    sys.stdout.write("sending\n")
-    sys.stdout.flush()
-    for epoch in range(first, int(epochs)):
+    report_ready(sender)
+    for epoch in range(first, epochs):
         rows = [_row(kind, options, epoch * ROWS + number) for number in range(ROWS)]
         columns = [list(column) for column in zip(*rows, strict=True)]
         text = pa.list_(pa.string())
         arrays = [pa.array(c, text) if isinstance(c[0], list) else pa.array(c) for c in columns]
         writer.commit(epoch, _Collected(pa.table(arrays, [str(n) for n in range(len(arrays))])))
     writer.close()
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

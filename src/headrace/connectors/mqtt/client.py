@@ -219,6 +219,6 @@ class BrokerConnection:
             self.lost_at = time.monotonic()
 
 
-def _send_at_once(_: paho.Client, __: Any, connection: socket.socket) -> None:
+def _send_at_once(_: paho.Client, __: Any, connection: Any) -> None:
     """Switch off Nagle's algorithm: acknowledgements are small, and would wait for those of TCP."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
