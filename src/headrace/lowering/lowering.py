@@ -281,7 +281,14 @@ def _union(node: Union, lowering: Lowering) -> DataFrame:
 @lower.register
 def _function(node: FunctionStep, lowering: Lowering) -> DataFrame:
     time_column = lowering.graph.facts(node.input).time_column
-    return apply_function(lowering.frame(node.input), node, lowering.graph.where(node), time_column)
+    frame, where = lowering.frame(node.input), lowering.graph.where(node)
+    return apply_function(frame, node, where, time_column, ordered=_is_ordered(node, lowering.graph))
+
+
+def _is_ordered(node: Node, graph: Graph) -> bool:
+    """Return True if a later step uses the order of arrival, or the partitions of the source."""
+    using = [step for step in graph if step is not node and (step.stateful or isinstance(step, EventTime))]
+    return any(node in graph.upstream(step) for step in using)
 
 
 @lower.register
