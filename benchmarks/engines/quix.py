@@ -35,13 +35,14 @@ def main(servers: str, name: str, rows: int, keys: int) -> None:
     def mean(row: dict[str, Any], state: Any) -> float:
         nonlocal began, total
         began = began or time.perf_counter()
-        last = state.get("last", [])
+        last: list[float] = state.get("last", [])
         last.append(row["amount"])
         if len(last) > LAST:
             del last[0]
         state.set("last", last)
-        total += sum(last) / len(last)
-        return total
+        value = sum(last) / len(last)
+        total += value
+        return value
 
     with tempfile.TemporaryDirectory() as directory:
         app = Application(
