@@ -1,19 +1,23 @@
-"""User code in Python: Headrace's steps beside Spark's own way to call Python, and Bytewax.
+"""User code in Python: Headrace's steps beside Spark's own way to call Python, Bytewax and Quix Streams.
 
     map          a function per row, beside `@udf(useArrow=True)`
     map_batches  a function per Arrow batch, beside `mapInArrow`
     process      the mean of the last 100 amounts of each key, beside `transformWithState` in Python and
                  Bytewax's `stateful_map`
+    quix         the same in Quix Streams, which reads from Kafka (`engines/quix.py`)
     state        10 thousand keys of 100 thousand and of a million in state, touched per micro-batch
 
 Headrace and Spark read the same Parquet files in the same micro-batches, keep state in RocksDB and write Parquet files
-exactly once. Bytewax reads from memory and writes to memory, without recovery. The results must be equal.
+exactly once. Bytewax reads from memory and writes to memory, without recovery. Quix Streams keeps its state in
+RocksDB and in a topic; its seconds are those from the first row to the last. The results must be equal.
 `python -m benchmarks python --rows 200000 --only process`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +33,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from benchmarks.harness import Measured, compare
+from benchmarks.topics import kafka
 from headrace import Pipeline, Processor, connect, state
 from headrace.spark.session import open_session
 
@@ -46,7 +51,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=1)
     parser.add_argument("--keys", type=int, default=1_000_000, help="of the larger state")
-    parser.add_argument("--only", choices=["map", "map_batches", "process", "state"])
+    parser.add_argument("--only", choices=["map", "map_batches", "process", "quix", "state"])
     options = parser.parse_args(sys.argv[1:])
     spark = open_session("benchmarks", conf={"spark.driver.memory": "3g"})
     with tempfile.TemporaryDirectory() as place:
@@ -55,6 +60,8 @@ def main() -> None:
                 measure(spark, Path(place), options)
         if options.only in (None, "state"):
             growing_state(spark, Path(place), options.keys)
+        if options.only in (None, "quix"):
+            quix(spark, Path(place), options.rows)
 
 
 def score(amount: float) -> float:
@@ -177,6 +184,23 @@ def _bytewax(spark: SparkSession, source: Path) -> float:
     op.output("out", op.stateful_map("step", stream, mean), TestingSink(out))
     run_main(flow)  # type: ignore[no-untyped-call, unused-ignore]
     return float(sum(value for _, (_, value) in out))
+
+
+def quix(spark: SparkSession, place: Path, rows: int) -> None:
+    """Run the same logic in Quix Streams, in an environment of its own, on a broker of this machine."""
+    with kafka() as servers:
+        script = str(Path(__file__).with_name("engines") / "quix.py")
+        command = ["uv", "run", "--script", script, servers, "means", str(rows), str(KEYS)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    message = json.loads(done.stdout.splitlines()[-1])
+    print(
+        f"Quix Streams: {rows:,} rows in {message['seconds']:.2f} s, {rows / message['seconds']:,.0f} rows/s"
+    )
+    if not (place / "rows").exists():
+        write_input(spark, place / "rows", rows)
+    step: Step = lambda made: made.key_by("k").process("step", Means)  # noqa: E731
+    ours = _run_ours(place / "rows", place / uuid4().hex, step)
+    assert round(_sum(spark, ours), 2) == round(message["sum"], 2), "the contenders differ"
 
 
 _rows: dict[Path, list[tuple[str, tuple[int, float]]]] = {}

@@ -97,8 +97,8 @@ def _run_side(options: argparse.Namespace) -> None:
     sizes = case.given_sizes(options)
     left, *right = [rows.topic for rows in case.topics(sizes)]
     with tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as place:
-        given = Setting(servers, left, sizes.warm, sizes.events, sizes.batch, Path(place), url, *right)
-        outcome = side.run(given)
+        setting = Setting(servers, left, sizes.warm, sizes.events, sizes.batch, Path(place), url, *right)
+        outcome = side.run(setting)
     if spark is not None:
         spark.stop()
     print(json.dumps(asdict(outcome)), flush=True)

@@ -59,31 +59,31 @@ def postgres(keys: int) -> Iterator[str]:
         yield server.url
 
 
-def from_redis(given: Setting) -> Outcome:
+def from_redis(setting: Setting) -> Outcome:
     """Look cards up in Redis."""
-    return _looked_up(given, connect.redis(url=given.database, json="card:{card}"))
+    return _looked_up(setting, connect.redis(url=setting.database, json="card:{card}"))
 
 
-def from_postgres(given: Setting) -> Outcome:
+def from_postgres(setting: Setting) -> Outcome:
     """Look cards up in PostgreSQL."""
-    return _looked_up(given, connect.postgres(url=given.database, table="cards"))
+    return _looked_up(setting, connect.postgres(url=setting.database, table="cards"))
 
 
-def _looked_up(given: Setting, table: Connector) -> Outcome:
+def _looked_up(setting: Setting, table: Connector) -> Outcome:
     pipeline = Pipeline("bench-lookups")
-    source = connect.kafka(servers=given.servers, topic=given.topic, max_per_batch=given.batch)
+    source = connect.kafka(servers=setting.servers, topic=setting.topic, max_per_batch=setting.batch)
     rows = pipeline.read("payments", source, format="json", schema=PAYMENTS).select("card", "amount")
     schema = CARDS if table.kind == "redis" else None
-    found = rows.lookup("cards", table, on="card", load="key", how="inner", cache=0, schema=schema)
+    measured = rows.lookup("cards", table, on="card", load="key", how="inner", cache=0, schema=schema)
     sink = Nowhere()
-    found.write("out", sink)
-    taken = timed(given, lambda: pipeline.run(until="caught_up", checkpoint=given.checkpoint()))
+    measured.write("out", sink)
+    taken = timed(setting, lambda: pipeline.run(until="caught_up", checkpoint=setting.checkpoint()))
     return Outcome(taken, sink.tally.panes)
 
 
-def each_from_redis(given: Setting) -> Outcome:
+def each_from_redis(setting: Setting) -> Outcome:
     """Call Redis for each row."""
-    url = given.database
+    url = setting.database
 
     def connected() -> Find:
         import redis as client
@@ -99,12 +99,12 @@ def each_from_redis(given: Setting) -> Outcome:
 
         return find
 
-    return _each(given, connected)
+    return _each(setting, connected)
 
 
-def each_from_postgres(given: Setting) -> Outcome:
+def each_from_postgres(setting: Setting) -> Outcome:
     """Query PostgreSQL for each row, with a prepared statement."""
-    url = given.database
+    url = setting.database
 
     def connected() -> Find:
         import psycopg
@@ -117,10 +117,10 @@ def each_from_postgres(given: Setting) -> Outcome:
 
         return find
 
-    return _each(given, connected)
+    return _each(setting, connected)
 
 
-def _each(given: Setting, connected: Callable[[], Find]) -> Outcome:
+def _each(setting: Setting, connected: Callable[[], Find]) -> Outcome:
     """Run a function over Arrow batches that makes one call per row."""
 
     def look_up(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -138,6 +138,6 @@ def _each(given: Setting, connected: Callable[[], Find]) -> Outcome:
             arrays = [pyarrow.array(list(column), kind) for column, kind in zip(columns, types, strict=True)]
             yield pyarrow.RecordBatch.from_arrays(arrays, names=list(names))
 
-    rows = by_hand.events(given, given.topic, PAYMENTS, given.batch).select("card", "amount")
+    rows = by_hand.events(setting, setting.topic, PAYMENTS, setting.batch).select("card", "amount")
     mapper: Any = look_up
-    return by_hand.counted(given, rows.mapInArrow(mapper, FOUND))
+    return by_hand.counted(setting, rows.mapInArrow(mapper, FOUND))

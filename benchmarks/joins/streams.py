@@ -35,40 +35,40 @@ DISORDER = "10 seconds"
 _FLINK_TIME = ", at_ as to_timestamp_ltz(ts, 3), watermark for at_ as at_ - interval '10' second"
 
 
-def interval(given: Setting) -> Outcome:
+def interval(setting: Setting) -> Outcome:
     """Join views with the clicks of the following 10 minutes."""
-    pipeline, views, clicks = read_both(given, VIEWS, CLICKS)
+    pipeline, views, clicks = read_both(setting, VIEWS, CLICKS)
     within = ("0 seconds", "10 minutes")
-    return _run(given, pipeline, views.join("pairs", clicks, on="ad", within=within, select=SELECT_PAIR))
+    return _run(setting, pipeline, views.join("pairs", clicks, on="ad", within=within, select=SELECT_PAIR))
 
 
-def interval_by_hand(given: Setting) -> Outcome:
+def interval_by_hand(setting: Setting) -> Outcome:
     """Join them with Spark's stream-stream join."""
-    views = _events(given, given.topic, VIEWS, "seen")
-    clicks = _events(given, given.right, CLICKS, "clicked").withColumnRenamed("ad", "clicked_ad")
+    views = _events(setting, setting.topic, VIEWS, "seen")
+    clicks = _events(setting, setting.right, CLICKS, "clicked").withColumnRenamed("ad", "clicked_ad")
     close = "ad = clicked_ad and clicked_at >= seen_at and clicked_at <= seen_at + interval 10 minutes"
     pairs = views.join(clicks, F.expr(close)).select("ad", "seen", "clicked", "campaign", "cost")
-    return by_hand.counted(given, pairs)
+    return by_hand.counted(setting, pairs)
 
 
-def interval_by_flink(given: Setting) -> Outcome:
+def interval_by_flink(setting: Setting) -> Outcome:
     """Join them with Flink's interval join."""
     select = (
         "select v.ad, v.ts, c.ts, v.campaign, c.cost from l v join r c"
         " on v.ad = c.ad and c.at_ between v.at_ and v.at_ + interval '10' minute"
     )
     output = "ad bigint, seen bigint, clicked bigint, campaign int, cost double"
-    return _by_flink(given, VIEWS, CLICKS, select, output=output)
+    return _by_flink(setting, VIEWS, CLICKS, select, output=output)
 
 
-def as_of(given: Setting) -> Outcome:
+def as_of(setting: Setting) -> Outcome:
     """Join trades with the last price before them."""
-    pipeline, trades, quotes = read_both(given, TRADES, QUOTES)
+    pipeline, trades, quotes = read_both(setting, TRADES, QUOTES)
     priced = trades.join_as_of("priced", quotes, on="symbol", how="inner", select=SELECT_PRICED)
-    return _run(given, pipeline, priced)
+    return _run(setting, pipeline, priced)
 
 
-def as_of_by_flink(given: Setting) -> Outcome:
+def as_of_by_flink(setting: Setting) -> Outcome:
     """Join them with Flink's event-time temporal join, over a versioned view of the prices."""
     view = (
         "create temporary view versions as select symbol, price, at_ from (select *, row_number() over"
@@ -79,46 +79,46 @@ def as_of_by_flink(given: Setting) -> Outcome:
         " join versions for system_time as of t.at_ as q on t.symbol = q.symbol"
     )
     columns = "symbol string, ts bigint, quantity int, price double"
-    return _by_flink(given, TRADES, QUOTES, select, output=columns, view=view)
+    return _by_flink(setting, TRADES, QUOTES, select, output=columns, view=view)
 
 
-def read_both(given: Setting, left: str, right: str) -> tuple[Pipeline, TimedStream, TimedStream]:
+def read_both(setting: Setting, left: str, right: str) -> tuple[Pipeline, TimedStream, TimedStream]:
     """Return a pipeline and its two streams; a micro-batch has as many rows of each."""
     pipeline = Pipeline("bench-joins")
 
     def read(name: str, topic: str, schema: str) -> TimedStream:
-        source = connect.kafka(servers=given.servers, topic=topic, max_per_batch=given.batch // 2)
+        source = connect.kafka(servers=setting.servers, topic=topic, max_per_batch=setting.batch // 2)
         rows = pipeline.read(name, source, format="json", schema=schema)
         return rows.with_columns(at="timestamp_millis(ts)").event_time("at", out_of_order=DISORDER)
 
-    return pipeline, read("left_rows", given.topic, left), read("right_rows", given.right, right)
+    return pipeline, read("left_rows", setting.topic, left), read("right_rows", setting.right, right)
 
 
-def _run(given: Setting, pipeline: Pipeline, results: Rows) -> Outcome:
+def _run(setting: Setting, pipeline: Pipeline, results: Rows) -> Outcome:
     sink = Nowhere()
     results.write("out", sink)
-    taken = timed(given, lambda: pipeline.run(until="drained", checkpoint=given.checkpoint()))
+    taken = timed(setting, lambda: pipeline.run(until="drained", checkpoint=setting.checkpoint()))
     return Outcome(taken, sink.tally.panes)
 
 
-def _events(given: Setting, topic: str, schema: str, time: str) -> DataFrame:
-    rows = by_hand.events(given, topic, schema, given.batch // 2).withColumnRenamed("ts", time)
+def _events(setting: Setting, topic: str, schema: str, time: str) -> DataFrame:
+    rows = by_hand.events(setting, topic, schema, setting.batch // 2).withColumnRenamed("ts", time)
     return rows.withColumn(f"{time}_at", F.timestamp_millis(time)).withWatermark(f"{time}_at", DISORDER)
 
 
 def _by_flink(
-    given: Setting, left: str, right: str, select: str, *, output: str, view: str | None = None
+    setting: Setting, left: str, right: str, select: str, *, output: str, view: str | None = None
 ) -> Outcome:
     with Flink(state="rocksdb") as flink:
-        flink.sql(kafka_table("l", left + _FLINK_TIME, given.servers, given.topic))
-        flink.sql(kafka_table("r", right + _FLINK_TIME, given.servers, given.right))
+        flink.sql(kafka_table("l", left + _FLINK_TIME, setting.servers, setting.topic))
+        flink.sql(kafka_table("r", right + _FLINK_TIME, setting.servers, setting.right))
         flink.sql(nowhere_table("out_", output))
         if view is not None:
             flink.sql(view)
         taken, results = flink.measure_results(
             f"insert into out_ {select}",
-            warm=given.warm,
-            events=given.events,
-            total=given.warm + given.events + 2 * PARTITIONS,
+            warm=setting.warm,
+            events=setting.events,
+            total=setting.warm + setting.events + 2 * PARTITIONS,
         )
         return Outcome(taken, results)

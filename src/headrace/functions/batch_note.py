@@ -1,6 +1,7 @@
 """A note of the rows that a worker is processing, for the error if it dies.
 
-It is a file beside Spark's own local files, which the kernel reads when the worker's socket closes.
+It is a file beside Spark's own local files, which the kernel reads when the worker's socket closes; it knows
+the positions of the rows.
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ import contextlib
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import pyarrow
-
-POSITION = "__position"
 
 
 class BatchNote:
@@ -36,20 +35,10 @@ class BatchNote:
                 self._path.unlink(missing_ok=True)
 
     def write(self, batch: pyarrow.RecordBatch) -> None:
-        """Note the first and last row of a batch: their positions, or their numbers in the task."""
+        """Note the first and last row of a batch, by their numbers in the task."""
         if self._path is None or not batch.num_rows:
             return
         first, last = self._rows + 1, self._rows + batch.num_rows
         self._rows = last
-        text = f"rows {first} to {last} of its task"
-        if POSITION in batch.schema.names:
-            positions = batch.column(POSITION)
-            ends = [_text(positions[at].as_py()) for at in (0, batch.num_rows - 1)]
-            text = f"the rows {ends[0]} to {ends[1]}" if all(ends) else text
         with contextlib.suppress(OSError):  # the note is for an error message; the run goes on without it
-            self._path.write_text(text, encoding="utf-8")
-
-
-def _text(position: dict[str, Any] | None) -> str:
-    """Return a position such as `tx/0/17`: source, partition and offset."""
-    return "" if position is None else "/".join(str(part) for part in position.values())
+            self._path.write_text(f"rows {first} to {last} of its task", encoding="utf-8")

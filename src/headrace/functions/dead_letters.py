@@ -8,6 +8,8 @@ from headrace.functions.failures import REASON, TRACEBACK, Failure, dead_letter_
 
 FAILED = "__failed"
 """The column that carries the dead letter of a row."""
+ROW = "__row"
+"""The column that carries the number in the task of a row that failed."""
 
 
 def encode_dead_letter(row: pyarrow.RecordBatch, failure: Failure) -> bytes:

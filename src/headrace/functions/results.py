@@ -6,7 +6,9 @@ import dataclasses
 import datetime
 import enum
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pyarrow
@@ -24,6 +26,7 @@ _EXACT: dict[Any, tuple[type, range | None]] = {
     pyarrow.timestamp("us", tz="UTC"): (datetime.datetime, None),
 }
 """Python types whose values, within limits, always fit an Arrow type."""
+_PLAIN = (str, float, bool, bytes, int)
 _ERRORS = (pyarrow.ArrowException, TypeError, ValueError, OverflowError)
 
 
@@ -34,7 +37,9 @@ class OutputColumns:
         self.schema = schema
         self.names = list(schema.names)
         self._known = set(self.names)
-        self._exact = [(*_EXACT.get(field.type, (None, None)), field.nullable) for field in schema]
+        exact = [_EXACT.get(field.type, (None, None)) for field in schema]
+        self._kinds = tuple(kind for kind, _ in exact)
+        self._limits = [(at, limits) for at, (_, limits) in enumerate(exact) if limits is not None]
 
     def values(self, result: Any) -> Values:
         """Return the values of a result, one per column.
@@ -45,6 +50,8 @@ class OutputColumns:
         Raises:
             WrongResult: the result has other columns, or is no row.
         """
+        if type(result) is tuple and len(result) == len(self.names):
+            return result
         if isinstance(result, dict):
             return self._by_name(result)
         if isinstance(result, tuple | list):
@@ -64,7 +71,7 @@ class OutputColumns:
         return [fields.get(name) for name in self.names]
 
     def _positional(self, result: Values) -> Values:
-        columns = getattr(result, "columns", None) or getattr(result, "_fields", None)
+        columns = None if type(result) in (tuple, list) else _columns(type(result))
         if columns is not None:
             return self._by_name(dict(zip(columns, result, strict=True)))
         if len(result) != len(self.names):
@@ -72,35 +79,67 @@ class OutputColumns:
             raise WrongResult(f"returned {len(result)} values, expected {len(self.names)}: {expected}")
         return result
 
-    def arrays(self, rows: Sequence[Values]) -> list[pyarrow.Array]:
-        """Return the columns of rows whose values fit.
+    def columns_of(self, results: Sequence[Any]) -> Sequence[Values] | None:
+        """Return the columns of results of one class that has all of them.
+
+        None for others, which `values` converts one by one.
+        """
+        kinds = set(map(type, results))
+        kind: Any = kinds.pop() if len(kinds) == 1 else None
+        if len(self.names) == 1 and kind in _PLAIN:
+            return [results]
+        if kind is tuple or kind is dict:
+            if set(map(len, results)) != {len(self.names)}:
+                return None
+            return self.transpose(results) if kind is tuple else self._read(results, itemgetter)
+        if kind is not None and issubclass(kind, tuple) and _columns(kind) == self.names:
+            return [[*map(tuple.__getitem__, results, repeat(at))] for at in range(len(self.names))]
+        return self._read(results, attrgetter) if {*(_field_names(kind) or ())} == self._known else None
+
+    def _read(self, results: Sequence[Any], getter: Callable[[str], Any]) -> Sequence[Values] | None:
+        try:
+            return [[*map(getter(name), results)] for name in self.names]
+        except (KeyError, AttributeError):
+            return None
+
+    def transpose(self, rows: Sequence[Values]) -> Sequence[Values]:
+        """Return the columns of rows."""
+        return [[*map(itemgetter(at), rows)] for at in range(len(self.names))]  # faster than zip(*rows)
+
+    def arrays(self, columns: Sequence[Values]) -> list[pyarrow.Array]:
+        """Return columns whose values fit.
 
         Raises:
             WrongResult: a value does not fit its column.
         """
-        columns: Sequence[Values] = list(zip(*rows, strict=True)) if rows else [()] * len(self.names)
         return [self._array(field, values) for field, values in zip(self.schema, columns, strict=True)]
 
-    def check(self, values: Values) -> None:
-        """Check the values of one row.
+    def checked(self, values: Values) -> Values:
+        """Return the values of one row, which fit.
 
         Raises:
             WrongResult: a value does not fit its column.
         """
-        self.arrays([values])
+        self.arrays([[value] for value in values])
+        return values
 
-    def check_quickly(self, values: Values) -> None:
-        """Check the values of one row by their Python types where these decide, otherwise with Arrow.
+    def checked_values(self, result: Any) -> Values:
+        """Return the values of a result, which fit: by their Python types where these decide, or by Arrow.
 
         Raises:
-            WrongResult: a value does not fit its column.
+            WrongResult: the result is no row, or a value does not fit its column.
         """
-        for value, (kind, limits, nullable) in zip(values, self._exact, strict=True):
-            if value is None and nullable:
-                continue
-            if type(value) is not kind or (limits is not None and value not in limits):
-                self.check(values)
-                return
+        values = self.values(result)
+        fits = tuple(map(type, values)) == self._kinds or self._fits_with_nulls(values)
+        for at, limits in self._limits:
+            fits = fits and (values[at] is None or values[at] in limits)
+        return values if fits else self.checked(values)
+
+    def _fits_with_nulls(self, values: Values) -> bool:
+        return all(
+            type(value) is kind or (value is None and field.nullable)
+            for value, kind, field in zip(values, self._kinds, self.schema, strict=True)
+        )
 
     def _array(self, field: pyarrow.Field, values: Values) -> pyarrow.Array:
         try:
@@ -123,10 +162,22 @@ def _array_of_plain(field: pyarrow.Field, values: Values) -> pyarrow.Array:
 
 def _fields(result: Any) -> dict[str, Any] | None:
     """Return the fields of a dataclass or pydantic model; None for other values."""
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        return {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-    fields = getattr(type(result), "model_fields", None)
-    return {name: getattr(result, name) for name in fields} if isinstance(fields, dict) else None
+    names = _field_names(type(result))
+    return {name: getattr(result, name) for name in names} if names is not None else None
+
+
+def _field_names(kind: Any) -> list[str] | None:
+    """Return the names of the fields of a dataclass or pydantic model; None for others."""
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    fields = getattr(kind, "model_fields", None)
+    return [*fields] if isinstance(fields, dict) else None
+
+
+def _columns(kind: type) -> list[str] | None:
+    """Return the names of a row or named tuple; None for other tuples."""
+    columns = getattr(kind, "columns", None) or getattr(kind, "_fields", None)
+    return None if columns is None else [*columns]
 
 
 def _plain(value: Any) -> Any:

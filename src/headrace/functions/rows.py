@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import pyarrow
@@ -48,7 +49,8 @@ def iterate_rows(batch: pyarrow.RecordBatch, row: Any) -> Iterator[Any]:
     """Iterate the rows of a batch as objects of a row class."""
     if not batch.num_columns:
         return iter([row()] * batch.num_rows)
-    return map(row._make, zip(*(column_values(column) for column in batch.columns), strict=True))
+    values = zip(*(column_values(column) for column in batch.columns), strict=True)
+    return map(tuple.__new__, repeat(row), values)  # half the time of the class's own constructor
 
 
 def column_values(column: pyarrow.Array) -> list[Any]:

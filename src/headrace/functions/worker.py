@@ -1,7 +1,7 @@
 """The loop of a function step in a Python worker: Arrow batches in, Arrow batches out.
 
-A batch that comes out has the declared columns, the internal columns of the rows (`__ts`, `__position`),
-and `__failed`, which holds the dead letter of a row that failed.
+A batch that comes out has the declared columns, the internal columns of the rows (`__ts`, `__position`), and
+those of rows that failed: `__failed`, the dead letter, and `__row`, the number of the row in the task.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,16 @@ import pyarrow
 
 from headrace.functions.batch_note import BatchNote
 from headrace.functions.calls import Callee, call_each, open_callee, time_limit
-from headrace.functions.dead_letters import FAILED, encode_dead_letter
+from headrace.functions.dead_letters import FAILED, ROW, encode_dead_letter
 from headrace.functions.failures import Failure, WrongResult, describe_failure, stop_message
 from headrace.functions.frames import to_columns, to_frame
 from headrace.functions.logs import label_output
-from headrace.functions.results import OutputColumns
+from headrace.functions.results import OutputColumns, Values
 from headrace.functions.rows import iterate_rows, row_class
 from headrace.functions.totals import CallTotals
 
 INTERNAL = "__"
-TIME, POSITION = "__ts", "__position"
+TIME = "__ts"
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,14 @@ class FunctionLoop:
         self, batches: Iterable[pyarrow.RecordBatch], task: int | None = None
     ) -> Iterator[pyarrow.RecordBatch]:
         """Apply the function to each batch; `task` identifies the task, for the error if the worker dies."""
+        before = 0
         with BatchNote(self._call.step, task) as note:
             for batch in batches:
                 note.write(batch)
-                yield self._run_batch(batch)
+                yield self._run_batch(batch, before)
+                before += batch.num_rows
 
-    def _run_batch(self, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    def _run_batch(self, batch: pyarrow.RecordBatch, before: int) -> pyarrow.RecordBatch:
         internal = [name for name in batch.schema.names if name.startswith(INTERNAL)]
         shown = batch.select([name for name in batch.schema.names if name not in internal])
         began = time.perf_counter()
@@ -94,23 +96,27 @@ class FunctionLoop:
             at, failure = next(iter(made.failures.items()))
             row = self._row_of(shown.slice(at, 1))
             raise RuntimeError(stop_message(self._call.step, row, failure))
-        return self._assemble(batch.select(internal), shown, made)
+        return self._assemble(batch.select(internal), shown, made, before)
 
     def _assemble(
-        self, internal: pyarrow.RecordBatch, shown: pyarrow.RecordBatch, made: Made
+        self, internal: pyarrow.RecordBatch, shown: pyarrow.RecordBatch, made: Made, before: int
     ) -> pyarrow.RecordBatch:
-        """Return the rows that were made, then one row per failure."""
+        """Return the rows that were made, then one row per failure; the task has read `before` other rows."""
         failed = list(made.failures)
         letters = [encode_dead_letter(shown.slice(at, 1), made.failures[at]) for at in failed]
-        origin = pyarrow.array([*made.origin, *failed], type=pyarrow.int64())
         columns = [_with_nulls(column, len(failed)) for column in made.columns]
-        carried = {name: internal.column(name).take(origin) for name in internal.schema.names}
+        carried = dict(zip(internal.schema.names, internal.columns, strict=True))
+        if made.origin != range(internal.num_rows):
+            origin = pyarrow.array([*made.origin, *failed], type=pyarrow.int64())
+            carried = {name: column.take(origin) for name, column in carried.items()}
         if made.times is not None and TIME in carried:
             times = made.times.cast(carried[TIME].type)
             carried[TIME] = pyarrow.concat_arrays([times, carried[TIME].slice(len(times))])
-        payload = pyarrow.array([None] * len(made.origin) + letters, type=pyarrow.binary())
-        names = [*self._call.output.names, *carried, FAILED]
-        return pyarrow.RecordBatch.from_arrays([*columns, *carried.values(), payload], names=names)
+        good = len(made.origin)
+        payload = _after_nulls(good, pyarrow.array(letters, type=pyarrow.binary()))
+        numbers = _after_nulls(good, pyarrow.array([before + at for at in failed], type=pyarrow.int64()))
+        names = [*self._call.output.names, *carried, FAILED, ROW]
+        return pyarrow.RecordBatch.from_arrays([*columns, *carried.values(), payload, numbers], names=names)
 
     def _calls(self, batch: pyarrow.RecordBatch) -> Iterator[Any]:
         shown = batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
@@ -119,16 +125,58 @@ class FunctionLoop:
         return call_each(self._callee, rows, call.name, concurrency=call.concurrency, timeout=call.timeout)
 
     def _map(self, batch: pyarrow.RecordBatch) -> Made:
-        made = _Collected(self._columns, self._call.name)
-        for at, result in enumerate(self._calls(batch)):
-            made.add(at, (result,) if not isinstance(result, Failure) else result)
-        return made.end()
+        results = list(self._calls(batch))
+        return self._make(results, range(len(results)))
 
     def _flat_map(self, batch: pyarrow.RecordBatch) -> Made:
-        made = _Collected(self._columns, self._call.name)
-        for at, result in enumerate(self._calls(batch)):
-            made.add(at, result)
-        return made.end()
+        """Collect the rows of each result; they may come from a generator, which may raise."""
+        results: list[Any] = []
+        origin: list[int] = []
+        for at, made in enumerate(self._calls(batch)):
+            try:
+                rows = [made] if isinstance(made, Failure) else [*_require_rows(made)]
+            except Exception as error:
+                rows = [describe_failure(error, self._call.name)]
+            results += rows
+            origin += [at] * len(rows)
+        return self._make(results, origin)
+
+    def _make(self, results: Sequence[Any], origin: Sequence[int]) -> Made:
+        """Return the rows of results, given the input row of each; a wrong result fails its input row."""
+        failures: dict[int, Failure] = {}
+        if Failure in set(map(type, results)):
+            failures = {
+                at: item for at, item in zip(origin, results, strict=True) if isinstance(item, Failure)
+            }
+            origin, results = _without(failures, origin, results)
+        columns = self._columns.columns_of(results)
+        if columns is None:
+            rows = self._try(self._columns.values, results, origin, failures)
+            origin, rows = _without(failures, origin, rows)
+            columns = self._columns.transpose(rows)
+        try:
+            return Made(self._columns.arrays(columns), origin, failures)
+        except WrongResult:
+            rows = self._try(self._columns.checked, [*zip(*columns, strict=True)], origin, failures)
+            origin, rows = _without(failures, origin, rows)
+            return Made(self._columns.arrays(self._columns.transpose(rows)), origin, failures)
+
+    def _try(
+        self,
+        convert: Callable[[Any], Values],
+        results: Sequence[Any],
+        origin: Sequence[int],
+        failures: dict[int, Failure],
+    ) -> list[Values]:
+        """Return the values of each result; one that is wrong is added to the failures."""
+        rows: list[Values] = []
+        for at, result in zip(origin, results, strict=True):
+            try:
+                rows.append(convert(result))
+            except Exception as error:
+                rows.append(())
+                failures.setdefault(at, describe_failure(error, self._call.name))
+        return rows
 
     def _filter(self, batch: pyarrow.RecordBatch) -> Made:
         kept, failures = [], {}
@@ -162,7 +210,7 @@ class FunctionLoop:
         """Carry the time of each row; if the number of rows has changed, it is in the time column."""
         rows = len(columns[0]) if columns else batch.num_rows
         if rows == batch.num_rows:
-            return Made(columns, list(range(rows)), {})
+            return Made(columns, range(rows), {})
         origin = [batch.num_rows - 1] * rows
         if TIME not in batch.schema.names:
             return Made(columns, origin, {})
@@ -185,51 +233,9 @@ class Made:
     """The rows made of a batch: their columns, the input row of each, and the input rows that failed."""
 
     columns: list[pyarrow.Array]
-    origin: list[int]
+    origin: Sequence[int]
     failures: dict[int, Failure]
     times: pyarrow.Array | None = None
-
-
-class _Collected:
-    """Collects the results of calls; a wrong result fails its input row."""
-
-    def __init__(self, columns: OutputColumns, name: str) -> None:
-        self._columns = columns
-        self._name = name
-        self._rows: list[Any] = []
-        self._origin: list[int] = []
-        self._failures: dict[int, Failure] = {}
-
-    def add(self, at: int, results: Any) -> None:
-        """Add the results of one input row; they may come from a generator, which may raise."""
-        if isinstance(results, Failure):
-            self._failures[at] = results
-            return
-        try:
-            values = [self._columns.values(result) for result in _require_rows(results)]
-        except Exception as error:
-            self._failures[at] = describe_failure(error, self._name)
-            return
-        self._rows += values
-        self._origin += [at] * len(values)
-
-    def end(self) -> Made:
-        """Return what was made; if a value does not fit its column, find its row."""
-        try:
-            return Made(self._columns.arrays(self._rows), self._origin, self._failures)
-        except WrongResult:
-            self._fail_wrong_rows()
-            return Made(self._columns.arrays(self._rows), self._origin, self._failures)
-
-    def _fail_wrong_rows(self) -> None:
-        for at, values in zip(self._origin, self._rows, strict=True):
-            try:
-                self._columns.check(values)
-            except WrongResult as error:
-                self._failures.setdefault(at, describe_failure(error, self._name))
-        good = [place for place, at in zip(count(), self._origin) if at not in self._failures]
-        self._rows = [self._rows[place] for place in good]
-        self._origin = [self._origin[place] for place in good]
 
 
 def _require_rows(results: Any) -> Iterable[Any]:
@@ -238,6 +244,18 @@ def _require_rows(results: Any) -> Iterable[Any]:
             f"returned {type(results).__name__} {str(results)[:80]}, expected an iterable of rows"
         )
     return results  # type: ignore[no-any-return]
+
+
+def _without(
+    failed: Mapping[int, Any], origin: Sequence[int], rows: Sequence[Any]
+) -> tuple[list[int], list[Any]]:
+    """Return the rows of input rows that did not fail."""
+    good = [at not in failed for at in origin]
+    return [*compress(origin, good)], [*compress(rows, good)]
+
+
+def _after_nulls(rows: int, column: pyarrow.Array) -> pyarrow.Array:
+    return pyarrow.concat_arrays([pyarrow.nulls(rows, column.type), column])
 
 
 def _with_nulls(column: pyarrow.Array, rows: int) -> pyarrow.Array:

@@ -146,7 +146,14 @@ def _union(node: Union, lowering: Lowering) -> DataFrame:
 @lower.register(FunctionStep)
 def _function(node: FunctionStep, lowering: Lowering) -> DataFrame:
     time_column = lowering.graph.facts(node.input).time_column
-    return apply_function(lowering.frame(node.input), node, lowering.graph.where(node), time_column)
+    frame, where = lowering.frame(node.input), lowering.graph.where(node)
+    return apply_function(frame, node, where, time_column, ordered=_is_ordered(node, lowering.graph))
+
+
+def _is_ordered(node: Node, graph: Graph) -> bool:
+    """Return True if a later step uses the order of arrival, or the partitions of the source."""
+    later = [step for step in graph if any(other is node for other in graph.upstream(step))]
+    return any(step.stateful or isinstance(step, EventTime) for step in later if step is not node)
 
 
 @lower.register(Route)

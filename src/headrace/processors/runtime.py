@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import GeneratorType
 from typing import Any, NamedTuple
 
 from headrace.functions.calls import time_limit
@@ -21,12 +22,8 @@ from headrace.processors.visit import KeyState, Visit
 MAIN, DEAD_LETTERS = "main", "dead_letters"
 
 
-class Emitted(NamedTuple):
-    """A row that a processor has emitted, as values of its output's columns, with its event time."""
-
-    output: str
-    values: Values
-    time: int | None
+Emitted = tuple[str, Values, int | None]
+"""A row that a processor has emitted: its output, the values of its columns, and its event time."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +186,11 @@ class ProcessorRuntime:
         return True
 
     def _run(self, call: _Call) -> list[Emitted]:
-        time, side = call.time, self._visit.start_call()
-        columns = self.outputs[MAIN]
-        rows = [Emitted(MAIN, columns.values(row), time) for row in _iterate(call.run(call.argument))]
-        rows += [Emitted(name, self.outputs[name].values(row), time) for name, row in side]
-        for row in rows:
-            self.outputs[row.output].check_quickly(row.values)
+        run, argument, time, _ = call
+        side, values_of = self._visit.start_call(), self.outputs[MAIN].checked_values
+        rows: list[Emitted] = [(MAIN, values_of(row), time) for row in _iterate(run(argument))]
+        for name, row in side:
+            rows.append((name, self.outputs[name].checked_values(row), time))
         return rows
 
     def _undo(self, fired: str) -> None:
@@ -220,6 +216,8 @@ def _iterate(result: Any) -> Iterable[Any]:
     """Return the rows of a result: an iterable of rows, one row, or None."""
     if result is None:
         return ()
+    if isinstance(result, GeneratorType | list):
+        return result
     if isinstance(result, str | bytes):
         raise WrongResult(f"returned {result!r:.80}, expected rows")
     is_row = isinstance(result, dict) or hasattr(result, "columns") or not hasattr(result, "__iter__")

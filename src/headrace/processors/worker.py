@@ -13,6 +13,7 @@ import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, NamedTuple
 
 import pyarrow
@@ -132,14 +133,15 @@ class ProcessorLoop:
         times = _times(batch) if TIME in names else [None] * batch.num_rows
         columns = [column_values(batch.column(column)) for _, column in self._call.keys]
         keys = list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
-        visits, states, marks, clocks = self._visits(batch, keys)
+        kinds, states, marks, clocks = self._visits(batch, keys)
         runtime, fail = self._runtime, self._call.on_error == "fail"
-        for at, row in enumerate(iterate_rows(shown, self._row)):
-            if visits[at]:
+        rows = zip(count(), iterate_rows(shown, self._row), kinds, times)
+        for at, row, kind, at_time in rows:
+            if kind:
                 moment = Moment(marks[at], clocks[at], self._call.timed)
                 self._begin_visit(log, self._key(*keys[at]), states[at], moment)
-            if visits[at] != WITHOUT_ROW:
-                runtime.row(row, times[at])
+            if kind != WITHOUT_ROW:
+                runtime.row(row, at_time)
             if fail and runtime.failed:
                 self._stop(runtime.failed[0])
 
@@ -177,10 +179,10 @@ class ProcessorLoop:
     def _results(self) -> Iterator[pyarrow.RecordBatch]:
         emitted, failed = self._runtime.take()
         for output, columns in self._columns.items():
-            rows = [row for row in emitted if row.output == output]
+            rows = [row for row in emitted if row[0] == output]
             if rows:
-                arrays = columns.arrays([row.values for row in rows])
-                times = [row.time for row in rows]
+                arrays = columns.arrays(columns.transpose([values for _, values, _ in rows]))
+                times = [time for _, _, time in rows]
                 yield self._batch(output, {f"__{output}": self._struct(output, arrays, times)}, len(rows))
         if failed:
             yield self._batch(DEAD_LETTERS, {f"__{DEAD_LETTERS}": self._dead_letters(failed)}, len(failed))
@@ -220,7 +222,7 @@ class ProcessorLoop:
             values = dict(zip(names, item.row, strict=True)) if item.row is not None else item.key.to_dict()
             known = {name: value for name, value in values.items() if name in names}
             rows.append([*(known.get(name) for name in names), item.failure.reason, item.failure.traceback])
-        return pyarrow.StructArray.from_arrays(columns.arrays(rows), fields=fields)
+        return pyarrow.StructArray.from_arrays(columns.arrays(columns.transpose(rows)), fields=fields)
 
 
 def _times(batch: pyarrow.RecordBatch) -> list[int | None]:

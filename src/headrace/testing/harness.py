@@ -151,9 +151,9 @@ class ProcessorHarness:
         emitted, failed = self._runtime.take()
         self.dead_letters += failed
         main: list[Row] = []
-        for row in emitted:
-            made = self._rows[row.output](*row.values)
-            (main if row.output == MAIN else self._side[row.output]).append(made)
+        for output, values, _ in emitted:
+            made = self._rows[output](*values)
+            (main if output == MAIN else self._side[output]).append(made)
         return main
 
 

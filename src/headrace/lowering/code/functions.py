@@ -11,9 +11,9 @@ import pyarrow
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from headrace.functions.dead_letters import FAILED, decode_dead_letter
+from headrace.functions.dead_letters import FAILED, ROW, decode_dead_letter
 from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.functions.signatures import frame_library
 from headrace.functions.worker import FunctionCall, FunctionLoop
@@ -32,17 +32,23 @@ _tokens: dict[int, tuple[Any, str]] = {}
 """By the id of user code, the code and the token by which workers recognise it: they open it once."""
 
 
-def apply_function(frame: DataFrame, node: FunctionStep, where: str, time_column: str | None) -> DataFrame:
+def apply_function(
+    frame: DataFrame, node: FunctionStep, where: str, time_column: str | None, *, ordered: bool
+) -> DataFrame:
     """Return the rows that a function makes.
 
-    The column `__failed` holds the dead letter of a row that failed.
+    The column `__failed` holds the dead letter of a row that failed, and `__row` its number in the task.
 
     Args:
         frame: The input, with internal columns, which are carried along.
         node: The step.
         where: The location of the step, for errors.
         time_column: The column of event time.
+        ordered: Whether a later step uses the position of the rows.
     """
+    if POSITION in frame.columns:
+        rows = kernel(frame.sparkSession).python.NoteRows.note(java_frame(frame), node.name, ordered)
+        frame = DataFrame(rows, frame.sparkSession)
     declared: Any = None if node.output is None else StructType.fromDDL(node.output.ddl)
     columns: StructType = drop_hidden(frame).schema if declared is None else declared
     carried = [frame.schema[name] for name in hidden_columns(frame)]
@@ -50,7 +56,8 @@ def apply_function(frame: DataFrame, node: FunctionStep, where: str, time_column
     # A failed row has no values, so that columns which are NOT NULL are nullable until it is diverted.
     made = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *carried)]
     function = ship(_loop(call), call.target, where)
-    mapped = frame.mapInArrow(cast("Any", function), StructType([*made, StructField(FAILED, BinaryType())]))
+    failed = [StructField(FAILED, BinaryType()), StructField(ROW, LongType())]
+    mapped = frame.mapInArrow(cast("Any", function), StructType([*made, *failed]))
     watched = kernel(frame.sparkSession).python.WatchWorker.watch(java_frame(mapped), node.name)
     return DataFrame(watched, frame.sparkSession)
 
@@ -58,12 +65,12 @@ def apply_function(frame: DataFrame, node: FunctionStep, where: str, time_column
 def keep_succeeded(made: DataFrame, dead_letters: DeadLetters | None) -> DataFrame:
     """Return the rows that did not fail; the others are collected, if there is a collector."""
     if dead_letters is None:
-        return made.where(F.col(FAILED).isNull()).drop(FAILED)
+        return made.where(F.col(FAILED).isNull()).drop(FAILED, ROW)
     partition, offset = _identity(made)
     condition = kernel(made.sparkSession).python.Divert.column(
         dead_letters.collector, java_column(F.col(FAILED)), java_column(partition), java_column(offset)
     )
-    return made.where(Column(condition)).drop(FAILED)
+    return made.where(Column(condition)).drop(FAILED, ROW)
 
 
 def select_failed(made: DataFrame, source: DataFrame) -> DataFrame:
@@ -117,12 +124,9 @@ def _loop(call: FunctionCall) -> Callable[[Batches], Batches]:
 
 
 def _identity(made: DataFrame) -> tuple[Column, Column]:
-    """Return the columns by which a dead letter is recognised if a stage runs twice.
-
-    Null without a position.
-    """
+    """Return the columns by which a dead letter is recognised if a stage runs twice."""
     if POSITION not in made.columns:
-        return F.lit(None).cast("string"), F.lit(None).cast("bigint")
+        return F.spark_partition_id().cast("string"), F.col(ROW)
     return F.concat_ws("/", f"{POSITION}.source", f"{POSITION}.partition"), F.col(f"{POSITION}.offset")
 
 

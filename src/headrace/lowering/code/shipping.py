@@ -9,6 +9,7 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -56,6 +57,7 @@ def user_paths(target: Any) -> tuple[str, ...]:
     return (str(Path(file).resolve().parents[module.__name__.count(".")]),)
 
 
+@cache
 def _is_installed(file: str) -> bool:
     paths = sysconfig.get_paths()
     installed = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]

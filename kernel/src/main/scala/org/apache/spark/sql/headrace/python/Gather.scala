@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.python.{ArrowPythonRunner, MapInBatchEvalu
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorPartitioning
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Gathers the rows of a task into one row. Spark calls a stateful processor key by key and offers no call
@@ -36,7 +37,8 @@ object Gather {
 }
 
 /** The rows of a task as one row, whose columns are null, and the function that passes rows through Python. */
-final class TaskRows(width: Int, val rows: Iterator[InternalRow], val python: MapInBatchEvaluatorFactory)
+final class TaskRows(width: Int, val rows: Iterator[InternalRow], val python: MapInBatchEvaluatorFactory,
+    val batch: Int)
     extends GenericInternalRow(width)
 
 case class GatherExec(step: PythonStep, keys: Seq[Attribute], child: SparkPlan)
@@ -56,11 +58,11 @@ case class GatherExec(step: PythonStep, keys: Seq[Attribute], child: SparkPlan)
 
   /** By key, then in arrival order. */
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
-    Seq((keys ++ output.filter(_.name == "__position")).map(SortOrder(_, Ascending)))
+    Seq((keys ++ output.filter(_.name == RowPositions.Column)).map(SortOrder(_, Ascending)))
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val (width, factory) = (output.length, evaluator)
-    child.execute().mapPartitionsInternal(rows => Iterator.single(new TaskRows(width, rows, factory)))
+    val (width, factory, batch) = (output.length, evaluator, conf.arrowMaxRecordsPerBatch)
+    child.execute().mapPartitionsInternal(rows => Iterator.single(new TaskRows(width, rows, factory, batch)))
   }
 
   private def evaluator: MapInBatchEvaluatorFactory = {
@@ -101,9 +103,9 @@ object PythonStep {
   val KeyWithoutRow: Byte = 2
 
   /** Tag of a result that ends the visit of a key. */
-  val Visited = "visited"
+  val Visited: UTF8String = UTF8String.fromString("visited")
 
-  /** The columns that Python gets. */
-  def input(columns: Seq[Attribute]): StructType = StructType(columns
+  /** The columns that Python gets: all but the position. */
+  def input(columns: Seq[Attribute]): StructType = StructType(columns.filter(_.name != RowPositions.Column)
     .map(c => Added.fields.head.copy(name = c.name, dataType = c.dataType, nullable = true)) ++ Added.fields)
 }

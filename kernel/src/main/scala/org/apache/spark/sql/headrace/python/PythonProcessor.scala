@@ -96,12 +96,15 @@ private final class KeyVisits(step: PythonStep, keys: Seq[Attribute], columns: S
   private val tagged = step.results.length - PythonStep.Control.length
   private val hasTime = step.eventTimers || step.clockTime
   private val watermark: Any = if (now.watermark == Time.None || !hasTime) null else now.watermark
+  private val view = RowPositions.drop(columns)
+  private var positions: RowPositions = _
   private var current: UnsafeRow = _
 
   def run(task: TaskRows): Iterator[InternalRow] = {
+    positions = RowPositions.begin(step.name, columns, task.batch)
     val input = task.rows.map(withState) ++ onlyDue
     new WatchedRows(step.name, task.python.createEvaluator().eval(0, input)).filter { result =>
-      val visited = result.getUTF8String(0).toString == PythonStep.Visited
+      val visited = result.getUTF8String(0) == PythonStep.Visited
       if (visited) save(result)
       !visited
     }
@@ -134,7 +137,9 @@ private final class KeyVisits(step: PythonStep, keys: Seq[Attribute], columns: S
     added.setByte(1, kind)
     added.update(2, if (isNew) watermark else null)
     added.update(3, if (isNew) now.clock else null)
-    joined(row, added)
+    if (positions != null) positions.add(row)
+    view.project(row)
+    joined(view, added)
   }
 
   /** Reads the state of the current key. */

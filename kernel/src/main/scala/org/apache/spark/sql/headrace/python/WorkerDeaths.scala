@@ -73,10 +73,20 @@ private[python] object WorkerDeath {
 
   def describe(step: String, error: Throwable): RuntimeException = {
     val rows =
-      try take(note(step))
+      try withPositions(step, take(note(step)))
       catch { case NonFatal(_) => "" }
     new IllegalStateException(
       s"$Mark [$step] the Python worker died${if (rows.isEmpty) "" else s" on $rows"}", error)
+  }
+
+  private val Numbers = "rows (\\d+) to (\\d+) of its task".r
+
+  /** The rows by their positions, if these are known. */
+  private def withPositions(step: String, rows: String): String = (rows, RowPositions.of(step)) match {
+    case (Numbers(first, last), positions) if positions != null =>
+      val (begin, end) = (positions.of(first.toLong), positions.of(last.toLong))
+      if (begin == null || end == null) rows else s"the rows $begin to $end"
+    case _ => rows
   }
 
   /** The file in which the worker of this task notes its rows; `functions.batch_note` has the same name. */
