@@ -195,7 +195,7 @@ def table_join(
     """
     place = f"`{name}`"
     chosen = selection_of(select, place)
-    require_choice(how, TablesHow if at is None else TableHow, "how", place)
+    require_choice(how, TablesHow if at in (None, "live") else TableHow, "how", place)
     if at is not None:
         require_choice(at, At, "at", place)
     return TableJoin(name, left, right, key_pairs_of(on, place), at, how, select=chosen)

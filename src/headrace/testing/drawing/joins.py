@@ -10,9 +10,10 @@ from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.joins.window_join import WINDOW, WindowJoin
 from headrace.steps.tables.changelog import CHANGE
 from headrace.steps.tables.join import TableJoin
-from headrace.testing.drawing.recorder import Recorder, span_of_window
+from headrace.testing.drawing.recorder import Recorder, as_fields, span_of_window
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.outputs import Output, show
+from headrace.testing.transcripts.script import Rows
 
 _REMOVED = ("update_before", "delete")
 
@@ -21,20 +22,23 @@ class JoinRecorder(Recorder):
     """Records the results of a join: each reaches from the event time of one row to that of the other."""
 
     def __init__(self, case: Case, node: TwoInputs) -> None:
-        super().__init__(case, node, [left for left, _ in node.key_pairs])
+        left, right = ([pair[side] for pair in node.key_pairs] for side in (0, 1))
+        super().__init__(case, node, list(dict.fromkeys([*left, *right])))
         self._join = node
         self._right = self._sources(node.other)
+        self._several = len(self._key_values(left, right)) > 1
         self._how = getattr(node, "how", "inner")
         self._time_columns = [time.column for time in self._times.values()]
 
     def recording(self, moments: tuple[Moment, ...]) -> Recording:
         node = self._join
-        phrases = " · ".join(filter(None, node.description()))
+        left, right = (ref.step.split(":")[0] for ref in (node.input, node.other))
+        phrases = " · ".join(filter(None, node.description())).replace(str(node.other), right)
         return Recording(
             self._case.name,
             f"{node.name}: {phrases}",
             moments,
-            sides=(node.input.step.split(":")[0], node.other.step.split(":")[0]),
+            sides=(left, right),
             windowed=isinstance(node, WindowJoin),
         )
 
@@ -64,6 +68,16 @@ class JoinRecorder(Recorder):
         if isinstance(self._join, IntervalJoin):
             return not matched
         return self._join.at == "event_time" if isinstance(self._join, TableJoin) else True
+
+    def _key_values(self, left: list[str], right: list[str]) -> set[tuple[str, ...]]:
+        """Return the keys of all rows of the script."""
+        given = (line.rows.items() for line in self._case.script if isinstance(line, Rows))
+        return {
+            tuple(show(as_fields(row).get(name)) for name in (right if source in self._right else left))
+            for by_source in given
+            for source, rows in by_source
+            for row in rows
+        }
 
     def _sources(self, ref: Ref) -> set[str]:
         """Return the names of the sources that an input reads."""
