@@ -61,6 +61,15 @@ def publishing(broker: mosquitto.Broker, qos: int) -> Iterator[Callable[[int], b
 
 
 @contextmanager
+def stopping(broker: mosquitto.Broker) -> Iterator[None]:
+    """Stop the broker at the end of the block."""
+    try:
+        yield
+    finally:
+        broker.stop()
+
+
+@contextmanager
 def rabbit() -> Iterator[tuple[RabbitServer, Path]]:
     place = Path(tempfile.mkdtemp(prefix="headrace-rabbitmq-"))
     broker = RabbitServer(place)
@@ -230,7 +239,7 @@ def test_job_is_killed_and_every_connector_copies_every_message(tmp_path: Path) 
             await send({"type": "http.response.body"})
 
     listen, source = f"127.0.0.1:{free_ports(1)[0]}", tmp_path / "copies"
-    with rabbit() as (node, _), running_redis() as redis, serving(accept) as webhook:
+    with stopping(broker), rabbit() as (node, _), running_redis() as redis, serving(accept) as webhook:
         places = {"mqtt": broker.url, "rabbitmq": node.url, "redis": redis.url, "http": listen}
         channel = node.channel()
         for queue in ("kills", "copies"):
@@ -266,7 +275,6 @@ def test_job_is_killed_and_every_connector_copies_every_message(tmp_path: Path) 
                 sent = _kill_jobs({**places, "webhook": webhook}, tmp_path, senders, held)
             copied = {name: sorted(numbers()) for name, numbers in held.items()}
         channel.connection.close()
-    broker.stop()
     assert not {name: lost for name in sent if (lost := sent[name] - set(copied[name]))}
     assert copied["redis"] == sorted(sent["redis"])
 
@@ -291,29 +299,32 @@ def _kill_jobs(
         return sum(1 for _ in work.glob("checkpoint/queries/*/spark/offsets/[0-9]*"))
 
     for _ in range(KILLS if KILLS > FEW else 1):
-        before, process = epochs(), _start_job(places, work)
-        while epochs() < before + 2:
-            send(process)
-        end = time.monotonic() + chance.uniform(0, 2)
-        while time.monotonic() < end:
-            send(process)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    process = _start_job(places, work)
-    try:
+        before = epochs()
+        with _job(places, work) as process:
+            while epochs() < before + 2:
+                send(process)
+            end = time.monotonic() + chance.uniform(0, 2)
+            while time.monotonic() < end:
+                send(process)
+    with _job(places, work) as process:
         while not sent["http"] & set(held["http"]()):
             send(process)
         wait_until(lambda: all(sent[name] <= set(held[name]()) for name in sent))
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
     return sent
 
 
-def _start_job(places: dict[str, str], work: Path) -> subprocess.Popen[bytes]:
+@contextmanager
+def _job(places: dict[str, str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the job inside the block; it is killed at the end."""
     words = [sys.executable, edge_job.__file__, json.dumps(places), str(work)]
     with (work / "output.txt").open("wb") as output:
-        return subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
+        process = subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 class _Queue:
