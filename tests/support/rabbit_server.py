@@ -65,8 +65,8 @@ class RabbitServer:
             time.sleep(0.1)
 
     def channel(self) -> Any:
-        """Return a channel with publisher confirms."""
-        channel = pika.BlockingConnection(pika.URLParameters(self.url)).channel()
+        """Return a channel with publisher confirms, which may be idle for as long as a test needs."""
+        channel = pika.BlockingConnection(pika.URLParameters(f"{self.url}?heartbeat=0")).channel()
         channel.confirm_delivery()
         return channel
 
