@@ -71,10 +71,10 @@ class JoinRecorder(Recorder):
 
     def _key_values(self, left: list[str], right: list[str]) -> set[tuple[str, ...]]:
         """Return the keys of all rows of the script."""
-        given = (line.rows.items() for line in self._case.script if isinstance(line, Rows))
+        inputs = (line.rows.items() for line in self._case.script if isinstance(line, Rows))
         return {
             tuple(show(as_fields(row).get(name)) for name in (right if source in self._right else left))
-            for by_source in given
+            for by_source in inputs
             for source, rows in by_source
             for row in rows
         }
