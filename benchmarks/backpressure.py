@@ -276,22 +276,22 @@ def _at_most(rate: int) -> Callable[[int], None]:
     return pause
 
 
-def _watched(spark: Any, sender: Sender, sink: SlowSink, patience: float = 900) -> Iterator[Moment]:
+def _watched(spark: Any, sender: Sender, sink: SlowSink, timeout: float = 900) -> Iterator[Moment]:
     """Until the burst is over and the sink has caught up."""
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
     begun = time.monotonic()
     over = sender.load.steady + sender.load.burst
-    while (second := time.monotonic() - begun) < patience:
+    while (second := time.monotonic() - begun) < timeout:
         delivered = len(sink.numbers)
         yield Moment(second, sender.sent, delivered, runtime.totalMemory() - runtime.freeMemory())
         if second > over + 5 and sender.sent - delivered < 5 * sender.load.rate:
             return
         time.sleep(0.5)
-    raise SystemExit(f"the sink didn't catch up in {patience:.0f} s")
+    raise SystemExit(f"the sink didn't catch up in {timeout:.0f} s")
 
 
-def _await_all(sink: SlowSink, sent: int, patience: float = 120) -> None:
-    deadline = time.monotonic() + patience
+def _await_all(sink: SlowSink, sent: int, timeout: float = 120) -> None:
+    deadline = time.monotonic() + timeout
     while len(sink.numbers) < sent and time.monotonic() < deadline:
         time.sleep(0.1)
 

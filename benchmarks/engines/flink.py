@@ -123,7 +123,7 @@ class Flink:
         details = self._gateway.new_array(self._gateway.jvm.org.apache.flink.table.api.ExplainDetail, 0)
         return str(self._tables.explainSql(query, details))
 
-    def measure(self, insert: str, *, warm: int, events: int, patience: float = 1800) -> Taken:
+    def measure(self, insert: str, *, warm: int, events: int, timeout: float = 1800) -> Taken:
         """Run an `insert` until `warm + events` events were taken from Kafka, and time the last `events` of them.
 
         From bounded tables it runs to its end, which then is the end of the measured range. Otherwise it is
@@ -132,7 +132,7 @@ class Flink:
         job = self.start(insert)
         seen: list[tuple[float, int]] = []
         try:
-            for moment, count in self._progress(job, patience):
+            for moment, count in self._progress(job, timeout):
                 seen.append((moment, count))
                 if count >= warm + events:
                     break
@@ -141,7 +141,7 @@ class Flink:
         return measured(seen, warm, events)
 
     def measure_results(
-        self, insert: str, *, warm: int, events: int, total: int, patience: float = 1800
+        self, insert: str, *, warm: int, events: int, total: int, timeout: float = 1800
     ) -> tuple[Taken, int]:
         """As `measure`, with the rows that reached the sink, counted once all `total` events were taken.
 
@@ -150,7 +150,7 @@ class Flink:
         job = self.start(insert)
         seen: list[tuple[float, int]] = []
         try:
-            for moment, count in self._progress(job, patience):
+            for moment, count in self._progress(job, timeout):
                 seen.append((moment, count))
                 if count >= total:
                     break
@@ -166,11 +166,11 @@ class Flink:
         """Return the number of rows that a job's sink has received so far."""
         return sum(self._metrics(str(job.getJobID()), _SINK_ROWS).values())
 
-    def run(self, insert: str, patience: float = 1800) -> float:
+    def run(self, insert: str, timeout: float = 1800) -> float:
         """Run an `insert` from bounded tables to its end; returns the seconds it took."""
         begun = time.monotonic()
         job = self.start(insert)
-        for _ in self._progress(job, patience):
+        for _ in self._progress(job, timeout):
             pass
         return time.monotonic() - begun
 
@@ -196,14 +196,14 @@ class Flink:
         except Exception:
             return None
 
-    def _progress(self, job: Any, patience: float) -> Iterator[tuple[float, int]]:
+    def _progress(self, job: Any, timeout: float) -> Iterator[tuple[float, int]]:
         """(Moment, events taken) until the job's end."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         finished = job.getJobExecutionResult()
         highest = 0
         while not finished.isDone():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"Flink took {highest} events in {patience:.0f} s")
+                raise TimeoutError(f"Flink took {highest} events in {timeout:.0f} s")
             with suppress(urllib.error.URLError, OSError):
                 highest = max(highest, self.taken(job))
                 yield time.monotonic(), highest

@@ -14,7 +14,7 @@ from examples.writing import instant, json_lines, write_all
 
 VISITORS = ("Aino", "Eero", "Ilona", "Otso")
 PAGES = ("/", "/basket", "/pay")
-PATIENCE = 30
+TIMEOUT = 30
 
 View = tuple[float, str, str, int]
 
@@ -42,7 +42,7 @@ def outcomes(own: list[View | None]) -> list[dict[str, Any]]:
     for view, after in pairwise(own):
         if view is not None and view[3] >= 500:
             row: dict[str, Any] = {"visitor": view[1], "page": view[2], "failed_at": instant(view[0])}
-            again = after is not None and after[0] - view[0] < PATIENCE
+            again = after is not None and after[0] - view[0] < TIMEOUT
             actual.append(row | {"helped": after[3] < 400} if again and after else row)
     return actual
 

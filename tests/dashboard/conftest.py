@@ -25,7 +25,7 @@ from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 
 DRIVER = (sys.executable, str(Path(__file__).with_name("simulated_driver.py")))
-PATIENCE_MS = 60_000
+TIMEOUT_MS = 60_000
 
 OpenPage = Callable[..., Page]
 
@@ -118,7 +118,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
             bypass_csp=bypass_csp,
         )
         contexts.append(context)
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(TIMEOUT_MS)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(

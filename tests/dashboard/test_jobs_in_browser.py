@@ -12,10 +12,10 @@ from headrace.dashboard.editor.starters import STARTER
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role
 from headrace.jobs.submission import Submission
-from tests.dashboard.conftest import PATIENCE_MS, OpenPage, serve_jobs
+from tests.dashboard.conftest import TIMEOUT_MS, OpenPage, serve_jobs
 from tests.support.waiting import wait_until
 
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 @pytest.fixture(scope="module")

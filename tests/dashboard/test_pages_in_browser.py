@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from headrace.dashboard.feeds.base import Viewer
-from tests.dashboard.conftest import PATIENCE_MS, OpenPage, serve_feed
+from tests.dashboard.conftest import TIMEOUT_MS, OpenPage, serve_feed
 from tests.dashboard.simulated import SimulatedFeed
 
 JOB = "/jobs/a1f3c90b77d2"
@@ -28,7 +28,7 @@ PAGES = (
     "/login",
 )
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])

@@ -10,7 +10,7 @@ from benchmarks.backpressure import SlowSink, piped
 from pyspark.sql import SparkSession
 
 from headrace.devtools.kafka_client import Client
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import TIMEOUT
 
 MOST = 400
 USUAL, BURST = 200, 2_000
@@ -25,12 +25,12 @@ def test_a_burst_into_a_slow_sink_loses_nothing_and_epochs_stay_small(
 
     def pause(rows: int) -> None:
         first_epoch.set()
-        assert burst_is_in.wait(PATIENCE)
+        assert burst_is_in.wait(TIMEOUT)
 
     sink = SlowSink.waiting(pause)
     client.produce("burst", lines(0, USUAL))
     with piped(broker.servers, "burst", sink, max_per_batch=MOST).start(checkpoint=tmp_path) as running:
-        assert first_epoch.wait(PATIENCE)
+        assert first_epoch.wait(TIMEOUT)
         client.produce("burst", lines(USUAL, USUAL + BURST))
         read_while_the_sink_was_busy = running.status().rows_in
         burst_is_in.set()

@@ -31,7 +31,7 @@ from tests.support.mailbox import mailbox
 from tests.support.rabbit_server import RabbitServer
 from tests.support.receiving import kill_receivers, start, stored
 from tests.support.sending import kill_senders
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import TIMEOUT, wait_until
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "3"))
 
@@ -45,7 +45,7 @@ def publishing(broker: mosquitto.Broker, qos: int) -> Iterator[Callable[[int], b
 
     def send(number: int) -> bool:
         info = client.publish("kills", json.dumps({"id": number}), qos)
-        info.wait_for_publish(PATIENCE)
+        info.wait_for_publish(TIMEOUT)
         return info.is_published()
 
     yield send

@@ -20,7 +20,7 @@ from headrace.cli.app import app
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.errors import HeadraceError, OptionError, SetupError, SourceError
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import TIMEOUT
 
 Topic = Callable[..., str]
 
@@ -146,7 +146,7 @@ def test_ctrl_c_ends_a_reader_that_nothing_comes_to(client: Client, topic: Topic
         assert reader.stdout is not None
         assert reader.stdout.readline() == "a\n"
         reader.send_signal(signal.SIGINT)
-        assert reader.wait(timeout=PATIENCE) == 0
+        assert reader.wait(timeout=TIMEOUT) == 0
 
 
 def test_a_setting_that_there_is_not_is_reported(client: Client) -> None:
@@ -285,7 +285,7 @@ def test_up_runs_in_the_foreground_until_ctrl_c_and_keeps_its_data(
     actual = json.loads(text)
     Client(actual["servers"]).create("kept", partitions=1)
     process.send_signal(signal.SIGINT)
-    _, talk = process.communicate(timeout=PATIENCE)
+    _, talk = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, talk
     assert "Ctrl-C ends it\nending\n" in talk
     assert kafka_server.running_cluster(tmp_path) is None
@@ -315,7 +315,7 @@ def member(client: Client, group: str, topic: str) -> Any:
 
 
 def settle(members: Iterable[Any], holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not holds():
         assert time.monotonic() < deadline, "the group didn't settle"
         for item in members:
@@ -330,7 +330,7 @@ def taken(item: Any, count: int) -> list[str]:
 def messages(item: Any, count: int) -> list[Any]:
     """So many records that a member gets, however long the group takes to give it a share."""
     actual: list[Any] = []
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while len(actual) < count:
         assert time.monotonic() < deadline, f"expected {count} records, got {actual}"
         message = item.poll(0.5)

@@ -30,7 +30,7 @@ from headrace.errors import DeliveryError, SourceError
 from headrace.testing import delivery
 from tests.support.certificates import create_certificate
 from tests.support.receiving import records
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import TIMEOUT, wait_until
 
 numbers = itertools.count()
 
@@ -55,7 +55,7 @@ def publish(broker: mosquitto.Broker, topic: str, *payloads: str | bytes, **opti
     client.loop_start()
     sent = [client.publish(topic, payload, **{"qos": 1, **options}) for payload in payloads]
     for info in sent:
-        info.wait_for_publish(PATIENCE)
+        info.wait_for_publish(TIMEOUT)
         assert info.is_published()
     client.disconnect()
     client.loop_stop()
@@ -483,4 +483,4 @@ def test_settle_waits_until_the_queue_of_the_session_has_arrived(
         receiver.settle()
         started = time.monotonic()
         wait_until(lambda: log.end == 500)
-        assert time.monotonic() - started < PATIENCE
+        assert time.monotonic() - started < TIMEOUT

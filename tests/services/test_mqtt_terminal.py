@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import TIMEOUT
 
 COMMAND = [sys.executable, "-m", "headrace.cli.app", "mqtt"]
 
@@ -27,13 +27,13 @@ def url(tmp_path: Path) -> Iterator[str]:
         text += running.stdout.readline()
     yield json.loads(text)["url"]
     running.send_signal(signal.SIGINT)
-    assert running.wait(PATIENCE) == 0
+    assert running.wait(TIMEOUT) == 0
     running.stdout.close()
 
 
 def run(*words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*COMMAND, *words], input=stdin, capture_output=True, text=True, timeout=PATIENCE, check=False
+        [*COMMAND, *words], input=stdin, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
 
 

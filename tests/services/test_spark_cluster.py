@@ -24,7 +24,7 @@ from headrace.devtools.processes import command_line
 from headrace.devtools.spark_cluster import ClusterOptions, SparkCluster
 from tests.support.examples_at_hand import copy_of, in_any_order, json_rows
 from tests.support.servers import Server
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import TIMEOUT, wait_until
 
 FILES, ROWS = 9, 40
 SMALL = ("spark.executor.memory=512m", "spark.driver.memory=512m")
@@ -115,7 +115,7 @@ def epochs() -> int:
 
 
 def finish(run: subprocess.Popen[bytes], log: Path) -> None:
-    assert run.wait(timeout=PATIENCE) == 0, log.read_text()[-3000:]
+    assert run.wait(timeout=TIMEOUT) == 0, log.read_text()[-3000:]
 
 
 def rows_of_files() -> list[tuple[str, int, int]]:
@@ -157,7 +157,7 @@ def _parent(pid: int) -> int:
 
 
 def wait_for_epochs(number: int, run: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while epochs() < number:
         assert run.poll() is None, log.read_text()[-3000:]
         assert time.monotonic() < deadline, log.read_text()[-3000:]

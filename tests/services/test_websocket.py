@@ -25,7 +25,7 @@ from headrace.devtools.ports import free_ports
 from headrace.errors import DeliveryError, OptionError, SourceError
 from tests.support.receiving import receiving as running
 from tests.support.receiving import records
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import TIMEOUT, wait_until
 
 
 class Feed:
@@ -133,10 +133,10 @@ def test_every_client_receives_the_backlog_and_then_new_rows() -> None:
     with broadcasting(backlog=2) as (sink, place):
         sink.publish([("1",), ("2",), ("3",)], 0)
         with connect_client(f"ws://{place}") as item, connect_client(f"ws://{place}") as two:
-            assert [item.recv(PATIENCE), item.recv(PATIENCE)] == ["2", "3"]
-            assert [two.recv(PATIENCE), two.recv(PATIENCE)] == ["2", "3"]
+            assert [item.recv(TIMEOUT), item.recv(TIMEOUT)] == ["2", "3"]
+            assert [two.recv(TIMEOUT), two.recv(TIMEOUT)] == ["2", "3"]
             sink.publish([("4",)], 1)
-            assert item.recv(PATIENCE) == two.recv(PATIENCE) == "4"
+            assert item.recv(TIMEOUT) == two.recv(TIMEOUT) == "4"
         wait_until(lambda: sink.clients == 0)
 
 
@@ -153,12 +153,12 @@ def test_slow_client_misses_the_oldest_messages_and_delays_no_other() -> None:
         connect_client(f"ws://{place}", max_size=None) as quick,
     ):
         host, port = place.removesuffix("/live").split(":")
-        with socket.create_connection((host, int(port)), timeout=PATIENCE) as slow:
+        with socket.create_connection((host, int(port)), timeout=TIMEOUT) as slow:
             slow.sendall(HANDSHAKE)
             wait_until(lambda: sink.clients == 2)
             for number in range(count):
                 sink.publish([(f"{number}{large}",)], number)
-                assert str(quick.recv(PATIENCE)).startswith(str(number))
+                assert str(quick.recv(TIMEOUT)).startswith(str(number))
             sink.publish([("the end",)], count)
             received, tail = 0, b""
             while b"the end" not in tail:
@@ -187,9 +187,9 @@ def test_token_is_required_of_every_client() -> None:
             pytest.raises((InvalidStatus, ConnectionClosed)),
             connect_client(f"ws://{place}?token=wrong") as client,
         ):
-            client.recv(PATIENCE)
+            client.recv(TIMEOUT)
         with connect_client(f"ws://{place}?token=right") as client:
-            assert client.recv(PATIENCE) == "1"
+            assert client.recv(TIMEOUT) == "1"
         accept = {"Accept": "text/event-stream"}
         assert httpx.get(f"http://{place}", headers=accept).status_code == 401
 
@@ -201,7 +201,7 @@ def test_clients_are_disconnected_when_the_run_ends() -> None:
         wait_until(lambda: sink.clients == 1)
         run.close()
         with pytest.raises(ConnectionClosed):
-            client.recv(PATIENCE)
+            client.recv(TIMEOUT)
 
 
 def test_port_in_use_is_an_error() -> None:
@@ -230,7 +230,7 @@ def test_rows_go_from_a_feed_to_a_page(spark: SparkSession, feed: Feed, tmp_path
         feed.send('{"page": "a"}', '{"page": "a"}')
         seen: dict[str, int] = {}
         while seen.get("a") != 2:
-            row = json.loads(page.recv(PATIENCE))
+            row = json.loads(page.recv(TIMEOUT))
             seen[row["page"]] = row["n"]
     run.stop()
 

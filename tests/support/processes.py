@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import TIMEOUT
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
@@ -38,7 +38,7 @@ def start_process(work: Callable[..., None], *words: Any) -> BaseProcess:
     process.start()
     sender.close()
     with answers:
-        assert answers.poll(PATIENCE), "the process doesn't answer"
+        assert answers.poll(TIMEOUT), "the process doesn't answer"
         answers.recv()
     return process
 

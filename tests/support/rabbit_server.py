@@ -16,7 +16,7 @@ import pika
 import pytest
 
 from headrace.devtools.ports import free_ports
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import TIMEOUT
 
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """The script itself: the one in /usr/sbin changes the user and drops the environment."""
@@ -41,7 +41,7 @@ class RabbitServer:
             self.process = subprocess.Popen(
                 [str(_PROGRAM)], stdout=output, stderr=output, env=self._environment(), start_new_session=True
             )
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not self._answers():
             assert self.process.poll() is None, (self.directory / "output.txt").read_text()[-2000:]
             assert time.monotonic() < deadline, "RabbitMQ doesn't answer"

@@ -24,7 +24,7 @@ from headrace.connectors.write_ahead_log.options import LoggedSource
 from headrace.connectors.write_ahead_log.records import Record, decode, intact_length
 from tests.support.processes import report_ready, start_process
 
-PATIENCE = 300.0
+TIMEOUT = 300.0
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def kill_receivers(
         timer.join()
     process = start(kind, options, place)
     acknowledged |= {number for number in (next(numbers),) if send(number)}
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not acknowledged <= set(stored(place)) and time.monotonic() < deadline:
         time.sleep(0.1)
     process.kill()

@@ -1,4 +1,4 @@
-"""Waiting for what others do in their own time."""
+"""Waits with a deadline."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Seconds: many times what anything here takes, also on a machine that has other things to do."""
 
 
 def wait_until(holds: Callable[[], bool], running: Any = None) -> None:
-    """Look until it holds; what the run died of is told instead, if it did."""
-    deadline = time.monotonic() + PATIENCE
+    """Wait until a condition holds; raise the error of the run, if it failed meanwhile."""
+    deadline = time.monotonic() + TIMEOUT
     while not holds():
         assert time.monotonic() < deadline, "it didn't happen"
         if running is not None:

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.support.receiving import receiving as running
 from tests.support.receiving import records
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import TIMEOUT, wait_until
 
 from headrace import connect
 from headrace.connectors.base import ReadContext
@@ -27,7 +27,7 @@ Context = Callable[..., ReadContext]
 @pytest.fixture
 def server() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(PATIENCE)
+        listening.settimeout(TIMEOUT)
         yield listening
 
 
