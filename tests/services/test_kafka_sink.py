@@ -38,21 +38,6 @@ def contents(client: Client, topic: str) -> list[str]:
     return sorted(str(record.value) for record in held(client, topic))
 
 
-def test_at_least_once_sends_from_tasks_and_again_after_a_replay(
-    spark: SparkSession, client: Client, topic: Topic
-) -> None:
-    name = topic(partitions=2)
-    sink = connect.kafka(
-        servers=client.servers, topic=name, key="k", value="v", headers=["k"], guarantee="at_least_once"
-    )
-    for _ in range(2):
-        deliver(sink, run("direct"), 0, rows(spark, ("a", 1), ("b", 2)))
-    sent = held(client, name)
-    assert contents(client, name) == ['{"v":1}', '{"v":1}', '{"v":2}', '{"v":2}']
-    assert {(record.key, record.headers["k"]) for record in sent} == {("a", "a"), ("b", "b")}
-    assert sink.sink_guarantee == "at_least_once"
-
-
 def test_records_are_json_keyed_by_their_columns_and_every_key_has_one_partition(
     spark: SparkSession, client: Client, topic: Topic
 ) -> None:

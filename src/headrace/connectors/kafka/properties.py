@@ -58,23 +58,8 @@ def ledger_consumer(options: Kafka) -> dict[str, str]:
     }
 
 
-def writing(options: Kafka) -> dict[str, str]:
-    """Return the options of Spark's writer, whose tasks send records without a transaction."""
-    return {f"kafka.{name}": value for name, value in _sending(options).items()} | {"includeHeaders": "true"}
-
-
 def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
-    """Return the properties of a sink's transactional producer."""
-    return _sending(options) | {
-        "transactional.id": transactional_id,
-        "transaction.timeout.ms": str(microseconds(options.transaction_timeout) // 1000),
-        "key.serializer": f"{_BYTES}Serializer",
-        "value.serializer": f"{_BYTES}Serializer",
-    }
-
-
-def _sending(options: Kafka) -> dict[str, str]:
-    """Return the properties of a sink's producers.
+    """Return the properties of a sink's producer.
 
     Large batches, because the records of an epoch arrive together.
     """
@@ -83,8 +68,19 @@ def _sending(options: Kafka) -> dict[str, str]:
     # The proportions of Kafka's defaults: delivery is retried for four request timeouts, a call blocks for
     # two.
     tuned |= {"delivery.timeout.ms": str(4 * timeout), "max.block.ms": str(2 * timeout)}
-    required = {"acks": "all", "enable.idempotence": "true", "compression.type": options.compression}
-    return tuned | client(options) | required
+    return (
+        tuned
+        | client(options)
+        | {
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": str(microseconds(options.transaction_timeout) // 1000),
+            "acks": "all",
+            "enable.idempotence": "true",
+            "compression.type": options.compression,
+            "key.serializer": f"{_BYTES}Serializer",
+            "value.serializer": f"{_BYTES}Serializer",
+        }
+    )
 
 
 def reading(options: Kafka) -> dict[str, str]:

@@ -72,7 +72,9 @@ class KafkaWriter:
             self._prepare_topics(_session(), ledger=False)
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
-        shaped = self._shape(frame)
+        fields = records.fields_of(frame.schema.jsonValue())
+        made = records.expressions(self._options, fields, where=self._running.sink)
+        shaped = frame.selectExpr(*made)
         with self._wrap_errors(f"can't take epoch {epoch}"):
             self._abort()
             self._producer.beginTransaction()
@@ -101,14 +103,6 @@ class KafkaWriter:
                 self._abort()
             self._producer.close(java_duration(_session(), 5_000))
         self._producer = self._run = None
-
-    def _shape(self, frame: DataFrame) -> DataFrame:
-        """Return the topic, partition, key, value and headers of each row's record."""
-        fields = records.fields_of(frame.schema.jsonValue())
-        parts = records.expressions(self._options, fields, where=self._running.sink)
-        return frame.selectExpr(
-            *(f"{part} as {name}" for part, name in zip(parts, records.COLUMNS, strict=True))
-        )
 
     def _prepare_topics(self, spark: SparkSession, *, ledger: bool = True) -> None:
         servers = KafkaAdmin(spark, self._options)
@@ -176,33 +170,6 @@ class KafkaWriter:
         if self._run is None:
             raise DeliveryError("the sink is not open", where="kafka")
         return self._run
-
-
-class DirectKafkaWriter(KafkaWriter):
-    """Sends the records of an epoch from its tasks, without a transaction: at least once.
-
-    Nothing passes through the driver. Readers see records before the epoch commits, and an epoch that is
-    replayed is sent again.
-    """
-
-    def open(self, run: WriteContext) -> int:
-        if reason := self._options.mode_problem(run.mode):
-            raise DeliveryError(reason, where=run.sink)
-        self.prepare(run)
-        return -1
-
-    def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as f
-
-        observed = Observation()
-        shaped = self._shape(frame).observe(observed, f.count(f.lit(1)).alias("rows"))
-        with self._wrap_errors(f"can't take epoch {epoch}"):
-            shaped.write.format("kafka").options(**properties.writing(self._options)).save()
-        return StagedRows(int(observed.get["rows"]))
-
-    def commit(self, epoch: int, staged: Staged) -> None:
-        """Do nothing: the records are visible since they were sent."""
 
 
 def _session() -> SparkSession:
