@@ -255,8 +255,11 @@ def plot(load: Load, seen: list[Moment], path: Path) -> None:
 def _rates(seen: list[Moment], name: str) -> tuple[list[float], list[float]]:
     """Moments and events a second, over five seconds each: an epoch's rows come all at once."""
     pairs = list(pairwise(seen[::10]))
-    middle = [(item.second + two.second) / 2 for item, two in pairs]
-    steps = [(getattr(two, name) - getattr(item, name)) / (two.second - item.second) for item, two in pairs]
+    middle = [(before.second + after.second) / 2 for before, after in pairs]
+    steps = [
+        (getattr(after, name) - getattr(before, name)) / (after.second - before.second)
+        for before, after in pairs
+    ]
     return middle, steps
 
 

@@ -57,7 +57,7 @@ def test_a_source_starts_at_the_earliest_at_offsets_or_at_a_time(
 def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
     spark: SparkSession, client: Client, topic: Topic
 ) -> None:
-    item, two = topic("a", name="many-1"), topic("b", name="many-2")
+    first, second = topic("a", name="many-1"), topic("b", name="many-2")
     topic("c", name="other-many")
     parted = topic(partitions=3)
     for number in range(3):
@@ -66,9 +66,9 @@ def test_several_topics_a_pattern_or_chosen_partitions_are_one_source(
     def source(**which: Any) -> connect.kafka:
         return connect.kafka(servers=client.servers, **which)
 
-    assert read(spark, source(topics=[item, two])) == [("many-1-0", 0, "a"), ("many-2-0", 0, "b")]
+    assert read(spark, source(topics=[first, second])) == [("many-1-0", 0, "a"), ("many-2-0", 0, "b")]
     assert values(spark, source(pattern="many-.*")) == ["a", "b"]
-    assert values(spark, source(pattern="many-.", start={"offsets": {two: {0: 1}}})) == ["a"]
+    assert values(spark, source(pattern="many-.", start={"offsets": {second: {0: 1}}})) == ["a"]
     with pytest.raises(OptionError, match="kafka: pattern: invalid Java regular expression: Unclosed"):
         source(pattern="many-(").reader().stream(spark, CONTEXT)
     assert values(spark, source(assign={parted: [0, 2]})) == ["p0", "p2"]

@@ -261,14 +261,14 @@ def test_members_of_a_shared_subscription_divide_the_messages(
 ) -> None:
     shared = f"$share/jobs/{room}/#"
     with (
-        receiving(broker, tmp_path / "a", shared) as (item, _),
-        receiving(broker, tmp_path / "b", shared) as (two, _),
+        receiving(broker, tmp_path / "a", shared) as (first, _),
+        receiving(broker, tmp_path / "b", shared) as (second, _),
     ):
         publish(broker, f"{room}/x", *(str(number) for number in range(20)))
-        wait_until(lambda: item.end + two.end == 20)
-        assert item.end
-        assert two.end
-        assert sorted(map(int, values(item) + values(two))) == list(range(20))
+        wait_until(lambda: first.end + second.end == 20)
+        assert first.end
+        assert second.end
+        assert sorted(map(int, values(first) + values(second))) == list(range(20))
 
 
 def test_user_properties_and_content_type_are_metadata(

@@ -132,11 +132,11 @@ def broadcasting(**options: Any) -> Iterator[tuple[Broadcaster, str]]:
 def test_every_client_receives_the_backlog_and_then_new_rows() -> None:
     with broadcasting(backlog=2) as (sink, place):
         sink.publish([("1",), ("2",), ("3",)], 0)
-        with connect_client(f"ws://{place}") as item, connect_client(f"ws://{place}") as two:
-            assert [item.recv(TIMEOUT), item.recv(TIMEOUT)] == ["2", "3"]
-            assert [two.recv(TIMEOUT), two.recv(TIMEOUT)] == ["2", "3"]
+        with connect_client(f"ws://{place}") as first, connect_client(f"ws://{place}") as second:
+            assert [first.recv(TIMEOUT), first.recv(TIMEOUT)] == ["2", "3"]
+            assert [second.recv(TIMEOUT), second.recv(TIMEOUT)] == ["2", "3"]
             sink.publish([("4",)], 1)
-            assert item.recv(TIMEOUT) == two.recv(TIMEOUT) == "4"
+            assert first.recv(TIMEOUT) == second.recv(TIMEOUT) == "4"
         wait_until(lambda: sink.clients == 0)
 
 

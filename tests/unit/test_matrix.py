@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.matrix.cells import DISORDERS, KINDS, MAY_LOSE, MODES, TRIGGERS, Cell, cells
-from tests.support.matrix.expected import told
+from tests.support.matrix.expected import expected_outputs
 from tests.support.matrix.streams import STREAMS
 from tests.support.matrix.writing import case_of, content_of, document_of, texts
 from tests.support.public_names import public
@@ -90,8 +90,8 @@ def test_the_streams_make_the_matrix_interesting() -> None:
     for cell in cells():
         if cell.refusal:
             continue
-        rows = [row for _, out in told(cell, STREAMS[cell.disorder]) for row in out["out"]]
-        late = [row for _, out in told(cell, STREAMS[cell.disorder]) for row in out["out.late"]]
+        rows = [row for _, out in expected_outputs(cell, STREAMS[cell.disorder]) for row in out["out"]]
+        late = [row for _, out in expected_outputs(cell, STREAMS[cell.disorder]) for row in out["out.late"]]
         silent += [] if rows else [cell.name]
         assert not late or cell.disorder in ("late", "killed") or cell.emit.get("allow_loss"), cell.name
         seen |= {(cell.kind.word, row["pane"]["timing"], row["pane"]["retraction"]) for row in rows}
@@ -111,5 +111,9 @@ def test_a_death_changes_nothing_of_what_is_expected() -> None:
     for cell in cells():
         if cell.disorder == "killed" and not cell.refusal:
             late = Cell(cell.kind, cell.trigger, cell.mode, "late")
-            killed_rows = [out for line, out in told(cell, STREAMS["killed"]) if any(out.values())]
-            assert killed_rows == [out for line, out in told(late, STREAMS["late"]) if any(out.values())]
+            killed_rows = [
+                out for line, out in expected_outputs(cell, STREAMS["killed"]) if any(out.values())
+            ]
+            assert killed_rows == [
+                out for line, out in expected_outputs(late, STREAMS["late"]) if any(out.values())
+            ]

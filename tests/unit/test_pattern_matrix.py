@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.support.pattern_matrix.cells import QUANTIFIERS, Cell, Quantifier, cells
-from tests.support.pattern_matrix.expected import told
+from tests.support.pattern_matrix.expected import expected_outputs
 from tests.support.pattern_matrix.streams import STREAMS
 from tests.support.pattern_matrix.writing import case_of, content_of
 
@@ -33,10 +33,12 @@ def test_a_cell_that_the_plan_refuses_reports_the_reason(cell: Cell) -> None:
 
 
 def test_every_cell_matches_something_and_quantifiers_differ() -> None:
-    silent = [c.name for c in cells() if not c.refusal and not told(c, STREAMS[c.disorder])["out"]]
+    silent = [
+        c.name for c in cells() if not c.refusal and not expected_outputs(c, STREAMS[c.disorder])["out"]
+    ]
     assert silent == []
     plain = [c for c in cells() if (c.contiguity, c.skip, c.disorder) == ("followed_by", "none", "in order")]
-    results = {c.quantifier.name: str(told(c, STREAMS[c.disorder])["out"]) for c in plain}
+    results = {c.quantifier.name: str(expected_outputs(c, STREAMS[c.disorder])["out"]) for c in plain}
     assert len(set(results.values())) == len(QUANTIFIERS)
 
 
@@ -44,4 +46,4 @@ def test_a_death_changes_nothing_of_what_is_expected() -> None:
     for cell in cells():
         if cell.disorder == "killed":
             late = Cell(cell.contiguity, cell.quantifier, cell.skip, "late")
-            assert told(cell, STREAMS["killed"]) == told(late, STREAMS["late"])
+            assert expected_outputs(cell, STREAMS["killed"]) == expected_outputs(late, STREAMS["late"])

@@ -50,7 +50,7 @@ class ActiveRules:
     table: str
     edition: Edition
     """The rules of the last committed epoch."""
-    asked: tuple[RuleInForce, ...]
+    in_force: tuple[RuleInForce, ...]
     since: Mapping[int, int]
     """The first epoch of each rule, by serial number."""
     faults: tuple[RuleFault, ...] = ()
@@ -74,10 +74,10 @@ def active_rules(
     if rule is None:
         return active
     chosen = {
-        name: replace(rules, asked=tuple(r for r in rules.asked if r.id == rule))
+        name: replace(rules, in_force=tuple(r for r in rules.in_force if r.id == rule))
         for name, rules in active.items()
     }
-    chosen = {name: rules for name, rules in chosen.items() if rules.asked}
+    chosen = {name: rules for name, rules in chosen.items() if rules.in_force}
     if not chosen:
         raise _not_in_force(rule, active)
     return chosen
@@ -87,7 +87,7 @@ def report_rules(
     inquiry: Inquiry, rules: ActiveRules, rows: int, *, read_input: bool
 ) -> tuple[RuleReport, ...]:
     """Return the report of each rule."""
-    return tuple(_report(inquiry, rules, rule, rows, read_input=read_input) for rule in rules.asked)
+    return tuple(_report(inquiry, rules, rule, rows, read_input=read_input) for rule in rules.in_force)
 
 
 def _report(
@@ -152,9 +152,9 @@ def _not_in_force(rule: str, active: Mapping[str, ActiveRules]) -> OptionError:
         if rule in rules.edition.versions:
             what = f"`{rule}` is retired; version {rules.edition.versions[rule]} was its last"
             return OptionError(what, where="--rule", hint=f"in force are: {_names([rules])}")
-    known = {r.id for rules in active.values() for r in rules.asked}
+    known = {r.id for rules in active.values() for r in rules.in_force}
     return OptionError(f"no rule is called `{rule}`", where="--rule", hint=did_you_mean(rule, known))
 
 
 def _names(several: Iterable[ActiveRules]) -> str:
-    return ", ".join(sorted(rule.id for rules in several for rule in rules.asked)) or "none"
+    return ", ".join(sorted(rule.id for rules in several for rule in rules.in_force)) or "none"

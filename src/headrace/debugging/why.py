@@ -116,10 +116,12 @@ def why_of(
     with plan_aside(spark, graph) as built:
         chosen = [item for item in built if item.query.name in wanted]
         refuse_changed(graph, chosen, directory)
-        asked = [Inquiry(spark, graph, directory, item, keys[item.query.output.step]) for item in chosen]
-        answers = [_answer(item, tables.get(item.node.name), rows, read_input=read_input) for item in asked]
+        inquiries = [Inquiry(spark, graph, directory, item, keys[item.query.output.step]) for item in chosen]
+        answers = [
+            _answer(item, tables.get(item.node.name), rows, read_input=read_input) for item in inquiries
+        ]
         if not any(answer.known or _ruleless(answer) for answer in answers):
-            raise _unknown_key(asked, answers)
+            raise _unknown_key(inquiries, answers)
         return answers
 
 
@@ -172,9 +174,9 @@ def _columns(node: Any) -> list[str]:
     return [name for name, _ in node.keys]
 
 
-def _unknown_key(asked: Sequence[Inquiry], answers: Sequence[Why]) -> OptionError:
-    text = ",".join(asked[0].key.values())
-    known = sorted({key for question in asked for key in question.sample_keys()})
+def _unknown_key(inquiries: Sequence[Inquiry], answers: Sequence[Why]) -> OptionError:
+    text = ",".join(inquiries[0].key.values())
+    known = sorted({key for question in inquiries for key in question.sample_keys()})
     near = difflib.get_close_matches(text, known, n=5, cutoff=0.5) or known[:5]
     hint = f"keys that are there: {', '.join(near)}" if near else "it has no keys yet"
     if len(near) < len(known):

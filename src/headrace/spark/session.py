@@ -75,16 +75,16 @@ def open_session(
     >>> spark.conf.get("spark.sql.session.timeZone")                 # doctest: +SKIP
     'UTC'
     """
-    asked = _check_session(master, conf or {})
+    requested = _check_session(master, conf or {})
     _refuse_connect()
     kernel = ensure_kernel_jar(report or _to_stderr)
     session = active_session()
     if session is None:
-        settings = _settings(name, submitted_settings() | asked, (kernel, *jars))
+        settings = _settings(name, submitted_settings() | requested, (kernel, *jars))
         session = start(settings, log_directory)
         _fit_cluster(session, settings)
     else:
-        _fit(session, asked, jars)
+        _fit(session, requested, jars)
     _verify_kernel(session, kernel)
     return session
 
@@ -108,8 +108,8 @@ def _refuse_connect() -> None:
         )
 
 
-def _settings(name: str, asked: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
-    master = asked.get("spark.master") or os.environ.get("MASTER") or "local[*]"
+def _settings(name: str, requested: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
+    master = requested.get("spark.master") or os.environ.get("MASTER") or "local[*]"
     settings = {"spark.app.name": name, "spark.master": master} | REQUIRED | FAST | QUIET
     if (width := cores(master)) is not None:
         settings |= {
@@ -119,11 +119,11 @@ def _settings(name: str, asked: Mapping[str, str], jars: Sequence[Path]) -> dict
     if width is not None or is_on_this_machine(master):
         settings |= LOCAL_ADDRESS
     settings["spark.sql.warehouse.dir"] = str(cache_directory() / "warehouse")
-    settings |= asked
+    settings |= requested
     paths = [str(jar) for jar in jars]
-    settings["spark.jars"] = ",".join([*paths, *filter(None, [asked.get("spark.jars")])])
+    settings["spark.jars"] = ",".join([*paths, *filter(None, [requested.get("spark.jars")])])
     class_path = "spark.driver.extraClassPath"
-    settings[class_path] = os.pathsep.join([*paths, *filter(None, [asked.get(class_path)])])
+    settings[class_path] = os.pathsep.join([*paths, *filter(None, [requested.get(class_path)])])
     return settings
 
 
@@ -137,9 +137,9 @@ def _fit_cluster(session: SparkSession, settings: Mapping[str, str]) -> None:
     fit_partitions(session, settings)
 
 
-def _fit(session: SparkSession, asked: Mapping[str, str], jars: Sequence[Path]) -> None:
+def _fit(session: SparkSession, requested: Mapping[str, str], jars: Sequence[Path]) -> None:
     """Apply to a running session what it still lacks, or refuse it."""
-    wanted = REQUIRED | dict(asked)
+    wanted = REQUIRED | dict(requested)
     differs = {
         key: session.conf.get(key, None) for key in wanted if session.conf.get(key, None) != wanted[key]
     }

@@ -49,11 +49,11 @@ def test_same_seed_gives_the_same_rows_in_stream_batch_and_after_a_restart(
 
 
 def test_another_seed_gives_other_rows(spark: SparkSession, context: Context) -> None:
-    item, two = (
+    first, second = (
         connect.generator(seed=seed, rows=50).reader().batch(spark, context("amount double")).toArrow()
         for seed in (1, 2)
     )
-    assert item != two
+    assert first != second
 
 
 def test_values_are_what_the_recipes_say(spark: SparkSession, context: Context) -> None:

@@ -261,15 +261,15 @@ def test_gracefully_stopped_run_has_delivered_all_rows_it_read(bench: Bench) -> 
 
 @pytest.mark.parametrize("step", ["delivery.staged", "delivery.committed"])
 def test_epoch_of_a_failed_run_is_delivered_once(bench: Bench, step: str) -> None:
-    item, two = bench.sink(), bench.sink()
+    all_rows, some_rows = bench.sink(), bench.sink()
     totals = bench.tx.key_by("card").aggregate("totals", n="count(*)")
-    totals.write("one", item)
-    totals.where("n > 1").write("two", two)
+    totals.write("one", all_rows)
+    totals.where("n > 1").write("two", some_rows)
     with arm(step), pytest.raises((Crash, HeadraceError)):
         bench.run(until="caught_up")
     bench.run(until="caught_up")
-    assert shown(item, "card", "n") == [("a", 3), ("b", 1)]
-    assert shown(two, "card", "n") == [("a", 3)]
+    assert shown(all_rows, "card", "n") == [("a", 3), ("b", 1)]
+    assert shown(some_rows, "card", "n") == [("a", 3)]
 
 
 @pytest.mark.parametrize(

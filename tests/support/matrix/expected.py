@@ -17,7 +17,7 @@ LENGTHS = ("size", "every", "offset", "reset", "step", "gap")
 Outputs = dict[str, list[dict[str, Any]]]
 
 
-def told(cell: Cell, stream: Sequence[Line]) -> list[tuple[Line, Outputs]]:
+def expected_outputs(cell: Cell, stream: Sequence[Line]) -> list[tuple[Line, Outputs]]:
     """Each line of a stream, and what the step gives for it.
 
     A death changes nothing: that is what it shows.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.support.matrix.cells import KINDS, Cell, Kind, cells
-from tests.support.matrix.expected import Outputs, told
+from tests.support.matrix.expected import Outputs, expected_outputs
 from tests.support.matrix.streams import STREAMS, Advance, End, Kill, Line, Row, Rows, Watermark
 
 TYPES = {"x": "double", "kind": "string"}
@@ -99,7 +99,7 @@ def _heading(kind: Kind) -> Iterator[str]:
 
 def _script(cell: Cell) -> Iterator[dict[str, Any]]:
     """The lines, each followed by what it gives; a line that gives nothing is followed by no `expect`."""
-    lines = told(cell, STREAMS[cell.disorder])
+    lines = expected_outputs(cell, STREAMS[cell.disorder])
     due: Outputs = {"out": [], "out.late": []}
     for i, (line, options) in enumerate(lines):
         yield _done(line, (cell.kind.looks_at,) if cell.kind.looks_at else ())

@@ -15,7 +15,7 @@ from headrace.testing.transcripts.case import read_case
 from tests.support.matrix.runs import Outcomes
 from tests.support.matrix.streams import End, Watermark
 from tests.support.pattern_matrix.cells import Cell
-from tests.support.pattern_matrix.expected import Outputs, told
+from tests.support.pattern_matrix.expected import Outputs, expected_outputs
 from tests.support.pattern_matrix.runs import PATTERNS
 from tests.support.pattern_matrix.streams import STREAMS, Line, Rows
 from tests.support.pattern_matrix.writing import content_of
@@ -46,7 +46,10 @@ def columns(spark: SparkSession) -> DataFrame:
 
 def driven(cell: Cell, frame: DataFrame) -> Driven:
     """A cell in the driver, with a restart after each line where the run is killed."""
-    received, expected = in_order(given(cell, frame)), in_order(told(cell, STREAMS[cell.disorder]))
+    received, expected = (
+        in_order(kernel_outputs(cell, frame)),
+        in_order(expected_outputs(cell, STREAMS[cell.disorder])),
+    )
     return Driven(cell.name, "" if received == expected else f"expected {expected}\ncame {received}")
 
 
@@ -62,7 +65,7 @@ def drive_and_note(chosen: Sequence[Cell], spark: SparkSession) -> list[Driven]:
     return [item for item in actual if not item.passed]
 
 
-def given(cell: Cell, columns: DataFrame) -> Outputs:
+def kernel_outputs(cell: Cell, columns: DataFrame) -> Outputs:
     """What the kernel gives for a cell."""
     [node] = read_case(content_of(cell)).graph.of(Match)
     driver = MatchDriver(columns, ["k"], replace(node, select=None))

@@ -18,7 +18,7 @@ KEYS = ("p", "q")
 Outputs = dict[str, list[dict[str, Any]]]
 
 
-def told(cell: Cell, stream: Sequence[Line]) -> Outputs:
+def expected_outputs(cell: Cell, stream: Sequence[Line]) -> Outputs:
     """The matches, and the rows that came too late for one."""
     taken, late = _judged(stream)
     actual = [match for key in KEYS for match in _matches(cell, key, [row for row in taken if row.k == key])]

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.matrix.writing import line_of, text_of_case, without_rows
 from tests.support.pattern_matrix.cells import QUANTIFIERS, WITHIN, Cell, Quantifier, cells
-from tests.support.pattern_matrix.expected import told
+from tests.support.pattern_matrix.expected import expected_outputs
 from tests.support.pattern_matrix.streams import STREAMS, Line, Rows
 
 SELECT = {name: f"transform({name}, r -> r.v)" for name in ("s", "a", "b")}
@@ -55,7 +55,7 @@ def stream_of(disorder: str) -> Iterator[str]:
 
 def _script(cell: Cell) -> Iterator[dict[str, Any]]:
     yield from (_done(line) for line in STREAMS[cell.disorder])
-    yield {"expect": told(cell, STREAMS[cell.disorder])}
+    yield {"expect": expected_outputs(cell, STREAMS[cell.disorder])}
 
 
 def _done(line: Line) -> dict[str, Any]:

@@ -134,12 +134,12 @@ def test_files_sink_refuses_a_glob() -> None:
 
 
 def test_memory_is_equal_by_what_was_declared() -> None:
-    item, two = connect.memory(rows=[{"a": 1}]), connect.memory(rows=({"a": 1},))
-    item.add({"a": 2})
-    assert item == two
-    assert hash(item) == hash(two)
-    assert item != connect.memory(name="x", rows=[{"a": 1}])
-    assert two.contents() == [{"a": 1}]
+    first, second = connect.memory(rows=[{"a": 1}]), connect.memory(rows=({"a": 1},))
+    first.add({"a": 2})
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != connect.memory(name="x", rows=[{"a": 1}])
+    assert second.contents() == [{"a": 1}]
 
 
 def test_memory_with_a_name_is_shared_and_can_be_cleared() -> None:

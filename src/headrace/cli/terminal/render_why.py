@@ -48,8 +48,8 @@ def _heading(why: Why) -> Iterator[Line]:
 
 def _table(why: Why) -> Iterator[Line]:
     count = len(why.rules)
-    asked = f"{count} rule{'s' if count != 1 else ''} of {why.table}"
-    yield ((f"{asked if count else f'no rule of {why.table} is in force'}", "heading"),)
+    heading = f"{count} rule{'s' if count != 1 else ''} of {why.table}"
+    yield ((f"{heading if count else f'no rule of {why.table} is in force'}", "heading"),)
     for fault in why.faults:
         for number, line in enumerate(str(fault).splitlines()):
             yield (("" if number else "wrong: ", "bad"), (line, "fact"))
@@ -66,7 +66,7 @@ def _rule(rule: RuleReport, *, whole: bool) -> Iterator[Line]:
 
 def _did_something(row: Mapping[str, Any]) -> bool:
     return bool(row["came"]) or any(
-        "start" in asked or "begins a" in asked["outcome"] for asked in row["asked"]
+        "start" in attempt or "begins a" in attempt["outcome"] for attempt in row["asked"]
     )
 
 
@@ -165,10 +165,10 @@ def _row(row: Mapping[str, Any]) -> Iterator[Line]:
     yield from _came(
         output for output in row["came"] if output["kind"] == "timeout"
     )  # before the row was tested
-    for asked in row["asked"]:
-        match = f"match since {moment(asked['start'])}" if "start" in asked else "new match"
-        yield ((f"    {match}: ", "label"), (asked["outcome"], "fact"))
-        for test in asked["tests"]:
+    for attempt in row["asked"]:
+        match = f"match since {moment(attempt['start'])}" if "start" in attempt else "new match"
+        yield ((f"    {match}: ", "label"), (attempt["outcome"], "fact"))
+        for test in attempt["tests"]:
             yield from _test(test)
     yield from _came(output for output in row["came"] if output["kind"] != "timeout")
 

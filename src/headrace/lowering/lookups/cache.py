@@ -16,11 +16,11 @@ class KeyCache:
     """The answers of one lookup in one worker process; the least recently used are removed first.
 
     >>> cache = KeyCache(size=2, ttl=60, clock=lambda: 0)
-    >>> asked = []
+    >>> keys_read = []
     >>> def read(keys):
-    ...     asked.extend(keys)
+    ...     keys_read.extend(keys)
     ...     return {("a",): [("1",)]}
-    >>> cache.get([("a",), ("b",)], read), cache.get([("a",), ("b",)], read), asked
+    >>> cache.get([("a",), ("b",)], read), cache.get([("a",), ("b",)], read), keys_read
     ([[('1',)], ()], [[('1',)], ()], [('a',), ('b',)])
 
     Args:
