@@ -28,7 +28,7 @@ def topic(broker: Any) -> str:
 
 
 @pytest.fixture
-def given(broker: Any, topic: Any, tmp_path: Path) -> Setting:
+def setting(broker: Any, topic: Any, tmp_path: Path) -> Setting:
     return Setting(broker.servers, topic, warm=1_500, events=1_500, batch=1_500, place=tmp_path)
 
 
@@ -40,27 +40,27 @@ def sides_on_spark(name: str) -> Any:
 @pytest.mark.parametrize("name", ["filter", "tumbling"])
 def test_all_sides_of_a_case_give_the_same_results(
     spark: SparkSession,
-    value: Any,
+    setting: Setting,
     name: Any,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(harness, "RESULTS", value.place)
+    monkeypatch.setattr(harness, "RESULTS", setting.place)
     case, sides = sides_on_spark(name)
 
-    actual = [(side.name, connectors.measure(side, value)) for side in sides]
+    actual = [(side.name, connectors.measure(side, setting)) for side in sides]
     connectors.report(case, actual)
     connectors.check(case, actual)
 
     assert {outcome.taken.events for _, outcome in actual} == {1_500}
-    assert (value.place / f"connectors_{name}.json").exists()
+    assert (setting.place / f"connectors_{name}.json").exists()
 
 
 def test_both_ways_from_kafka_to_kafka_write_the_same_records(
-    spark: SparkSession, value: Any, broker: Any
+    spark: SparkSession, setting: Setting, broker: Any
 ) -> None:
     for side in sides_on_spark("kafka")[1]:
-        connectors.measure(side, value)
+        connectors.measure(side, setting)
 
     client = Client(broker.servers)
     by_hand, ours = (
@@ -71,12 +71,12 @@ def test_both_ways_from_kafka_to_kafka_write_the_same_records(
 
 
 def test_upserts_reach_postgres_one_by_one_and_by_headrace(
-    spark: SparkSession, value: Any, servers: Any
+    spark: SparkSession, setting: Setting, servers: Any
 ) -> None:
     case, _ = sides_on_spark("postgres")
     server = servers("postgres")
     for side in (case.side("row by row"), case.side("Headrace")):
-        connectors.measure(replace(side, share=1), replace(value, database=server.url))
+        connectors.measure(replace(side, share=1), replace(setting, database=server.url))
     tables = [
         server.sql(f"SELECT k, v, ts, note FROM {name} ORDER BY k, ts")
         for name in ("row_by_row", "by_headrace")
