@@ -25,7 +25,8 @@ help: ## this list
 demo: kernel ## card fraud on a live page, with alerts on the terminal; in CI it ends by itself
 	@$(RUN)/python -m examples.demo
 
-check: lint unit ## format, lint, types, import layers and the tests that need no JVM; under a minute
+check: $(READY) ## format, lint, types, import layers and the tests that need no JVM; under a minute
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint unit
 
 lint: $(READY)
 	$(RUN)/ruff format --check .
@@ -35,7 +36,7 @@ lint: $(READY)
 	$(RUN)/lint-imports
 
 unit: $(READY)
-	$(RUN)/pytest -q -n 2 tests/unit
+	$(RUN)/pytest -q -n 2 -m 'not slow' tests/unit
 
 test: lint kernel scala servers ## all tests; what CI runs
 	$(RUN)/pytest $(TESTS)

@@ -14,7 +14,8 @@ from tests.support import joins_model as model
 from tests.support.joins_model import Batch, Result, Row
 
 from headrace import windows
-from headrace.lowering.joins.joins import JoinDriver
+from headrace.lowering.joins.joins import join_driver
+from headrace.lowering.keyed_steps import KeyedStepDriver
 from headrace.steps.base import Ref
 from headrace.steps.joins.as_of import AsOfJoin, as_of_join
 from headrace.steps.joins.interval import IntervalJoin, interval_join
@@ -47,10 +48,10 @@ def streams(draw: st.DrawFn) -> list[Batch]:
 
 
 @cache
-def driver(spark: SparkSession, node: TwoInputs) -> JoinDriver:
+def driver(spark: SparkSession, node: TwoInputs) -> KeyedStepDriver:
     columns = f"k string, value int, id int, ts timestamp, __ts timestamp, {POSITION}"
     frame = spark.createDataFrame([], columns)
-    return JoinDriver(frame, frame, node)
+    return join_driver(frame, frame, node)
 
 
 def run(

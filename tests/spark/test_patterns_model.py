@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from tests.support.patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
 from tests.support.patterns_model import Element as ModelElement
 
-from headrace.lowering.patterns.matches import MatchDriver
+from headrace.lowering.patterns.matches import match_driver
 from headrace.lowering.watermarks import END_OF_TIME_MS
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Either as OneOf
@@ -239,7 +239,7 @@ def test_matches_are_those_of_the_model(
     order = list(range(len(rows)))
     random.shuffle(order)
     frame = spark.createDataFrame([], "k string, at int, letter string, __ts timestamp")
-    answer = MatchDriver(frame, ["k"], declared(pattern, limits, skip)).run(script(rows, order, cuts))
+    answer = match_driver(frame, ["k"], declared(pattern, limits, skip)).run(script(rows, order, cuts))
     for key in "kl":
         own = sorted((i for i in order if rows[i][0] == key), key=lambda i: (rows[i][1], order.index(i)))
         places = {i: place for place, i in enumerate(own)}

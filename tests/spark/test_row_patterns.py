@@ -39,7 +39,7 @@ def expressions(spark: SparkSession, inside: str) -> tuple[Expressions, RowPatte
 def matches(spark: SparkSession, inside: str, *values: int) -> list[dict[str, Any]]:
     step, node = expressions(spark, inside)
     rows = [{"v": v, "ts": i, "__ts": i, "__position": None} for i, v in enumerate(values, 1)]
-    answer = step.run(node.clause, [{"rows": rows}, {"rows": [], "watermark": END}])
+    answer = step.driver(node.clause).run([{"rows": rows}, {"rows": [], "watermark": END}])
     return [row["__main"] for event in answer["events"] for row in event]
 
 
@@ -94,7 +94,7 @@ def test_a_skip_that_leads_nowhere_stops_the_run(spark: SparkSession, inside: st
 def test_an_expression_that_makes_rows_is_refused(spark: SparkSession) -> None:
     step, node = expressions(spark, "measures last(explode(array(A.v))) as x pattern (A)")
     with pytest.raises(Exception, match="expected expressions on rows, got one that needs a step of its own"):
-        step.run(node.clause, [])
+        step.driver(node.clause).run([])
 
 
 def test_a_subquery_is_a_constant(spark: SparkSession) -> None:
@@ -128,8 +128,8 @@ def test_a_pattern_is_compiled_once_and_run_with_another_clause(spark: SparkSess
     rows = [{"v": v, "ts": v, "__ts": v, "__position": None} for v in (1, 2, 3)]
     script = [{"rows": rows}, {"rows": [], "watermark": END}]
     other = replace(node.clause, skip="to_next")
-    assert len(step.run(node.clause, cast(Any, script))["events"][1]) == 1
-    assert len(step.run(other, cast(Any, script))["events"][1]) == 2
+    assert len(step.driver(node.clause).run(cast(Any, script))["events"][1]) == 1
+    assert len(step.driver(other).run(cast(Any, script))["events"][1]) == 2
 
 
 def test_the_state_shows_the_open_match_and_rows_that_wait(spark: SparkSession, tmp_path: Path) -> None:

@@ -156,9 +156,9 @@ def test_random_patterns_match_as_the_model_does_in_any_batches(
         actual = Model(declared, CONDITIONS, given_ones).search()
     except StuckError:
         with pytest.raises(Exception, match="AFTER MATCH SKIP TO B or C"):
-            expressions.run(declared, scripted(batches, restarts))
+            expressions.driver(declared).run(scripted(batches, restarts))
         return
-    answer = expressions.run(declared, scripted(batches, restarts))
+    answer = expressions.driver(declared).run(scripted(batches, restarts))
     received = [tagged["__main"] for event in answer["events"] for tagged in event]
     expected = [line for match, at in actual for line in lines(declared, match, at)]
     assert [

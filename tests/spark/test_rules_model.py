@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.spark.test_patterns_model import ROWS, SECOND, declared, patterns, script
 
-from headrace.lowering.patterns.matches import MatchDriver
+from headrace.lowering.keyed_steps import KeyedStepDriver
+from headrace.lowering.patterns.matches import match_driver
 from headrace.lowering.patterns.rules import RuleStep
 from headrace.patterns.elements import Skip
 from headrace.plan.graph import Graph
@@ -44,8 +45,7 @@ class Operator:
     def __init__(self, spark: Any) -> None:
         node = MatchRules("m", Ref("s"), (("k", "k"),), "rules.yaml")
         self.step = RuleStep(spark.createDataFrame([], COLUMNS), Graph("g", {}), node, ["k"])
-        jvm = spark.sparkContext._jvm.org.apache.spark.sql.headrace.operators.inorder
-        self._driver = jvm.InOrderDriver(self.step.kernel)
+        self.run = KeyedStepDriver(spark, self.step.kernel).run
 
     def edition(self, number: int, rules: dict[str, tuple[Match, int, int]]) -> str:
         """Rules by id: the pattern, its serial number, and the set it is in since."""
@@ -55,10 +55,6 @@ class Operator:
         )
         return Edition(0, number=number, rules=known).loaded
 
-    def run(self, batches: list[dict[str, Any]]) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(self._driver.run(json.dumps(batches)))
-        return answer
-
 
 def as_rule(name: str, match: Match) -> Rule:
     return Rule(name, name, match.pattern, match.within, match.skip)
@@ -66,7 +62,7 @@ def as_rule(name: str, match: Match) -> Rule:
 
 def alone(spark: Any, match: Match, batches: list[dict[str, Any]]) -> Counter[str]:
     frame = spark.createDataFrame([], COLUMNS)
-    answer = MatchDriver(frame, ["k"], match).run(batches)
+    answer = match_driver(frame, ["k"], match).run(batches)
     tagged = [row for event in answer["events"] for row in event if row["__output"] != "late"]
     return Counter(
         shown(

@@ -10,14 +10,16 @@ from typing import Any, get_args
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 from tests.support import tables_model as model
 from tests.support.tables_model import Change, Put
 
 from headrace import windows
-from headrace.lowering.tables.driver import TableDriver
+from headrace.lowering.keyed_steps import KeyedStepDriver
 from headrace.lowering.tables.joins import declare_join, pack_table
+from headrace.lowering.tables.steps import running_step
 from headrace.lowering.windows.operator import WindowDriver, declaration
+from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.base import Ref
 from headrace.steps.facts import Facts
 from headrace.steps.tables.join import TablesHow, table_join
@@ -66,12 +68,16 @@ def main_rows(event: Sequence[Any]) -> list[dict[str, Any]]:
     return [row["__main"] for row in event if row["__output"] == "main"]
 
 
+def table_driver(frame: DataFrame, kind: str, declared: str) -> KeyedStepDriver:
+    """Return a kind of table step in virtual time; the rows of the frame are not read."""
+    step = getattr(kernel(frame.sparkSession).tables, kind)
+    return KeyedStepDriver(frame.sparkSession, step.apply(java_frame(frame), declared))
+
+
 @cache
-def latest_driver(spark: SparkSession) -> TableDriver:
+def latest_driver(spark: SparkSession) -> KeyedStepDriver:
     frame = spark.createDataFrame([], f"{ROW}, __delete boolean, __ts timestamp, {POSITION}")
-    return TableDriver.of(
-        frame, "LatestStep", json.dumps({"keys": ["id"], "time": "event", "versions": True})
-    )
+    return table_driver(frame, "LatestStep", json.dumps({"keys": ["id"], "time": "event", "versions": True}))
 
 
 @CHECKED
@@ -99,9 +105,9 @@ def test_latest_equals_the_model(spark: SparkSession, batches: list[list[Put]]) 
 
 
 @cache
-def top_driver(spark: SparkSession) -> TableDriver:
+def top_driver(spark: SparkSession) -> KeyedStepDriver:
     frame = spark.createDataFrame([], f"{ROW}, __ts timestamp, __change string, __order0 int, __order1 int")
-    return TableDriver.of(
+    return table_driver(
         frame, "TopNStep", json.dumps({"keys": ["g"], "time": "none", "n": 2, "order": ["desc", "asc"]})
     )
 
@@ -137,7 +143,7 @@ def labelled(change: Change) -> dict[str, Any]:
 
 
 @cache
-def join_driver(spark: SparkSession, at: Any, how: Any, left_table: bool) -> TableDriver:
+def join_driver(spark: SparkSession, at: Any, how: Any, left_table: bool) -> KeyedStepDriver:
     label = ", __change string" if left_table else ""
     left = spark.createDataFrame([], f"{ROW}, __ts timestamp{label}")
     own = "__deleted boolean, __sequence bigint" if at == "event_time" else "__change string"
@@ -145,7 +151,7 @@ def join_driver(spark: SparkSession, at: Any, how: Any, left_table: bool) -> Tab
     node = table_join("j", Ref("l"), Ref("r"), on="g", at=at, how=how)
     table = Facts(("id", "g", "v"), timed=True, change="table", table_key=("id",))
     facts = [table if left_table else Facts(("id", "g", "v"), timed=True), table]
-    return TableDriver.of(pack_table(left, right, node), "TableJoinStep", declare_join(node, facts))
+    return table_driver(pack_table(left, right, node), "TableJoinStep", declare_join(node, facts))
 
 
 def right_row(put: Put, **more: Any) -> dict[str, Any]:
@@ -252,9 +258,10 @@ def _with_version(put: Put, versions: dict[Any, list[Put]], outer: bool) -> tupl
 
 
 @cache
-def aggregate_driver(spark: SparkSession) -> TableDriver:
+def aggregate_driver(spark: SparkSession) -> KeyedStepDriver:
     frame = spark.createDataFrame([], f"{ROW}, __ts timestamp, __change string")
-    return TableDriver.of_aggregates(frame, ["g"], AGGREGATES)
+    columns = [functions.expr(text).alias(name) for name, text in AGGREGATES.items()]
+    return KeyedStepDriver(spark, running_step(frame, ["g"], columns))
 
 
 @CHECKED

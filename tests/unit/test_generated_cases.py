@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CASES = """
 import sys
 from hypothesis import given, strategies as st
@@ -30,6 +32,7 @@ def test_cases_stay_when_a_module_is_loaded(monkeypatch):
 """
 
 
+@pytest.mark.slow
 def test_cases_do_not_depend_on_the_modules_that_are_loaded(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_bytes((Path(__file__).parents[1] / "conftest.py").read_bytes())
     (tmp_path / "test_cases.py").write_text(CASES)

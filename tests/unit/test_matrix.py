@@ -45,6 +45,7 @@ def message(document: Mapping[str, Any]) -> str:
     return str(refused.value)
 
 
+@pytest.mark.slow
 def test_there_is_a_case_or_a_refusal_for_every_cell() -> None:
     named = [line[6:] for text in texts().values() for line in text.splitlines() if line.startswith("name: ")]
     assert len(named) == len(set(named))

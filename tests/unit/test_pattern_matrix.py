@@ -32,6 +32,7 @@ def test_a_cell_that_the_plan_refuses_reports_the_reason(cell: Cell) -> None:
     assert "make two patterns of it" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_every_cell_matches_something_and_quantifiers_differ() -> None:
     silent = [
         c.name for c in cells() if not c.refusal and not expected_outputs(c, STREAMS[c.disorder])["out"]
@@ -42,6 +43,7 @@ def test_every_cell_matches_something_and_quantifiers_differ() -> None:
     assert len(set(results.values())) == len(QUANTIFIERS)
 
 
+@pytest.mark.slow
 def test_a_death_changes_nothing_of_what_is_expected() -> None:
     for cell in cells():
         if cell.disorder == "killed":

@@ -28,6 +28,7 @@ def test_that_is_known_to_fail():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ci", "result"),
     [("true", "1 failed, 1 passed, 1 xfailed, 1 error"), ("", "1 passed, 2 skipped, 1 xfailed")],

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.lowering.patterns.matches import MatchDriver
+from headrace.lowering.patterns.matches import match_driver
 from headrace.lowering.watermarks import END_OF_TIME_MS
 from headrace.steps.patterns.match import Match
 from headrace.testing.transcripts.case import read_case
@@ -68,7 +68,7 @@ def drive_and_note(chosen: Sequence[Cell], spark: SparkSession) -> list[Driven]:
 def kernel_outputs(cell: Cell, columns: DataFrame) -> Outputs:
     """What the kernel gives for a cell."""
     [node] = read_case(content_of(cell)).graph.of(Match)
-    driver = MatchDriver(columns, ["k"], replace(node, select=None))
+    driver = match_driver(columns, ["k"], replace(node, select=None))
     events = driver.run([*lines(STREAMS[cell.disorder], killed=cell.disorder == "killed")])["events"]
     received: Outputs = {"out": [], "out.late": []}
     for row in (row for event in events for row in event):

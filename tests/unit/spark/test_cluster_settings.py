@@ -69,6 +69,7 @@ def test_loopback_masters_are_on_this_machine(master: str, here: bool) -> None:
     assert cluster.is_on_this_machine(master) is here
 
 
+@pytest.mark.slow
 def test_package_is_importable_from_its_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
     archive = build_archive()

@@ -23,6 +23,7 @@ def collected(directory: Path, *arguments: str) -> str:
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False).stdout
 
 
+@pytest.mark.slow
 def test_files_are_taken_by_their_name_or_their_place(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nheadrace_transcripts = cases\n")
     (tmp_path / "cases").mkdir()
@@ -36,6 +37,7 @@ def test_files_are_taken_by_their_name_or_their_place(tmp_path: Path) -> None:
     assert "3 tests collected" in actual
 
 
+@pytest.mark.slow
 def test_a_case_that_cannot_be_read_fails_with_its_faults(tmp_path: Path) -> None:
     (tmp_path / "x.transcript.yaml").write_text("name: broken\nscript: []\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

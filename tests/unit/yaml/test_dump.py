@@ -363,6 +363,7 @@ def _more(
     return []
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans())
 def test_every_plan_is_printed_and_read_back_the_same(pipeline: Pipeline) -> None:
@@ -374,6 +375,7 @@ def test_every_plan_is_printed_and_read_back_the_same(pipeline: Pipeline) -> Non
     assert loaded.to_yaml() == printed
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(WINDOW, EMISSION)
 def test_every_window_and_emission_is_printed_and_read_back_the_same(

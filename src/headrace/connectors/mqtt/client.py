@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import paho.mqtt.client as paho
@@ -17,6 +18,7 @@ from paho.mqtt.properties import Properties
 
 from headrace.connectors.network.tls import client_context
 from headrace.durations import microseconds
+from headrace.errors import SetupError
 
 if TYPE_CHECKING:
     from paho.mqtt.reasoncodes import ReasonCode
@@ -31,6 +33,7 @@ _IN_FLIGHT = 20
 """The number of messages that are sent before the first of them is acknowledged: mosquitto's limit at QoS 2,
 which MQTT 3.1.1 does not announce, and beyond which it drops messages."""
 _NUMBER = struct.Struct("!H")
+_PRIVATE = "_handle_publish", "_sock_recv", "_send_puback", "_send_pubrec"
 _RETRY = ("Server unavailable", "Server busy", "Unspecified error", "Connection rate exceeded", "Keep alive")
 """Reasons after which a connection may succeed later."""
 
@@ -55,7 +58,8 @@ class DurableClient(paho.Client):
 
     Received bytes are buffered, and messages are parsed here: paho reads a packet with three system calls,
     waits for the socket after each of them, and creates a lock and a table of all properties per message. The
-    overridden methods are private in paho 2; tests against a broker cover them.
+    overridden methods are private in paho 2: `check_paho` looks for them before the first connection, and
+    tests against a broker cover them.
     """
 
     on_delivery: Callable[[Delivery], None]
@@ -97,6 +101,21 @@ class DurableClient(paho.Client):
         while self._unread and result == MQTTErrorCode.MQTT_ERR_SUCCESS and self._unread_of is self._sock:
             result = super().loop_read(max_packets)
         return result
+
+
+def check_paho() -> None:
+    """Check that paho has the private methods that `DurableClient` overrides or calls.
+
+    Raises:
+        SetupError: another version of paho is installed. Without these methods messages would be acknowledged
+            before they are durable, so there is nothing to fall back to.
+    """
+    if missing := [name for name in _PRIVATE if not callable(getattr(paho.Client, name, None))]:
+        raise SetupError(
+            f"paho-mqtt {version('paho-mqtt')} has no `{missing[0]}`, which acknowledgements need",
+            where="mqtt",
+            hint="pip install 'paho-mqtt>=2.1,<3'",
+        )
 
 
 def parse_publish(command: int, packet: bytes, has_properties: bool) -> Delivery:
@@ -169,6 +188,7 @@ class BrokerConnection:
         return 0.0 if self.lost_at is None else time.monotonic() - self.lost_at
 
     def _client(self, client_id: str) -> DurableClient:
+        check_paho()
         five = self.options.version == "5"
         client = DurableClient(
             CallbackAPIVersion.VERSION2,

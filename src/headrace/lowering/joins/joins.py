@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -13,6 +12,7 @@ from headrace.errors import PlanError, Problem
 from headrace.lowering.counts import Counts, Time
 from headrace.lowering.expressions import TIME, column
 from headrace.lowering.joins.sides import LEFT, RIGHT, key_names, late_rows, pack_sides, side_columns
+from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.expressions import Expression
 from headrace.steps.facts import duplicates
@@ -40,11 +40,7 @@ def join_streams(
         counts: the row accounting; only for streams.
     """
     frame = pack_inputs(left, right, node)
-    step, operator = _step(frame, node, time)
-    if not frame.isStreaming:
-        return DataFrame(operator.batch(java_frame(frame), step), frame.sparkSession)
-    accounting = counts or Counts(frame.sparkSession)
-    return DataFrame(operator.apply(java_frame(frame), step, accounting._kernel), frame.sparkSession)
+    return run_keyed_step(frame, _step(frame, node, time), counts)
 
 
 def pack_inputs(left: DataFrame, right: DataFrame, node: TwoInputs) -> DataFrame:
@@ -56,19 +52,17 @@ def pack_inputs(left: DataFrame, right: DataFrame, node: TwoInputs) -> DataFrame
     return pack_sides(left, right, left_keys, [F.col(f"`{key}`") for _, key in node.key_pairs])
 
 
-def _step(frame: DataFrame, node: TwoInputs, time: Time) -> tuple[Any, Any]:
-    """Return the kernel's step, and the operator that runs it."""
+def _step(frame: DataFrame, node: TwoInputs, time: Time) -> Any:
+    """Return the kernel's step."""
     classes = kernel(frame.sparkSession)
     keys = [name for name in frame.columns if name in key_names(len(frame.columns))]
     declared = {"keys": keys, "time": time}
     if isinstance(node, AsOfJoin):
         options = {"direction": node.direction, "tolerance": node.tolerance, "how": node.how}
-        step = classes.joins.AsOfStep.apply(java_frame(frame), json.dumps({**declared, **options}))
-        return step, classes.operators.inorder.InOrderOperator
+        return classes.joins.AsOfStep.apply(java_frame(frame), json.dumps({**declared, **options}))
     assert isinstance(node, IntervalJoin | WindowJoin)
     text = json.dumps({**declared, "how": node.how, **_scope(node)})
-    step = classes.joins.JoinStep.apply(java_frame(frame), _condition(frame, node.where), text)
-    return step, classes.operators.keyed.KeyedOperator
+    return classes.joins.JoinStep.apply(java_frame(frame), _condition(frame, node.where), text)
 
 
 def _scope(node: IntervalJoin | WindowJoin) -> dict[str, Any]:
@@ -127,22 +121,7 @@ def column_or_key(name: str, partner: str | None) -> Column:
     return own if partner is None else F.coalesce(own, F.col(f"{RIGHT}.`{partner}`"))
 
 
-class JoinDriver:
-    """A join in virtual time without a streaming query: the kernel's per-key logic over state in memory.
-
-    For tests: a script of batches takes milliseconds. Times are whole microseconds in both directions.
-    """
-
-    def __init__(self, left: DataFrame, right: DataFrame, node: TwoInputs) -> None:
-        """Take the columns of the sides from frames, whose rows are not read."""
-        frame = pack_inputs(left, right, node)
-        step, _ = _step(frame, node, "event")
-        operators = kernel(frame.sparkSession).operators
-        in_order = isinstance(node, AsOfJoin)
-        driver = operators.inorder.InOrderDriver if in_order else operators.keyed.KeyedDriver
-        self._kernel = driver(step)
-
-    def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the output of each batch of a script, from an empty state; see `WindowDriver.run`."""
-        answer: dict[str, Any] = json.loads(self._kernel.run(json.dumps(list(script))))
-        return answer
+def join_driver(left: DataFrame, right: DataFrame, node: TwoInputs) -> KeyedStepDriver:
+    """Return a join in virtual time; it takes the columns of the frames, whose rows are not read."""
+    frame = pack_inputs(left, right, node)
+    return KeyedStepDriver(frame.sparkSession, _step(frame, node, "event"))

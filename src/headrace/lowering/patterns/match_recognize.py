@@ -21,6 +21,7 @@ from pyspark.sql.types import BooleanType, DataType, LongType
 from headrace.errors import PlanError, Problem, did_you_mean
 from headrace.lowering.counts import Counts, Time
 from headrace.lowering.expressions import HIDDEN
+from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.spark.errors import quoted_expression
 from headrace.spark.gateway import java_frame, kernel
 from headrace.sql.match_recognize.tokens import position_of, tokens_of
@@ -37,8 +38,6 @@ from headrace.sql.match_recognize.values import (
 from headrace.steps.facts import plain_column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import SparkSession
 
     from headrace.sql.match_recognize.clause import MatchRecognize
@@ -57,13 +56,7 @@ def find_row_patterns(
     time.
     """
     step = Expressions(frame, node).step(node.clause, time=time)
-    patterns = kernel(frame.sparkSession).operators.inorder
-    if frame.isStreaming:
-        counted = counts or Counts(frame.sparkSession)
-        return DataFrame(
-            patterns.InOrderOperator.apply(java_frame(frame), step, counted._kernel), frame.sparkSession
-        )
-    return DataFrame(patterns.InOrderOperator.batch(java_frame(frame), step), frame.sparkSession)
+    return run_keyed_step(frame, step, counts)
 
 
 class Expressions:
@@ -92,17 +85,9 @@ class Expressions:
             json.dumps(self._formulas.declaration(clause, self._frame.columns, time)),
         )
 
-    def run(self, clause: MatchRecognize, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the rows of each batch of a script, without a streaming query.
-
-        The kernel's logic over state in memory.
-
-        For tests: a batch is `{"rows": [...], "watermark": t, "restart": true}`, and times are whole
-        microseconds.
-        """
-        driver = kernel(self._frame.sparkSession).operators.inorder.InOrderDriver(self.step(clause))
-        answer: dict[str, Any] = json.loads(driver.run(json.dumps(list(script))))
-        return answer
+    def driver(self, clause: MatchRecognize) -> KeyedStepDriver:
+        """Return the step in virtual time."""
+        return KeyedStepDriver(self._frame.sparkSession, self.step(clause))
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ here.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from headrace.lowering.counts import Counts, Time
+from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.patterns.declaration import PatternDeclaration
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from headrace.steps.patterns.match import Match
 
 
@@ -38,28 +38,12 @@ def find_matches(
     """
     declared = PatternDeclaration(node, keys, time=time)
     ready = declared.over(frame)
-    operator = kernel(frame.sparkSession).operators.inorder.InOrderOperator
     step = kernel(frame.sparkSession).patterns.MatchStep.apply(java_frame(ready), declared.text)
-    if not frame.isStreaming:
-        return DataFrame(operator.batch(java_frame(ready), step), frame.sparkSession)
-    counters = counts or Counts(frame.sparkSession)
-    return DataFrame(operator.apply(java_frame(ready), step, counters._kernel), frame.sparkSession)
+    return run_keyed_step(ready, step, counts)
 
 
-class MatchDriver:
-    """A pattern in virtual time without a streaming query.
-
-    The kernel's per-key logic over state in memory.
-    """
-
-    def __init__(self, frame: DataFrame, keys: Sequence[str], node: Match) -> None:
-        """Take the step's columns from `frame`, whose rows are not looked at."""
-        declared = PatternDeclaration(node, keys)
-        classes = kernel(frame.sparkSession)
-        step = classes.patterns.MatchStep.apply(java_frame(frame), declared.text)
-        self._kernel = classes.operators.inorder.InOrderDriver(step)
-
-    def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the rows of each batch of a script, from an empty state; see `WindowDriver.run`."""
-        answer: dict[str, Any] = json.loads(self._kernel.run(json.dumps(list(script))))
-        return answer
+def match_driver(frame: DataFrame, keys: Sequence[str], node: Match) -> KeyedStepDriver:
+    """Return a pattern in virtual time; it takes the columns of `frame`, whose rows are not read."""
+    declared = PatternDeclaration(node, keys)
+    step = kernel(frame.sparkSession).patterns.MatchStep.apply(java_frame(frame), declared.text)
+    return KeyedStepDriver(frame.sparkSession, step)

@@ -10,15 +10,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 
 from headrace.lowering.counts import Counts, Time
+from headrace.lowering.keyed_steps import run_keyed_step
 from headrace.rules.checks import RuleChecks
 from headrace.spark.errors import describe_error
 from headrace.spark.gateway import JavaError, java_frame, kernel
 from headrace.steps.patterns.declaration import counted_outputs
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from headrace.plan.graph import Graph
     from headrace.steps.patterns.match_rules import MatchRules
     from headrace.yaml.rules import Rule
@@ -51,12 +53,7 @@ class RuleStep(RuleChecks):
 
     def rows(self, counts: Counts | None = None) -> DataFrame:
         """Return the tagged rows: `__output` is `main`, `timeouts` or `late`."""
-        spark = self.frame.sparkSession
-        operator = kernel(spark).operators.inorder.InOrderOperator
-        if not self.frame.isStreaming:
-            return DataFrame(operator.batch(java_frame(self.frame), self.kernel), spark)
-        counters = counts or Counts(spark)
-        return DataFrame(operator.apply(java_frame(self.frame), self.kernel, counters._kernel), spark)
+        return run_keyed_step(self.frame, self.kernel, counts)
 
     def _of_kernel(self, rule: Rule) -> Iterator[tuple[str, str]]:
         try:

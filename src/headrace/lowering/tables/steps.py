@@ -6,15 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.expressions import TIME, column
+from headrace.lowering.keyed_steps import run_keyed_step
 from headrace.lowering.tables.changes import CHANGE
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
     from headrace.lowering.counts import Counts
     from headrace.steps.facts import Facts
@@ -58,9 +58,7 @@ def running_rows(
 ) -> DataFrame:
     """Return the tagged rows of a running aggregate over a changelog."""
     ready = with_time(frame)
-    operator = kernel(frame.sparkSession).tables.TableOperator
-    rows = operator.apply(java_frame(ready), running_step(ready, keys, aggregates), counts._kernel)
-    return DataFrame(rows, frame.sparkSession)
+    return run_keyed_step(ready, running_step(ready, keys, aggregates), counts)
 
 
 def running_step(frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Column]) -> Any:
@@ -72,14 +70,8 @@ def running_step(frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Col
 
 
 def run_step(frame: DataFrame, kind: Any, declared: str, counts: Counts) -> DataFrame:
-    """Return the tagged rows of a step of the kernel over a stream or a batch."""
-    step = kind.apply(java_frame(frame), declared)
-    operator = kernel(frame.sparkSession).tables.TableOperator
-    if frame.isStreaming:
-        rows = operator.apply(java_frame(frame), step, counts._kernel)
-    else:
-        rows = operator.batch(java_frame(frame), step)
-    return DataFrame(rows, frame.sparkSession)
+    """Return the tagged rows of a kind of table step."""
+    return run_keyed_step(frame, kind.apply(java_frame(frame), declared), counts)
 
 
 def with_time(frame: DataFrame) -> DataFrame:

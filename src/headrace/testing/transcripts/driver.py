@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import TranscriptError
 from headrace.lowering.expressions import column
 from headrace.lowering.patterns.match_recognize import Expressions
-from headrace.lowering.patterns.matches import MatchDriver
+from headrace.lowering.patterns.matches import match_driver
 from headrace.lowering.windows.operator import WindowDriver, declaration
 from headrace.patterns.elements import Element, Where
 from headrace.plan.graph import Graph
@@ -218,11 +218,10 @@ def _runner(spark: SparkSession, graph: Graph) -> Run:
     schema = schema_of(only(graph, Source)).ddl
     if graph.of(Match):
         node = only(graph, Match)
-        return MatchDriver(_columns_of(spark, schema), [name for name, _ in node.keys], node).run
+        return match_driver(_columns_of(spark, schema), [name for name, _ in node.keys], node).run
     if graph.of(RowPattern):
         query = only(graph, RowPattern)
-        expressions = Expressions(_columns_of(spark, schema), query)
-        return lambda batches: expressions.run(query.clause, batches)
+        return Expressions(_columns_of(spark, schema), query).driver(query.clause).run
     window: WindowAggregate = only(graph, WindowAggregate)
     keys = tuple(name for name, _ in window.keys)
     aggregates = tuple(

@@ -6,8 +6,9 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
 import org.apache.spark.sql.headrace.operators.Time
-import org.apache.spark.sql.headrace.operators.inorder.{MatchOutput, Matcher}
+import org.apache.spark.sql.headrace.operators.inorder.Matcher
 import org.apache.spark.sql.headrace.operators.state.BufferedRow
 
 /**

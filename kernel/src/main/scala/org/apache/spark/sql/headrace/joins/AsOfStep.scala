@@ -4,7 +4,9 @@ import com.fasterxml.jackson.databind.ObjectMapper
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderStep, Matcher, StepColumns}
+import org.apache.spark.sql.headrace.operators.StepTime
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderStep, Matcher}
 import org.apache.spark.sql.{Dataset, Row}
 
 /** Where an as-of join looks for the partner of a left row. */
@@ -24,7 +26,7 @@ final case class AsOfSpec(direction: Direction.Value, tolerance: Long, emitsUnma
 /** An as-of join: rows of both sides in event-time order, each left row with the closest right row. */
 final class AsOfStep(val spec: AsOfSpec, val columns: StepColumns) extends InOrderStep {
   override def arrival: Boolean = false
-  override def clockTime: Boolean = spec.clockTime
+  override def time: StepTime.Value = StepTime.of(spec.clockTime)
   override lazy val fingerprint: Int = Seq(spec.direction, spec.tolerance, columns.output.sql).toString
     .hashCode
   override def matcher(): Matcher = new AsOfMatcher(spec, new Pairs(columns, None))

@@ -5,9 +5,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
 import org.apache.spark.sql.catalyst.plans.logical.Project
-import org.apache.spark.sql.headrace.operators.inorder.{MatchOutput, StepColumns}
-import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, KeyedStep}
-import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan}
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, KeyedStep, MatchOutput, StepColumns}
+import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan, StepTime}
 import org.apache.spark.sql.types._
 
 /**
@@ -17,7 +16,7 @@ import org.apache.spark.sql.types._
  */
 final class JoinStep(val spec: JoinSpec, val columns: StepColumns, condition: Option[Expression])
     extends KeyedStep {
-  override def clockTime: Boolean = spec.clockTime
+  override def time: StepTime.Value = StepTime.of(spec.clockTime)
   override def variable: String = "rows"
   override def dueByTime: Boolean = !spec.clockTime
 

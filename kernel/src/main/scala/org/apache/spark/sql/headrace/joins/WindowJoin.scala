@@ -4,8 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
-import org.apache.spark.sql.headrace.operators.inorder.TaggedRows
-import org.apache.spark.sql.headrace.operators.keyed.KeyedLogic
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 

@@ -8,8 +8,9 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.{Dataset, Row, classic}
+import org.apache.spark.sql.headrace.operators.keyed.{MatchOutput, StepColumns}
 import org.apache.spark.sql.headrace.operators.Time
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderProcessor, JsonRowWriter, MatchOutput, StepColumns}
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, JsonRowWriter}
 import org.apache.spark.sql.types.StructType
 
 /** Explains why a MATCH_RECOGNIZE has or has not matched for one key; same interface as `MatchExplainer`. */
@@ -160,6 +161,6 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
 
 object RowPatternExplainer {
   /** Creates an explainer for the row pattern in a query's plan; null if there is none. */
-  def of(query: Dataset[Row]): RowPatternExplainer = InOrderProcessor.stepOf(query)
+  def of(query: Dataset[Row]): RowPatternExplainer = InOrderStep.of(query)
     .collect { case step: RowPatternStep => new RowPatternExplainer(step) }.orNull
 }

@@ -4,8 +4,9 @@ import com.esotericsoftware.kryo.io.{Input, Output => Bytes}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BaseOrdering, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
 import org.apache.spark.sql.headrace.operators.Time
-import org.apache.spark.sql.headrace.operators.inorder.{MatchOutput, Matcher}
+import org.apache.spark.sql.headrace.operators.inorder.Matcher
 
 /**
  * Finds the matches of a MATCH_RECOGNIZE among the rows of one key. A match is emitted when no later row can

@@ -7,8 +7,9 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
-import org.apache.spark.sql.headrace.operators.{Aggregates, OperatorPlan}
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderStep, StepColumns}
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
+import org.apache.spark.sql.headrace.operators.{Aggregates, OperatorPlan, StepTime}
+import org.apache.spark.sql.headrace.operators.inorder.InOrderStep
 import org.apache.spark.sql.{Dataset, Row}
 
 /**
@@ -20,7 +21,7 @@ import org.apache.spark.sql.{Dataset, Row}
  * @param fingerprint identifies the declaration that state belongs to
  */
 final case class RowPatternStep(pattern: RowPattern, output: RowPatternOutput, columns: StepColumns,
-    kept: Seq[Attribute], ties: Seq[SortOrder], clockTime: Boolean, fingerprint: Int)
+    kept: Seq[Attribute], ties: Seq[SortOrder], time: StepTime.Value, fingerprint: Int)
     extends InOrderStep {
   override def arrival: Boolean = false
   override def matcher(): RowPatternMatcher = matcherWith(NoListener)
@@ -73,7 +74,7 @@ object RowPatternStep {
     val fingerprint =
       (spec.get("pattern").toString, variables, rowsKept.map(a => (a.name, a.dataType.sql))).hashCode
     RowPatternStep(pattern, output, columns, rowsKept, ties(spec, rowsKept),
-      spec.get("time").asText == "clock", fingerprint)
+      StepTime.of(spec.get("time").asText == "clock"), fingerprint)
   }
 
   private def ties(spec: JsonNode, kept: Seq[Attribute]): Seq[SortOrder] = spec.get("ties").elements.asScala

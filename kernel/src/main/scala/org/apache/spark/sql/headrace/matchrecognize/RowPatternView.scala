@@ -1,7 +1,8 @@
 package org.apache.spark.sql.headrace.matchrecognize
 
 import org.apache.spark.sql.catalyst.CatalystTypeConverters.createToScalaConverter
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderProcessor, InOrderReader, InOrderView, StepColumns}
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, InOrderReader, InOrderView}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Dataset, Encoders, Row}
 
@@ -20,8 +21,9 @@ final class RowPatternView(step: RowPatternStep) extends InOrderView(step) {
 
 object RowPatternView {
   /** Creates a view for the row pattern in a query's plan; null if there is none. */
-  def of(query: Dataset[Row]): RowPatternView = InOrderProcessor.stepOf(query)
-    .collect { case step: RowPatternStep => new RowPatternView(step) }.orNull
+  def of(query: Dataset[Row]): RowPatternView = InOrderStep.of(query).collect { case step: RowPatternStep =>
+    new RowPatternView(step)
+  }.orNull
 
   /** `found` counts the matches so far; `rows` are those of the open match. */
   private def searches(step: RowPatternStep): StructType = new StructType().add("key", step.columns.keyType)

@@ -69,8 +69,6 @@ object OperatorPlan {
     unpackRows(session, node, node.outputObjAttr, output)
   }
 
-  def timeMode(clock: Boolean): TimeMode = if (clock) TimeMode.ProcessingTime() else TimeMode.EventTime()
-
   /** Applies a function to all rows of each key of a batch. */
   def mapGroups(session: SparkSession, keys: Seq[Attribute], plan: LogicalPlan, output: StructType)(
       function: GroupFunction): Dataset[Row] = {
@@ -107,6 +105,8 @@ object StepTime extends Enumeration {
   val Event: Value = Value("event")
   val Clock: Value = Value("clock")
   val None: Value = Value("none")
+
+  def of(clock: Boolean): Value = if (clock) Clock else Event
 
   def mode(time: Value): TimeMode = time match {
     case Event => TimeMode.EventTime()

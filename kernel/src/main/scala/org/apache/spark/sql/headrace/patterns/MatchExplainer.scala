@@ -8,8 +8,9 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.{Dataset, Row, classic}
+import org.apache.spark.sql.headrace.operators.keyed.{MatchOutput, StepColumns}
 import org.apache.spark.sql.headrace.operators.Time
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderProcessor, InOrderStep, JsonRowWriter, MatchOutput, Matcher, StepColumns}
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, JsonRowWriter, Matcher}
 import org.apache.spark.sql.types.StructType
 
 /** A pattern to explain: its step, and where the step's state holds its partial matches. */
@@ -194,7 +195,7 @@ object MatchExplainer {
   /** Creates an explainer for the pattern in a query's plan; null if there is none. */
   def of(query: Dataset[Row]): MatchExplainer = {
     val session = query.sparkSession.asInstanceOf[classic.SparkSession]
-    InOrderProcessor.stepOf(query).collect { case step: MatchStep =>
+    InOrderStep.of(query).collect { case step: MatchStep =>
       val references = new StepReferences(session, step.spec.steps, step.columns.visible)
       new MatchExplainer(new ExplainedMatch(step, references))
     }.orNull

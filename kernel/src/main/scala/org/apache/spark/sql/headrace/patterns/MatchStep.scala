@@ -3,8 +3,9 @@ package org.apache.spark.sql.headrace.patterns
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.{Dataset, Row, classic}
-import org.apache.spark.sql.headrace.operators.OperatorPlan
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderStep, StepColumns}
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
+import org.apache.spark.sql.headrace.operators.{OperatorPlan, StepTime}
+import org.apache.spark.sql.headrace.operators.inorder.InOrderStep
 import org.apache.spark.sql.types._
 
 /**
@@ -18,7 +19,7 @@ final class MatchStep(val spec: PatternSpec, val columns: StepColumns,
     navigated: IndexedSeq[NavigationExpression], measures: Seq[NavigationExpression])
     extends InOrderStep {
   override def arrival: Boolean = spec.arrival
-  override def clockTime: Boolean = spec.clockTime
+  override def time: StepTime.Value = StepTime.of(spec.clockTime)
 
   /** Measures are not part of it: they may change without a change of state. */
   override lazy val fingerprint: Int = Seq(spec.steps, spec.conditions, spec.elements, spec.within,

@@ -2,7 +2,8 @@ package org.apache.spark.sql.headrace.patterns
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderProcessor, InOrderReader, InOrderView, StepColumns}
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, InOrderReader, InOrderView}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Dataset, Encoders, Row}
 
@@ -21,7 +22,7 @@ final class MatchView(step: MatchStep) extends InOrderView(step) {
 
 object MatchView {
   /** Creates a view for the pattern in a query's plan; null if there is none. */
-  def of(query: Dataset[Row]): MatchView = InOrderProcessor.stepOf(query).collect { case step: MatchStep =>
+  def of(query: Dataset[Row]): MatchView = InOrderStep.of(query).collect { case step: MatchStep =>
     new MatchView(step)
   }.orNull
   private def row(step: MatchStep): StructType = StepColumns.struct(step.columns.visible)

@@ -3,7 +3,7 @@ package org.apache.spark.sql.headrace.rules
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, GenericInternalRow}
 import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
-import org.apache.spark.sql.headrace.operators.inorder.StepColumns
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
 import org.apache.spark.sql.headrace.patterns.MatchedRows
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String

@@ -8,8 +8,9 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.{Dataset, Row, classic}
-import org.apache.spark.sql.headrace.operators.OperatorPlan
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderStep, ReloadableStep, StepColumns}
+import org.apache.spark.sql.headrace.operators.keyed.{ReloadableStep, StepColumns}
+import org.apache.spark.sql.headrace.operators.{OperatorPlan, StepTime}
+import org.apache.spark.sql.headrace.operators.inorder.InOrderStep
 import org.apache.spark.sql.headrace.patterns.{ConditionPart, PatternSpec}
 import org.apache.spark.sql.types._
 
@@ -18,7 +19,7 @@ import org.apache.spark.sql.types._
  * step into the tasks of each micro-batch, so a change applies to all tasks of the next one.
  */
 final class RulesStep(val columns: StepColumns, override val arrival: Boolean,
-    override val clockTime: Boolean, val output: RulesOutput, @transient compiler: RuleCompiler)
+    override val time: StepTime.Value, val output: RulesOutput, @transient compiler: RuleCompiler)
     extends InOrderStep with ReloadableStep {
   @volatile private var set: RuleSet = RuleSet.empty
   @transient private val known = mutable.HashMap.empty[String, Rule]
@@ -43,7 +44,7 @@ final class RulesStep(val columns: StepColumns, override val arrival: Boolean,
 
   /** Returns a copy of this step with other rules. */
   def withRules(rules: String): RulesStep = {
-    val other = new RulesStep(columns, arrival, clockTime, output, compiler)
+    val other = new RulesStep(columns, arrival, time, output, compiler)
     other.load(rules)
     other
   }
@@ -100,7 +101,7 @@ object RulesStep {
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     new RulesStep(
       columns, arrival = tree.path("order").asText == "arrival",
-      clockTime = tree.path("time").asText == "clock", output,
+      StepTime.of(tree.path("time").asText == "clock"), output,
       new RuleCompiler(session, columns.input, visible, measures))
   }
 }

@@ -2,7 +2,8 @@ package org.apache.spark.sql.headrace.rules
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderProcessor, InOrderReader, InOrderView, StepColumns}
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, InOrderReader, InOrderView}
 import org.apache.spark.sql.headrace.patterns.{ConditionPart, ExplainedPattern, LinkedRows, MatchExplainer, PartialMatch, PartialMatches, PatternCompiler}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Dataset, Encoders, Row}
@@ -24,7 +25,7 @@ final class RulesView(step: RulesStep) extends InOrderView(step) {
 
 object RulesView {
   /** Creates a view for the rules in a query's plan; null if there are none. */
-  def of(query: Dataset[Row]): RulesView = InOrderProcessor.stepOf(query).collect { case step: RulesStep =>
+  def of(query: Dataset[Row]): RulesView = InOrderStep.of(query).collect { case step: RulesStep =>
     new RulesView(step)
   }.orNull
   private def row(step: RulesStep): StructType = StepColumns.struct(step.columns.visible)
@@ -59,7 +60,7 @@ private final class RulesReader(step: RulesStep) extends InOrderReader(step) {
 /** Explains why a rule has or has not matched for one key; rules are independent. */
 object RulesExplainer {
   /** Creates an explainer for one rule in a query's plan; null if the plan has no rules. */
-  def of(query: Dataset[Row], rule: String): MatchExplainer = InOrderProcessor.stepOf(query)
+  def of(query: Dataset[Row], rule: String): MatchExplainer = InOrderStep.of(query)
     .collect { case step: RulesStep => new MatchExplainer(new ExplainedRule(step.withRules(rule))) }.orNull
 }
 

@@ -5,8 +5,8 @@ import java.nio.ByteBuffer
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators._
-import org.apache.spark.sql.headrace.operators.inorder.{StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.types.{BooleanType, LongType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -24,7 +24,7 @@ final class LatestStep(val columns: StepColumns, val rows: TableRows, val time: 
     val byArrival: Boolean)
     extends TableStep {
   val deletes: Int = columns.input.indexWhere(_.name == LatestStep.Delete)
-  override def logic(counts: Counts): TableLogic = new LatestLogic(this, counts)
+  override def logic(counts: Counts): KeyedLogic = new LatestLogic(this, counts)
 }
 
 object LatestStep {
@@ -50,7 +50,7 @@ object LatestStep {
 private final class LatestRow(var row: UnsafeRow, var time: Long, var touched: Long, var timerAt: Long,
     var sequence: Long = 0)
 
-private final class LatestLogic(step: LatestStep, counts: Counts) extends TableLogic {
+private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedLogic {
   private val rows = step.rows
 
   override def onRows(

@@ -4,8 +4,8 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators._
-import org.apache.spark.sql.headrace.operators.inorder.TaggedRows
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 
 /** The rows of a table with the key of a join, in slot 0. */
@@ -29,7 +29,7 @@ private final class Partners(store: SlotStore, width: Int) {
 }
 
 /** Reads the two sides of a join from its events. */
-private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends TableLogic {
+private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends KeyedLogic {
   /** Splits the events of a micro-batch into the net changes of the right side and the left events. */
   protected def split(key: InternalRow, table: Partners, events: Iterator[Event])
       : (mutable.LinkedHashMap[UnsafeRow, Int], Vector[Event]) = {

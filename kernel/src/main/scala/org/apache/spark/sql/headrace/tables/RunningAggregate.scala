@@ -5,8 +5,8 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators._
-import org.apache.spark.sql.headrace.operators.inorder.{StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -20,7 +20,7 @@ final class RunningAggregateStep(val columns: StepColumns, val rows: TableRows, 
     val time: StepTime.Value)
     extends TableStep {
   val keyed: Boolean = columns.keys.nonEmpty
-  override def logic(counts: Counts): TableLogic = new RunningAggregate(this, counts)
+  override def logic(counts: Counts): KeyedLogic = new RunningAggregate(this, counts)
 }
 
 object RunningAggregateStep {
@@ -38,7 +38,7 @@ object RunningAggregateStep {
   }
 }
 
-private final class RunningAggregate(step: RunningAggregateStep, counts: Counts) extends TableLogic {
+private final class RunningAggregate(step: RunningAggregateStep, counts: Counts) extends KeyedLogic {
   private val aggregates = step.aggregates
   private val keyTypes = step.columns.keys.map(_.dataType).toArray
   private val types = aggregates.types.toArray

@@ -3,8 +3,8 @@ package org.apache.spark.sql.headrace.tables
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, StepColumns}
 import org.apache.spark.sql.headrace.operators._
-import org.apache.spark.sql.headrace.operators.inorder.StepColumns
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -65,7 +65,7 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
     new GenericInternalRow(values ++ labels :+ time)
   }
 
-  override def logic(counts: Counts): TableLogic = at match {
+  override def logic(counts: Counts): KeyedLogic = at match {
     case JoinAt.Arrival => new ArrivalJoin(this, counts)
     case JoinAt.EventTime => new VersionJoin(this, counts)
     case JoinAt.Live => new LiveJoin(this, counts)

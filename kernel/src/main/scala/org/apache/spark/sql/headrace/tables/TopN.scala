@@ -7,8 +7,8 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, Now, OperatorPlan, StepTime}
-import org.apache.spark.sql.headrace.operators.inorder.{StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.types.{IntegerType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -22,7 +22,7 @@ import org.apache.spark.unsafe.types.UTF8String
 final class TopNStep(val columns: StepColumns, val rows: TableRows, val n: Int, val orders: Seq[SortOrder],
     val time: StepTime.Value)
     extends TableStep {
-  override def logic(counts: Counts): TableLogic = new TopNLogic(this, counts)
+  override def logic(counts: Counts): KeyedLogic = new TopNLogic(this, counts)
 }
 
 object TopNStep {
@@ -54,7 +54,7 @@ object TopNStep {
 /** The first rows of a key in order, and the number of rows behind them. */
 private final class TopRows(val first: mutable.ArrayBuffer[Entry], var behind: Long, var sequence: Long)
 
-private final class TopNLogic(step: TopNStep, counts: Counts) extends TableLogic {
+private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic {
   private val rows = step.rows
   private val ordering = RowOrdering.create(step.orders, rows.stored)
   private val inOrder: Ordering[Entry] = (a, b) => {

@@ -6,8 +6,8 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators._
-import org.apache.spark.sql.headrace.operators.inorder.TaggedRows
 import org.apache.spark.sql.headrace.operators.state.{OrderedBuffer, SlotStore}
 
 /** A row of a table from its event time on; `row` is null from the time at which it was deleted. */
@@ -23,7 +23,7 @@ private final case class Version(time: Long, sequence: Long, row: UnsafeRow) {
  * A row waits until the watermark has passed it. A version is accepted after the watermark has passed it, as
  * it is valid for later rows too. Of the versions up to the watermark the last one is kept.
  */
-private final class VersionJoin(step: TableJoinStep, counts: Counts) extends TableLogic {
+private final class VersionJoin(step: TableJoinStep, counts: Counts) extends KeyedLogic {
   private final class Key(var timerAt: Long, val versions: mutable.ArrayBuffer[Version],
       val waiting: OrderedBuffer)
 

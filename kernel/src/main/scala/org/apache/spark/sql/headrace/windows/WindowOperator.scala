@@ -3,7 +3,7 @@ package org.apache.spark.sql.headrace.windows
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.{Dataset, Row, classic}
-import org.apache.spark.sql.headrace.operators.{Counts, KeyEncoder, OperatorPlan}
+import org.apache.spark.sql.headrace.operators.{Counts, KeyEncoder, OperatorPlan, StepTime}
 
 /** Plans a windowed step over a stream. */
 object WindowOperator {
@@ -26,8 +26,8 @@ object WindowOperator {
     val (keys, keyed) = OperatorPlan.withConstantKey(step.keys.map(k => renamed(k.exprId)), child)
     val processor = new WindowProcessor(step, KeyEncoder.encoder(keys), counts)
     val rows = if (step.preAggregates) preAggregate(session, step, keys, keyed) else keyed
-    OperatorPlan
-      .transform(session, processor, OperatorPlan.timeMode(step.spec.byClock), keys, rows, step.layout.output)
+    OperatorPlan.transform(
+      session, processor, StepTime.mode(StepTime.of(step.spec.byClock)), keys, rows, step.layout.output)
   }
 
   /** Selects the columns that the step needs, and adds those of `PreAggregate`. */

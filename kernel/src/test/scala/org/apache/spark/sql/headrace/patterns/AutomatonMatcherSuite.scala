@@ -6,8 +6,8 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
 import org.apache.spark.sql.headrace.operators.Time
-import org.apache.spark.sql.headrace.operators.inorder.MatchOutput
 import org.apache.spark.sql.types.{DataType, StringType}
 import org.apache.spark.unsafe.types.UTF8String
 

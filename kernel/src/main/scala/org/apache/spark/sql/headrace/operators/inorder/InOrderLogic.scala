@@ -3,6 +3,7 @@ package org.apache.spark.sql.headrace.operators.inorder
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.{BufferedRow, OrderedBuffer, RowChunk, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
@@ -13,7 +14,7 @@ import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, 
  * and a row behind the watermark is late. In arrival order rows are passed on at once and none is late.
  * Within a call the watermark is applied first.
  */
-final class InOrderLogic(step: InOrderStep, counts: Counts) {
+final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private val matcher = step.matcher()
   private val arrival = step.arrival || step.clockTime
   private val bytes = new Output(256, -1)
@@ -21,8 +22,8 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
   /** State of one key during a call. */
   private final class Key(var timerAt: Long, val memory: matcher.Memory, val backlog: OrderedBuffer)
 
-  /** Processes the rows of one key in a micro-batch. */
-  def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val before = store.get(0)
     val own = read(before)
     release(key, store, own, now, out)
@@ -48,8 +49,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
     save(store, own, before, now)
   }
 
-  /** Processes an expired timer of the key; the store has already removed it. */
-  def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val before = store.get(0)
     val own = read(before)
     if (own.timerAt <= due) own.timerAt = Long.MaxValue
@@ -57,8 +57,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
     save(store, own, before, now)
   }
 
-  /** Processes all rows of a key as a batch, then the end of input. */
-  def processBatch(key: InternalRow, events: Iterator[Event], end: Now, out: TaggedRows): Unit = {
+  override def onBatch(key: InternalRow, events: Iterator[Event], out: TaggedRows): Unit = {
     val memory = matcher.empty
     val (timed, timeless) = events.map(e => e.copy(row = e.row.copy())).toVector
       .partition(_.time.exists(_ >= 0))
@@ -67,7 +66,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) {
       matcher.advance(key, memory, event.time.get, out)
       matcher.take(key, memory, event.row, event.time.get, out)
     }
-    matcher.advance(key, memory, end.watermark, out)
+    matcher.advance(key, memory, Time.End, out)
     matcher.finish(key, memory, out)
   }
 

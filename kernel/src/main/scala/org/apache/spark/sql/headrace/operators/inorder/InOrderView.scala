@@ -2,6 +2,7 @@ package org.apache.spark.sql.headrace.operators.inorder
 
 import org.apache.spark.sql.catalyst.CatalystTypeConverters.createToScalaConverter
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Dataset, Encoders, Row}
 

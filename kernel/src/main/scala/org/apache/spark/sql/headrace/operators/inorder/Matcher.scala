@@ -3,18 +3,7 @@ package org.apache.spark.sql.headrace.operators.inorder
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
-
-/** Receives a matcher's results: rows of one of the step's outputs. */
-trait MatchOutput {
-  /** Emits a result. `row` is null if `takes(output)` is false. */
-  def emit(output: Int, row: InternalRow): Unit
-
-  /** False if rows of this output are only counted and need not be built. */
-  def takes(output: Int): Boolean = true
-
-  /** Counts a processed row that had no result. */
-  def unmatched(): Unit = ()
-}
+import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
 
 /** Finds matches among the rows of one key, which `InOrderLogic` passes in order. */
 trait Matcher {

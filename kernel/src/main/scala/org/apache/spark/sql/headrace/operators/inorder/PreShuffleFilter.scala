@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.classic.Strategy
 import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.headrace.operators.keyed.KeyedStepProcessor
 import org.apache.spark.sql.headrace.operators.{BatchWatermark, Counts, OperatorPlan, StatePartition, Time}
 
 /**
@@ -88,8 +89,13 @@ case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], t
   /** Rows at or after this time are not late. Long.MaxValue keeps all rows. */
   private def minTime: Long =
     if (step.arrival || step.clockTime) 0L
-    else BatchWatermark.watermark(session, _.isInstanceOf[InOrderProcessor])
+    else BatchWatermark.watermark(session, isInOrder)
       .fold(Long.MaxValue)(w => math.max(0L, Time.watermark(w)))
+
+  private def isInOrder(processor: Any): Boolean = processor match {
+    case keyed: KeyedStepProcessor => keyed.step.isInstanceOf[InOrderStep]
+    case _ => false
+  }
 
   private def ordinal(columns: Seq[Attribute], of: Attribute): Int = columns.indexWhere(_.exprId == of.exprId)
 }

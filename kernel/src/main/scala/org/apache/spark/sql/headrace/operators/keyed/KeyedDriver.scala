@@ -7,13 +7,12 @@ import com.fasterxml.jackson.databind.ObjectMapper
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.headrace.operators.inorder.{StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.MemoryStore
 import org.apache.spark.sql.headrace.operators.{Counts, Now, ScriptRows, Time}
 
 /**
  * Runs a keyed step without a streaming query: the same per-key logic over in-memory state, for tests in
- * virtual time. Uses the scripts of `WindowDriver`.
+ * virtual time. Uses the scripts of `WindowDriver`; `"rules"` in an event replaces the rules before it.
  */
 final class KeyedDriver(step: KeyedStep) {
   private val json = new ObjectMapper
@@ -23,7 +22,11 @@ final class KeyedDriver(step: KeyedStep) {
   def run(script: String): String = {
     val run = new KeyedRun(step)
     val events = json.readTree(script).elements.asScala.map { event =>
-      if (event.path("restart").asBoolean) run.restart()
+      step match {
+        case changing: ReloadableStep if event.hasNonNull("rules") => changing.load(event.get("rules").asText)
+        case _ =>
+      }
+      if (event.path("restart").asBoolean || event.hasNonNull("rules")) run.restart()
       val watermark = if (event.hasNonNull("watermark")) Some(event.get("watermark").asLong) else None
       run.batch(rows.read(event.path("rows")), watermark, event.path("clock").asLong)
     }.map(rows.toJson(_, step.columns.output)).mkString("[", ",", "]")
@@ -48,7 +51,7 @@ final class KeyedRun(step: KeyedStep) {
     moved.foreach(w => watermark = math.max(watermark, w))
     val now = Now(if (step.clockTime) math.max(clock, watermark) else watermark, clock)
     val groups = mutable.LinkedHashMap.empty[UnsafeRow, mutable.ArrayBuffer[InternalRow]]
-    events.foreach { row =>
+    events.map(step.columns.withAddedColumns(_).copy()).foreach { row =>
       groups.getOrElseUpdate(step.columns.keyOf(row).copy(), mutable.ArrayBuffer.empty) += row
     }
     groups.foreach { case (key, rows) =>

@@ -5,25 +5,28 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.headrace.operators._
-import org.apache.spark.sql.headrace.operators.inorder.TaggedRows
-import org.apache.spark.sql.headrace.operators.state.{MemoryStore, SlotStore, StateLayout}
+import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateLayout}
 
 /** Plans a keyed step; the output is tagged rows. */
 object KeyedOperator {
-  /** Plans a step over a stream, which needs a watermark unless the step uses clock time. */
+  /** Plans a step over a stream, which needs a watermark if the step uses event time. */
   def apply(frame: Dataset[Row], step: KeyedStep, counts: Counts): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[SparkSession]
-    val (child, renamed) = OperatorPlan.hideWatermark(step.columns.over(OperatorPlan.analyzed(frame)))
+    val input = step.beforeShuffle(session, step.columns.over(OperatorPlan.analyzed(frame)), counts)
+    val (child, renamed) = OperatorPlan.hideWatermark(input)
     val (keys, keyed) = OperatorPlan.withConstantKey(step.columns.keys.map(k => renamed(k.exprId)), child)
     val processor = new KeyedStepProcessor(step, KeyEncoder.encoder(keys), counts)
-    OperatorPlan
-      .transform(session, processor, OperatorPlan.timeMode(step.clockTime), keys, keyed, step.columns.output)
+    OperatorPlan.transform(session, processor, StepTime.mode(step.time), keys, keyed, step.columns.output)
   }
 
-  /** Plans a step over a batch: all rows of a key, then the end of input. */
+  /** Plans a step over a batch: all rows of a key, then the end of the input. */
   def batch(frame: Dataset[Row], step: KeyedStep): Dataset[Row] = OperatorPlan
     .mapGroups(frame.sparkSession.asInstanceOf[SparkSession], step.columns.keys,
       step.columns.over(OperatorPlan.analyzed(frame)), step.columns.output)(new KeyedBatch(step))
+
+  /** Finds the keyed step in a query's plan. */
+  def stepOf(query: Dataset[Row]): Option[KeyedStep] = OperatorPlan
+    .processorOf(query, classOf[KeyedStepProcessor]).map(_.step)
 }
 
 /** Runs a keyed step on Spark's state. */
@@ -53,9 +56,7 @@ private final class KeyedBatch(step: KeyedStep) extends GroupFunction {
   @transient private lazy val out = new TaggedRows(step.columns, counts)
 
   override def apply(key: InternalRow, rows: Iterator[InternalRow]): Iterator[InternalRow] = {
-    val (store, end) = (new MemoryStore, Now(Long.MaxValue, Long.MaxValue))
-    logic.onRows(key, store, step.columns.events(rows), Now(Time.None, 0), out)
-    store.due(Long.MaxValue).foreach(logic.onTimer(key, store, _, end, out))
-    out.take()
+    logic.onBatch(key, step.columns.events(rows), out)
+    step.batchOutput(out.take())
   }
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.headrace.compat.Compat
 import org.apache.spark.sql.headrace.operators.Counts
-import org.apache.spark.sql.headrace.operators.inorder.InOrderOperator
+import org.apache.spark.sql.headrace.operators.keyed.KeyedOperator
 import org.apache.spark.sql.headrace.patterns.MatchStep
 import org.apache.spark.sql.headrace.windows.WindowOperator
 
@@ -52,7 +52,7 @@ class StateAccessSuite extends munit.FunSuite {
           WindowOperator(frame, grouped, windows, Counts.create(spark.sparkContext))
         },
         run(spark, "matches") { frame =>
-          InOrderOperator(frame, MatchStep(frame, pattern), Counts.create(spark.sparkContext))
+          KeyedOperator(frame, MatchStep(frame, pattern), Counts.create(spark.sparkContext))
         })
     finally spark.stop()
   }

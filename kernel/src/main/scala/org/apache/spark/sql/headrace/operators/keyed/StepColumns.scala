@@ -1,51 +1,15 @@
-package org.apache.spark.sql.headrace.operators.inorder
-
-import scala.collection.mutable
+package org.apache.spark.sql.headrace.operators.keyed
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
-import org.apache.spark.sql.headrace.operators.{Counts, Event, Now, Time}
+import org.apache.spark.sql.headrace.operators.{Event, Now, Time}
 import org.apache.spark.sql.headrace.windows.{GlobalWindow, WindowLayout}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** A step that processes the rows of each key in order: a pattern, a rule set or MATCH_RECOGNIZE. */
-trait InOrderStep extends Serializable {
-  def columns: StepColumns
-
-  /** True to process rows in arrival order instead of event-time order. */
-  def arrival: Boolean
-
-  /** True if the clock is the watermark: ingestion and processing time. */
-  def clockTime: Boolean
-
-  /** Identifies the declaration that state belongs to. */
-  def fingerprint: Int
-
-  /** False if a row cannot affect the result; such a row is neither buffered nor passed on. */
-  def matters(row: InternalRow): Boolean = true
-
-  /** Boolean columns, one of which is true for every row that matters; empty if there are none. */
-  def conditions: Seq[Attribute] = Nil
-
-  /** True if `matters` can filter rows before the shuffle although `conditions` is empty. */
-  def sifts: Boolean = false
-
-  /** Called for each arriving row, which may be buffered; stores in it what depends on this moment. */
-  def arriving(row: InternalRow): Unit = ()
-
-  /** Creates a matcher for one task. */
-  def matcher(): Matcher
-}
-
-/** A step whose rules can be replaced between micro-batches. */
-trait ReloadableStep {
-  def load(rules: String): Unit
-}
-
 /**
- * The columns of an in-order step: input, computed conditions, and outputs.
+ * The columns of a keyed step: input, computed conditions, and outputs.
  *
  * @param raw the input, with internal columns (`__ts`, `__position`)
  * @param added conditions that Spark computes per row, appended to the input
@@ -126,33 +90,4 @@ final class StepColumns(val raw: Seq[Attribute], val added: Seq[Alias], keyNames
 object StepColumns {
   def struct(of: Seq[Attribute]): StructType =
     StructType(of.map(a => StructField(a.name, a.dataType, a.nullable)))
-}
-
-/** Collects tagged rows and counts those of side outputs. */
-final class TaggedRows(columns: StepColumns, counts: Counts) extends MatchOutput {
-  private val rows = mutable.ArrayBuffer.empty[InternalRow]
-  override def takes(output: Int): Boolean = columns.emits(output)
-
-  override def emit(output: Int, row: InternalRow): Unit = {
-    if (output == columns.timeouts) counts.add(Counts.TimedOut, 1)
-    if (row != null) rows += columns.tag(output, row)
-  }
-
-  override def unmatched(): Unit = {
-    counts.add(Counts.Folded, -1)
-    counts.add(Counts.Unmatched, 1)
-  }
-
-  /** Emits a late row; `window` is its last window, null if there is none. */
-  def late(event: Event, now: Now, reason: String, window: InternalRow = null): Unit = {
-    counts.add(Counts.Late, 1)
-    if (columns.emitsLate) rows += columns.late(event, now, reason, window)
-  }
-
-  /** Returns and clears the collected rows. */
-  def take(): Iterator[InternalRow] = {
-    val taken = rows.toArray
-    rows.clear()
-    taken.iterator
-  }
 }
