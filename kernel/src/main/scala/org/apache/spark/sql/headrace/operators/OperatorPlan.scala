@@ -66,7 +66,7 @@ object OperatorPlan {
       RowCopy(), WholeRow(), keys, child.output, processor.asInstanceOf[StatefulProcessor[Any, Any, Any]],
       time, OutputMode.Append(), processor.encoder, rowObject, child, false, keys, child.output, RowCopy(),
       LocalRelation(keys))
-    unpackRows(session, node, node.outputObjAttr, output)
+    unpackRows(session, node, output)
   }
 
   /** Applies a function to all rows of each key of a batch. */
@@ -77,7 +77,7 @@ object OperatorPlan {
     val node = MapGroups(
       new GroupAdapter(structOf(keys), function), UnresolvedDeserializer(encoder.deserializer, grouping),
       WholeRow(), grouping, child.output, Nil, rowObject, child)
-    unpackRows(session, node, node.outputObjAttr, output)
+    unpackRows(session, node, output)
   }
 
   /** Finds the stateful processor of a class in a query's plan. */
@@ -90,9 +90,12 @@ object OperatorPlan {
   private def rowObject: AttributeReference =
     AttributeReference("row", ObjectType(classOf[InternalRow]), nullable = false)()
 
-  /** Unpacks the tagged rows that a node returns as objects. */
-  private def unpackRows(
-      session: SparkSession, node: LogicalPlan, row: Attribute, output: StructType): Dataset[Row] = {
+  /**
+   * Unpacks the tagged rows that a node returns as objects. The row is a bound reference, because Spark binds
+   * nothing where it does not compile a stage: with over 100 columns, or with whole-stage codegen off.
+   */
+  private def unpackRows(session: SparkSession, node: LogicalPlan, output: StructType): Dataset[Row] = {
+    val row = BoundReference(0, ObjectType(classOf[InternalRow]), nullable = false)
     val columns = output.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
       Alias(RowColumn(row, i, field.dataType), field.name)()
     }
