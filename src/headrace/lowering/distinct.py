@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.lowering.expressions import state_name
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ def drop_duplicates(spark: SparkSession, frame: DataFrame, node: Distinct, count
     """Return the step's tagged rows: `__main` without repeats, `__late` those it can't judge any more."""
     time = F.unix_micros("__ts") if "__ts" in frame.columns else F.lit(None).cast("bigint")
     position = F.col("__position") if "__position" in frame.columns else F.expr(_NO_POSITION)
+    keys = [frame[f"`{name}`"].alias(state_name(name, at)) for at, name in enumerate(node.on)]
     packed = frame.select(
-        F.struct(*(frame[f"`{name}`"] for name in node.on)).alias("key"),
+        F.struct(*keys).alias("key"),
         F.struct(*(frame[f"`{name}`"] for name in frame.columns)).alias("data"),
         time.alias("time"),
         position.alias("position"),

@@ -45,6 +45,11 @@ def visible_columns(frame: DataFrame) -> list[Column]:
     return [frame[f"`{name}`"] for name in frame.columns if not name.startswith(HIDDEN)]
 
 
+def state_name(name: str, index: int) -> str:
+    """Return the name of a key in the schema of state, which Avro restricts to letters, digits and `_`."""
+    return name if name.isidentifier() else f"{HIDDEN}key{index}"
+
+
 def drop_hidden(frame: DataFrame) -> DataFrame:
     """Return the rows without Headrace's own columns."""
     if REFINED in frame.columns:

@@ -41,6 +41,7 @@ from headrace.lowering.windows.operator import aggregate_windows, aggregate_wind
 from headrace.lowering.windows.python_aggregates import refuse_unpicklable
 from headrace.plan.changes import feeds_changes
 from headrace.rules.revision import load_now
+from headrace.schemas.datatypes import quote_name
 from headrace.steps.base import Node, Ref
 from headrace.steps.code.functions import FunctionStep
 from headrace.steps.code.process import Process
@@ -272,7 +273,7 @@ def _select_input(node: RowPattern, lowering: Lowering) -> DataFrame:
     )
     shown_names = [name for name in rows.columns if name not in own]
     names = node.input_query.names or shown_names
-    return rows.select(*shown_names, *own).toDF(*names, *own)
+    return rows.select(*map(quote_name, shown_names), *own).toDF(*names, *own)
 
 
 @lower.register(Process)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.util import PythonEvalType
 
 from headrace.functions.dead_letters import FAILED, ROW, decode_dead_letter
 from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
@@ -21,6 +23,7 @@ from headrace.lowering.code.shipping import ship, user_paths
 from headrace.lowering.code.totals import totals_of
 from headrace.lowering.decode import DEAD_LETTER_BYTES, DeadLetters
 from headrace.lowering.expressions import HIDDEN, POSITION, drop_hidden, hidden_columns
+from headrace.schemas.datatypes import quote_name
 from headrace.spark.gateway import java_column, java_frame, java_session, kernel
 from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep
 
@@ -57,7 +60,7 @@ def apply_function(
     made = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *carried)]
     function = ship(_loop(call), call.target, where)
     failed = [StructField(FAILED, BinaryType()), StructField(ROW, LongType())]
-    mapped = frame.mapInArrow(cast("Any", function), StructType([*made, *failed]))
+    mapped = map_in_arrow(frame, function, StructType([*made, *failed]))
     watched = kernel(frame.sparkSession).python.WatchWorker.watch(java_frame(mapped), node.name)
     return DataFrame(watched, frame.sparkSession)
 
@@ -106,6 +109,15 @@ def _call(node: FunctionStep, output: pyarrow.Schema, time_column: str | None) -
         user_paths(target),
         totals_of(node.name, target),
     )
+
+
+def map_in_arrow(frame: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
+    """Call `DataFrame.mapInArrow`, which takes columns with dots in their names for fields of structs."""
+    if not any("." in name for name in frame.columns):
+        return frame.mapInArrow(cast("Any", function), schema)
+    udf: Any = pandas_udf(cast("Any", function), schema, cast("Any", PythonEvalType.SQL_MAP_ARROW_ITER_UDF))
+    called = udf(*(frame[quote_name(name)] for name in frame.columns))
+    return DataFrame(java_frame(frame).mapInArrow(java_column(called), False, None), frame.sparkSession)
 
 
 def token_of(target: Any) -> str:

@@ -7,7 +7,7 @@ Arrow batches, and stores what changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow
 from pyspark.sql import DataFrame
@@ -16,14 +16,15 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from headrace.functions.arrow import arrow_schema
 from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
-from headrace.lowering.code.functions import token_of
+from headrace.lowering.code.functions import map_in_arrow, token_of
 from headrace.lowering.code.shipping import ship, user_paths
 from headrace.lowering.code.totals import totals_of
-from headrace.lowering.expressions import HIDDEN, OUTPUT, POSITION, TIME
+from headrace.lowering.expressions import HIDDEN, OUTPUT, POSITION, TIME, state_name
 from headrace.processors.batch import BatchLoop
 from headrace.processors.codec import converters
 from headrace.processors.stateful_map import StatefulMap
 from headrace.processors.worker import ProcessorCall, ProcessorLoop
+from headrace.schemas.datatypes import quote_name
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.code.functions import DEAD_LETTERS
 from headrace.steps.expressions import names_of
@@ -63,12 +64,17 @@ def apply_processor(
         counts: Where rows are counted.
     """
     timed = TIME in frame.columns
+    columns = [state_name(key, at) for at, key in enumerate(keys)]
+    frame = frame.withColumns(
+        {new: frame[quote_name(key)] for new, key in zip(columns, keys, strict=True) if new != key}
+    )
+    keys = columns
     if not frame.isStreaming:
         return _apply_to_batch(frame, keys, node, where, timed=timed)
     results = _results(frame, node, timed=timed)
     call = _call(node, keys, results, timed=timed)
     function = ship(_loop(call), call.target, where)
-    mapped = frame.mapInArrow(cast("Any", function), results)
+    mapped = map_in_arrow(frame, function, results)
     operator = kernel(frame.sparkSession).python.PythonOperator
     rows = operator.apply(
         java_frame(frame),
@@ -93,7 +99,7 @@ def _apply_to_batch(
     order = [name for name in (POSITION, TIME) if name in frame.columns][:1]
     grouped = frame.repartition(*keys) if keys else frame.coalesce(1)
     function = ship(_loop(call, BatchLoop), call.target, where)
-    return grouped.sortWithinPartitions(*keys, *order).mapInArrow(cast("Any", function), tagged)
+    return map_in_arrow(grouped.sortWithinPartitions(*keys, *order), function, tagged)
 
 
 def _control_names() -> set[str]:

@@ -40,13 +40,20 @@ object OperatorPlan {
     (Project(columns, plan), plan.output.map(_.exprId).zip(columns.map(_.toAttribute)).toMap)
   }
 
-  /** Adds a constant key column if there are no keys; Spark requires at least one. */
-  def withConstantKey(keys: Seq[Attribute], plan: LogicalPlan): (Seq[Attribute], LogicalPlan) =
-    if (keys.nonEmpty) (keys, plan)
-    else {
-      val one = Alias(Literal(0), "__all")()
-      (Seq(one.toAttribute), Project(plan.output :+ one, plan))
-    }
+  /**
+   * Adds the key columns that Spark's state needs: a constant if there are no keys, and a copy of each key
+   * whose name Avro, in which the schema of state is stored, does not allow.
+   */
+  def withStateKeys(keys: Seq[Attribute], plan: LogicalPlan): (Seq[Attribute], LogicalPlan) = {
+    val named =
+      if (keys.isEmpty) Seq(Alias(Literal(0), "__all")())
+      else keys.zipWithIndex.map {
+        case (key, _) if key.name.matches("[\\p{L}_][\\p{L}\\p{N}_]*") => key
+        case (key, i) => Alias(key, s"__key$i")()
+      }
+    val added = named.collect { case alias: Alias => alias }
+    (named.map(_.toAttribute), if (added.isEmpty) plan else Project(plan.output ++ added, plan))
+  }
 
   /** The analysed plan of a frame. */
   def analyzed(frame: Dataset[Row]): LogicalPlan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution
@@ -72,7 +79,7 @@ object OperatorPlan {
   /** Applies a function to all rows of each key of a batch. */
   def mapGroups(session: SparkSession, keys: Seq[Attribute], plan: LogicalPlan, output: StructType)(
       function: GroupFunction): Dataset[Row] = {
-    val (grouping, child) = withConstantKey(keys, plan)
+    val (grouping, child) = withStateKeys(keys, plan)
     val encoder = ExpressionEncoder(structOf(grouping))
     val node = MapGroups(
       new GroupAdapter(structOf(keys), function), UnresolvedDeserializer(encoder.deserializer, grouping),

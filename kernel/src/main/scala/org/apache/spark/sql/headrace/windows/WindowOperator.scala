@@ -23,7 +23,7 @@ object WindowOperator {
     val eager = session.conf.get(Eager, "false").toBoolean
     val declared = read.copy(spec = read.spec.copy(eager = eager))
     val (step, child, renamed) = selectColumns(declared, OperatorPlan.analyzed(frame))
-    val (keys, keyed) = OperatorPlan.withConstantKey(step.keys.map(k => renamed(k.exprId)), child)
+    val (keys, keyed) = OperatorPlan.withStateKeys(step.keys.map(k => renamed(k.exprId)), child)
     val processor = new WindowProcessor(step, KeyEncoder.encoder(keys), counts)
     val rows = if (step.preAggregates) preAggregate(session, step, keys, keyed) else keyed
     OperatorPlan.transform(

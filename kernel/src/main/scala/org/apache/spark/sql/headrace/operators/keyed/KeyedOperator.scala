@@ -14,7 +14,7 @@ object KeyedOperator {
     val session = frame.sparkSession.asInstanceOf[SparkSession]
     val input = step.beforeShuffle(session, step.columns.over(OperatorPlan.analyzed(frame)), counts)
     val (child, renamed) = OperatorPlan.hideWatermark(input)
-    val (keys, keyed) = OperatorPlan.withConstantKey(step.columns.keys.map(k => renamed(k.exprId)), child)
+    val (keys, keyed) = OperatorPlan.withStateKeys(step.columns.keys.map(k => renamed(k.exprId)), child)
     val processor = new KeyedStepProcessor(step, KeyEncoder.encoder(keys), counts)
     OperatorPlan.transform(session, processor, StepTime.mode(step.time), keys, keyed, step.columns.output)
   }
