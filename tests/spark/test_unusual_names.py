@@ -45,6 +45,11 @@ def match(rows: Any) -> Any:
     return rows.key_by("card no").match("s", RISING, within="1 minute", select=select)
 
 
+def match_by_capitals(rows: Any) -> Any:
+    select = {"n.o": "two.`AMOUNT.EUR`"}
+    return rows.key_by("CARD NO").match("s", RISING, within="1 minute", select=select)
+
+
 def join(rows: Any) -> Any:
     select = {"card no": "left.`card no`", "n.o": "right.`amount.eur`"}
     return rows.join("s", rows, on="card no", within="0 seconds", select=select)
@@ -78,6 +83,7 @@ ONE, TWO = 1.5, 3.0
     [
         (window, [("None", ONE), ("a", TWO), ("b", ONE)]),
         (match, [("a", ONE)]),
+        (match_by_capitals, [("a", ONE)]),
         (join, [("a", ONE), ("a", ONE), ("b", ONE)]),
         (top, [("None", ONE), ("a", ONE), ("b", ONE)]),
         (distinct, [("None", ONE), ("a", ONE), ("b", ONE)]),

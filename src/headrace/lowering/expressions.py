@@ -45,6 +45,13 @@ def visible_columns(frame: DataFrame) -> list[Column]:
     return [frame[f"`{name}`"] for name in frame.columns if not name.startswith(HIDDEN)]
 
 
+def spelled_name(frame: DataFrame, name: str) -> str:
+    """Return the name of a column as the frame spells it: Spark ignores the case of names."""
+    if name in frame.columns:
+        return name
+    return next((own for own in frame.columns if own.lower() == name.lower()), name)
+
+
 def state_name(name: str, index: int) -> str:
     """Return the name of a key in the schema of state, which Avro restricts to letters, digits and `_`."""
     return name if name.isidentifier() else f"{HIDDEN}key{index}"

@@ -25,6 +25,7 @@ from headrace.lowering.expressions import (
     drop_hidden,
     hidden_columns,
     name_columns,
+    spelled_name,
 )
 from headrace.lowering.joins.joins import join_streams
 from headrace.lowering.lookups.frames import divide, join_table, read_by_key
@@ -219,7 +220,7 @@ def _add_keys(
 ) -> tuple[DataFrame, list[str], Time]:
     """Return a step's input with computed keys as columns, the names of all key columns, and its time."""
     computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
-    keys = [name if key == name else hidden_key(name) for name, key in node.keys]
+    keys = [spelled_name(frame, name) if key == name else hidden_key(name) for name, key in node.keys]
     return frame.withColumns(computed), keys, _time(node, lowering)
 
 
