@@ -140,6 +140,10 @@ class RenamedError(OptionError, AttributeError):
     """A name of an earlier version; the hint has the new one."""
 
 
+class NoEventTimeError(OptionError, AttributeError):
+    """A verb of streams with event time is called on a stream without."""
+
+
 def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
     """Return a module's `__getattr__` that answers its old names with the new ones.
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headrace.errors import OptionError, Problem
 from headrace.formats import Format
-from headrace.formats.options import option_problems as option_problems
+from headrace.formats.options import first_problem
 from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Connector(BaseModel):
             try:
                 super().__init__(**options)
             except ValidationError as error:
-                problem = option_problems(type(self), error, where=self.kind)[0][1]
+                problem = first_problem(type(self), error, where=self.kind)
                 raise OptionError.of(problem) from None
 
     def __hash__(self) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headrace.errors import OptionError, SchemaError
-from headrace.formats.options import option_problems
+from headrace.formats.options import first_problem
 from headrace.schemas.datatypes import DataType
 from headrace.schemas.fields import Schema, walk
 
@@ -33,7 +33,7 @@ class Format(BaseModel):
             try:
                 super().__init__(**options)
             except ValidationError as error:
-                problem = option_problems(type(self), error, where=self.name)[0][1]
+                problem = first_problem(type(self), error, where=self.name)
                 raise OptionError.of(problem) from None
 
     def unsupported(self, kind: DataType) -> str:

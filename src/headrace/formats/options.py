@@ -23,6 +23,12 @@ def option_problems(
     return [(item["loc"], _problem(model, dict(item), where)) for item in error.errors()]
 
 
+def first_problem(model: type[BaseModel], error: ValidationError, *, where: str) -> Problem:
+    """Return the problem to report: an unknown option may be a misspelling of one that is missing."""
+    first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+    return _problem(model, dict(first), where)
+
+
 def _problem(model: type[BaseModel], error: dict[str, Any], where: str) -> Problem:
     option = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":

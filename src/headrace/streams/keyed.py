@@ -13,7 +13,7 @@ from headrace.steps.code.process import Process, process_node, stateful_map_node
 from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.top_n import TopN
-from headrace.streams.rows import Rows
+from headrace.streams.rows import Rows, missing_attribute
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -40,6 +40,13 @@ class KeyedStream:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._ref}>"
+
+    if not TYPE_CHECKING:  # a type checker reports a missing verb by itself
+
+        def __getattr__(self, name: str) -> Any:
+            from headrace.streams.timed import TimedKeyedStream
+
+            return missing_attribute(self, name, TimedKeyedStream)
 
     def aggregate(self, name: str, /, **aggregates: str | Column) -> Updates:
         """Return a running aggregate: one row for each key, brought up to date with every batch.

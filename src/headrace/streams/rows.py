@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headrace.connectors.base import Connector, Load, WriteMode
 from headrace.durations import Duration, microseconds
-from headrace.errors import OptionError
+from headrace.errors import NoEventTimeError, OptionError
 from headrace.formats import Format
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Node, Ref
@@ -183,3 +183,22 @@ class SinkHandle:
 
     def __repr__(self) -> str:
         return f"<sink {self.name} of {self.pipeline.name}>"
+
+
+def missing_attribute(handle: Any, name: str, timed: type) -> Any:
+    """Answer for an attribute that a handle lacks: a verb of timed streams gets a hint.
+
+    Raises:
+        NoEventTimeError: streams with event time have it.
+        AttributeError: it is unknown, or a property that does not apply to this step.
+    """
+    declared = getattr(type(handle), name, None)
+    if isinstance(declared, property):  # Python asks here if a property raises an `AttributeError`
+        return declared.__get__(handle)
+    if hasattr(timed, name) and not name.startswith("_"):
+        raise NoEventTimeError(
+            f"`{name}` needs event time",
+            where=f"`{handle._ref}`",
+            hint='declare it first, such as .event_time("ts", out_of_order="10 seconds")',
+        )
+    raise AttributeError(f"{type(handle).__name__!r} object has no attribute {name!r}", name=name, obj=handle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
@@ -17,7 +17,7 @@ from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.tables.join import At, TableHow, TableJoinKeywords
 from headrace.streams.functions import FunctionVerbs
 from headrace.streams.keyed import KeyedStream, Updates
-from headrace.streams.rows import Rows
+from headrace.streams.rows import Rows, missing_attribute
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -37,6 +37,13 @@ class Stream(FunctionVerbs):
     >>> tx.where("amount > 50").key_by("card")
     <KeyedStream of tx:where>
     """
+
+    if not TYPE_CHECKING:  # a type checker reports a missing verb by itself
+
+        def __getattr__(self, name: str) -> Any:
+            from headrace.streams.timed import TimedStream
+
+            return missing_attribute(self, name, TimedStream)
 
     def event_time(
         self,

@@ -98,6 +98,7 @@ def test_parquet_files_carry_rows_and_others_bytes() -> None:
             "files: unknown option `formt`\n  hint: did you mean `format`? Known: format, ",
         ),
         ({}, "files: option `path` is missing\n  hint: `path` is a directory"),
+        ({"paht": "x"}, "files: unknown option `paht`\n  hint: did you mean `path`?"),
         ({"path": 3}, "files: path: expected a path, got 3"),
         ({"path": ""}, "files: path: expected a path, got ''"),
         ({"path": "x", "format": "jsn"}, "files: format: unknown format `jsn` (did you mean `json`?"),

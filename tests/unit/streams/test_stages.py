@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from headrace import Pipeline, connect, triggers, windows
-from headrace.errors import OptionError, PlanError
+from headrace.errors import NoEventTimeError, OptionError, PlanError
 from headrace.steps.base import Ref
 from headrace.steps.rows.columns import Where
 from headrace.steps.stateful.window import WindowAggregate
@@ -22,6 +22,22 @@ from headrace.streams.windowed import WindowedStream
 @pytest.fixture
 def tx() -> SourceStream:
     return Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
+
+
+@pytest.mark.parametrize("verb", ["window", "match", "latest"])
+def test_a_verb_that_needs_event_time_asks_for_it(tx: SourceStream, verb: str) -> None:
+    for stage in (tx.key_by("card"), tx.where("amount > 1").key_by("card")):
+        assert not hasattr(stage, verb)
+        with pytest.raises(
+            NoEventTimeError, match=rf"`tx.*`: `{verb}` needs event time\n  hint: .*event_time"
+        ):
+            getattr(stage, verb)
+
+
+def test_an_unknown_verb_is_an_attribute_error(tx: SourceStream) -> None:
+    for stage in (tx, tx.key_by("card")):
+        with pytest.raises(AttributeError, match="object has no attribute 'windw'"):
+            stage.windw  # type: ignore[union-attr]  # noqa: B018
 
 
 def test_stages_follow_each_other(tx: SourceStream) -> None:

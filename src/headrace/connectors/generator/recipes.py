@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from headrace.connectors.options import DurationOption
 from headrace.durations import microseconds
 from headrace.errors import did_you_mean
-from headrace.formats.options import option_problems
+from headrace.formats.options import first_problem
 from headrace.schemas.datatypes import quote_name
 
 NUMBER = "__number"
@@ -337,7 +337,7 @@ def _build(name: str, options: Any) -> Recipe:
     try:
         return kind(**options)
     except ValidationError as error:
-        problem = option_problems(kind, error, where=name)[0][1]
+        problem = first_problem(kind, error, where=name)
         raise ValueError(f"{problem.where}: {problem.what}") from error
 
 
