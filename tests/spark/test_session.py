@@ -70,8 +70,17 @@ def test_a_setting_that_is_not_sparks_is_refused() -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_a_value_that_spark_does_not_take_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"conf spark\.sql\.session\.timeZone: .*Nowhere/Land"):
-        open_session(conf={"spark.sql.session.timeZone": "Nowhere/Land"})
+    with pytest.raises(OptionError, match=r"conf spark\.sql\.ansi\.enabled: .*perhaps"):
+        open_session(conf={"spark.sql.ansi.enabled": "perhaps"})
+
+
+def test_a_setting_that_results_depend_on_is_refused() -> None:
+    with pytest.raises(OptionError) as caught:
+        open_session(conf={"spark.sql.session.timeZone": "Europe/Paris"})
+    assert str(caught.value) == (
+        "conf spark.sql.session.timeZone: expected UTC, got 'Europe/Paris': checkpoints and results depend on it\n"
+        "  hint: convert times in expressions: from_utc_timestamp(ts, 'Europe/Paris')"
+    )
 
 
 def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,10 @@ REQUIRED = {
 }
 """What every session has, a reused one as well, because checkpoints and results depend on it."""
 
+_HINTS = {
+    "spark.sql.session.timeZone": "convert times in expressions: from_utc_timestamp(ts, 'Europe/Paris')"
+}
+
 FAST = {
     # To count state rows Spark would look up every row before it writes or removes it.
     f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
@@ -58,7 +62,7 @@ def open_session(
     Args:
         name: What Spark shows as the application's name.
         master: The cluster, as Spark spells it; default: `local[*]`.
-        conf: Any `spark.*` settings; they win over Headrace's own.
+        conf: Any `spark.*` settings; they win over Headrace's own, except for those that results depend on.
         jars: More jars for driver and executors, such as a connector's.
         log_directory: Where Spark's log goes; the cache directory's `logs` by default.
         report: Gets a line when the kernel has to be compiled first; standard error by default.
@@ -96,6 +100,13 @@ def _check_session(master: str | None, conf: Mapping[str, str]) -> dict[str, str
                 f"expected a Spark setting, got {key!r}", where="conf", hint="its name starts with `spark.`"
             )
     settings = {key: str(value) for key, value in conf.items()}
+    for key, value in REQUIRED.items():
+        if settings.get(key, value) != value:
+            raise OptionError(
+                f"expected {value}, got {settings[key]!r}: checkpoints and results depend on it",
+                where=f"conf {key}",
+                hint=_HINTS.get(key, "leave it out"),
+            )
     return settings | ({"spark.master": master} if master else {})
 
 
