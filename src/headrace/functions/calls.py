@@ -16,7 +16,7 @@ import types
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from headrace.functions.failures import Failure, describe_failure
+from headrace.functions.failures import RAISED, Failure, describe_failure
 
 _WORKER = "__headrace_worker__"
 """A module of the worker process that holds the instances.
@@ -103,7 +103,7 @@ def call_each(
                 with time_limit(timeout):
                     result = function(row)
                 yield result
-        except Exception as error:
+        except RAISED as error:
             yield describe_failure(error, name)
 
 
@@ -118,7 +118,7 @@ async def _call_concurrently(
                 return await asyncio.wait_for(function(row), timeout)
             except TimeoutError:
                 return Failure(f"TimeoutError: no result after {timeout:g} seconds ({name})", "")
-            except Exception as error:
+            except RAISED as error:
                 return describe_failure(error, name)
 
     return await asyncio.gather(*(call(row) for row in rows))

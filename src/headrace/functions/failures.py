@@ -11,6 +11,8 @@ MARK = "headrace function"
 ARROW, PANDAS, POLARS = "pyarrow", "pandas", "polars"
 """The libraries of frames that functions take."""
 REASON, TRACEBACK = "reason", "traceback"
+RAISED = (Exception, SystemExit)
+"""What fails a call of user code: `exit()` in a function must not end its worker without a reason."""
 _OWN = (
     "headrace/functions/",
     "headrace/processors/",

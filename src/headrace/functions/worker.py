@@ -20,7 +20,7 @@ import pyarrow
 from headrace.functions.batch_note import BatchNote
 from headrace.functions.calls import Callee, call_each, open_callee, time_limit
 from headrace.functions.dead_letters import FAILED, ROW, encode_dead_letter
-from headrace.functions.failures import Failure, WrongResult, describe_failure, stop_message
+from headrace.functions.failures import RAISED, Failure, WrongResult, describe_failure, stop_message
 from headrace.functions.frames import to_columns, to_frame
 from headrace.functions.logs import label_output
 from headrace.functions.results import OutputColumns, Values
@@ -135,7 +135,7 @@ class FunctionLoop:
         for at, made in enumerate(self._calls(batch)):
             try:
                 rows = [made] if isinstance(made, Failure) else [*_require_rows(made)]
-            except Exception as error:
+            except RAISED as error:
                 rows = [describe_failure(error, self._call.name)]
             results += rows
             origin += [at] * len(rows)
@@ -201,7 +201,7 @@ class FunctionLoop:
                 result = self._callee.function(to_frame(shown, self._call.library))
             columns = to_columns(result, self._call.output)
             return self._carry_times(batch, columns)
-        except Exception as error:
+        except RAISED as error:
             failure = describe_failure(error, self._call.name)
             columns = [pyarrow.nulls(0, field.type) for field in self._call.output]
             return Made(columns, [], dict.fromkeys(range(batch.num_rows), failure))

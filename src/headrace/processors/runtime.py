@@ -12,7 +12,7 @@ from types import GeneratorType
 from typing import Any, NamedTuple
 
 from headrace.functions.calls import time_limit
-from headrace.functions.failures import Failure, WrongResult, describe_failure
+from headrace.functions.failures import RAISED, Failure, WrongResult, describe_failure
 from headrace.functions.results import OutputColumns, Values
 from headrace.processors.codec import Converters, converters
 from headrace.processors.processor import Processor
@@ -177,7 +177,7 @@ class ProcessorRuntime:
             else:
                 with time_limit(self.timeout):
                     rows = self._run(call)
-        except Exception as error:
+        except RAISED as error:
             self._failure = describe_failure(error, self.name)
             self._undo(call.fired)
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -86,6 +87,13 @@ def test_a_row_that_raises_and_a_value_that_does_not_fit_are_dead_letters(form: 
     assert failed[6]["n"] == 1
     assert failed[6]["reason"].startswith("ValueError: no (")
     assert "returned " in failed[8]["reason"]
+
+
+@pytest.mark.parametrize("kind", ["map", "flat_map"])
+def test_exit_in_a_function_fails_its_row(kind: str) -> None:
+    good, failed = run(kind, lambda row: sys.exit("no licence"), 1)
+    assert good == []
+    assert [letter["reason"].split(" (")[0] for letter in failed.values()] == ["SystemExit: no licence"] * 2
 
 
 def test_a_wrong_row_fails_all_rows_of_its_call() -> None:
