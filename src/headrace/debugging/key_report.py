@@ -167,7 +167,9 @@ class Inquiry:
         if self.progress.epoch is None:
             return None, pieces
         entries = self.files.entries(MATCHES)
-        own = entries.where(is_key(self._inside(), entries.schema["key"].dataType, "key"))  # type: ignore[arg-type]
+        schema: Any = entries.schema["key"].dataType
+        key = dict(zip(schema.names, self.key.values(), strict=False))  # without a key, state has a constant
+        own = entries.where(is_key(key, schema, "key"))
         slots = {row["slot"]: bytes(row["value"]) for row in own.select("slot", "value").collect()}
         for slot in sorted(slots.keys() - {0}):
             pieces.add(slots[slot])
@@ -180,11 +182,12 @@ class Inquiry:
         """Return the rows of the key in order, with the columns that the kernel needs; read once."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        from headrace.lowering.expressions import POSITION, TIME
+        from headrace.lowering.expressions import POSITION, TIME, spelled_name
 
         if self._frame is None:
             frame = self._input()
-            own = frame.where(is_key(self._inside(), frame.schema))
+            key = {spelled_name(frame, name): value for name, value in self._inside().items()}
+            own = frame.where(is_key(key, frame.schema))
             by_arrival = getattr(self.node, "order", "") == "arrival"
             order = [name for name in (*(() if by_arrival else (TIME,)), POSITION) if name in frame.columns]
             wanted = [

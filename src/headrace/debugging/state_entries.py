@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headrace.steps.base import Node
 
 WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values", "matches"
-STATE = "state"
+STATE, STORED = "state", "stored"
 _DUE_BYTES = 16
 """The state of a processor begins with the times at which its key is due."""
 _WHOLE = {"ignoreNullFields": "false"}
@@ -84,7 +84,8 @@ def entries_of(
         counts = {row["kind"]: row["count"] for row in union.groupBy("kind").count().collect()}
         keyed = union.groupBy("key")
         some = keyed.agg(F.collect_list(F.struct("kind", "entry")).alias("entries")).orderBy("key")
-        entries = tuple(_entry(row["key"], row["entries"]) for row in some.limit(limit).collect())
+        names = _key_names(node)
+        entries = tuple(_entry(row["key"], names, row["entries"]) for row in some.limit(limit).collect())
         return StoredEntries(union.select("key").distinct().count(), counts, entries)
     finally:
         union.unpersist()
@@ -99,6 +100,8 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
         return [(STATE, _processor_state(files))]
     if isinstance(node, Match | MatchRules | RowPattern):
         return _matches(files, node, stream_plan)
+    if variable := kernel(files.spark).operators.keyed.KeyedOperator.variableOf(java_frame(stream_plan)):
+        return [(STORED, _stored_bytes(files, variable))]
     if (view := kernel(files.spark).windows.WindowStateView.of(java_frame(stream_plan))) is None:
         names = [name for name, _ in getattr(node, "keys", ())]
         return [
@@ -109,6 +112,12 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
     if view.ordered():
         parts.append((WAITING, DataFrame(view.waiting(java_frame(stored)), files.spark)))
     return parts
+
+
+def _stored_bytes(files: StateFiles, variable: str) -> DataFrame:
+    """Return the size of what a join or a table stores for each key."""
+    grouped = files.entries(variable).groupBy("key")
+    return grouped.agg(F.count("*").alias("entries"), F.sum(F.length("value")).alias("bytes"))
 
 
 def _processor_state(files: StateFiles) -> DataFrame:
@@ -197,19 +206,30 @@ def _fields(frame: DataFrame, column: str) -> list[str]:
     return list(frame.schema[column].dataType.fieldNames())  # type: ignore[attr-defined]
 
 
-def _entry(key: str, entries: Iterable[Any]) -> dict[str, Any]:
+def _key_names(node: Node) -> list[str]:
+    """Return the names of a step's key; of a join, those of its left side."""
+    keys = next((keys for name in ("keys", "key_pairs", "on") if (keys := getattr(node, name, ()))), ())
+    return [key if isinstance(key, str) else key[0] for key in keys]
+
+
+def _entry(key: str, names: Sequence[str], entries: Iterable[Any]) -> dict[str, Any]:
+    """Return the entries of a key, whose names in state may differ from those of the step's key."""
+    stored = json.loads(key or "{}")
+    if len(names) != len(stored):
+        names = [name.removeprefix(_HIDDEN_KEY) for name in stored]
     by_kind: dict[str, list[Any]] = {}
     for kind, entry in entries:
         by_kind.setdefault(kind, []).append(json.loads(entry))
-    named = {name.removeprefix(_HIDDEN_KEY): value for name, value in json.loads(key or "{}").items()}
     shown: dict[str, Any] = {kind: sorted(several, key=_order) for kind, several in by_kind.items()}
     if VALUES in shown:
         shown[VALUES] = shown[VALUES][0][VALUES]
+    if STORED in shown:
+        shown[STORED] = shown[STORED][0]
     if STATE in shown:
         shown[STATE] = json.loads(shown[STATE][0][STATE])
     if KEPT in shown:
         shown[KEPT] = [entry["time"] for entry in shown[KEPT]]
-    return {"key": named, **shown}
+    return {"key": dict(zip(names, stored.values(), strict=True)), **shown}
 
 
 def _order(entry: dict[str, Any]) -> tuple[str, str]:

@@ -197,8 +197,8 @@ def missing_attribute(handle: Any, name: str, timed: type) -> Any:
         return declared.__get__(handle)
     if hasattr(timed, name) and not name.startswith("_"):
         raise NoEventTimeError(
-            f"`{name}` needs event time",
+            f"`{name}` needs rows with a time",
             where=f"`{handle._ref}`",
-            hint='declare it first, such as .event_time("ts", out_of_order="10 seconds")',
+            hint='declare it first: .event_time("ts"), .ingestion_time() or .processing_time()',
         )
     raise AttributeError(f"{type(handle).__name__!r} object has no attribute {name!r}", name=name, obj=handle)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace import Pipeline, connect, patterns, triggers, windows
+from headrace import Pipeline, Processor, connect, patterns, state, triggers, windows
 from headrace.checkpoints.layout import progress_of
 from headrace.checkpoints.repartition import repartition
 from headrace.debugging.state import StepState, state_of
@@ -241,6 +241,46 @@ def test_partial_matches_and_buffered_rows_are_in_the_state(spark: SparkSession,
     assert (begun["start"], begun["complete"], begun["matched"]["high"]) == (time(1), False, [])
     assert [row["row"]["amount"] for row in of_a["waiting"]] == [9]
     assert "waiting" not in of_b
+
+
+class Spent(Processor):
+    """The total of a card."""
+
+    output = "card string, total int"
+    total: int = state.value(0)
+
+    def process(self, row: Any) -> dict[str, Any]:
+        self.total += row.amount
+        return {"card": row.card, "total": self.total}
+
+
+def test_joins_tables_and_processors_have_their_keys_in_the_state(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pipeline = Pipeline("keyed")
+    tx = pipeline.read("tx", connect.memory(rows=PAYMENTS), schema=SCHEMA).event_time("ts")
+    cards = tx.key_by("CARD")
+    steps = {
+        "near": tx.join("near", tx, on="card", within="1 hour", select={"n": "left.amount"}),
+        "before": tx.join_as_of("before", tx, on="card", select={"n": "left.amount"}),
+        "newest": cards.latest("newest"),
+        "largest": cards.top_n("largest", n=1, order_by="amount desc"),
+        "spent": cards.process("spent", Spent),
+    }
+    for name, step in steps.items():
+        step.write(f"{name}_out", connect.memory())
+    pipeline.run(until="caught_up", checkpoint=tmp_path)
+
+    states = {each.step: each.stored for each in state_of(pipeline.check(), tmp_path)}
+    names = {
+        name: sorted({column for entry in states[name].entries for column in entry["key"]}) for name in steps
+    }
+    assert names == {name: ["card" if name in ("near", "before") else "CARD"] for name in steps}
+    assert all(entry["stored"]["bytes"] > 0 for name in ("near", "newest") for entry in states[name].entries)
+    assert {entry["key"]["CARD"]: entry["state"] for entry in states["spent"].entries} == {
+        "a": {"total": 35},
+        "b": {"total": 2},
+    }
 
 
 def test_changed_pattern_is_rejected(spark: SparkSession, tmp_path: Path) -> None:

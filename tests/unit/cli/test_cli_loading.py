@@ -100,7 +100,7 @@ def test_two_pipelines_of_one_name_can_not_be_distinguished(write: Write) -> Non
         (
             "order.py",
             f"{READ}tx.window(1)\n",
-            "hint: rows need a time before they can be windowed: .event_time",
+            "`tx`: `window` needs rows with a time\n  hint: declare it first: .event_time",
         ),
         (
             "connector.py",

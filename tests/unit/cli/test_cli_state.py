@@ -49,7 +49,7 @@ def test_windows_with_their_panes() -> None:
     )
     assert lines[:8] == [
         "totals  window  epoch 7, watermark 09:05",
-        "  30 keys, 1 rows waiting, 40 open windows",
+        "  30 keys, 1 row waiting, 40 open windows",
         "  card=a, shop=1",
         "    [09:00, 09:01)  3 rows (1 not shown yet)  last pane 1  total=42",
         "    #4 from 09:00 to 09:01  3 rows  closed",
@@ -64,7 +64,7 @@ def test_running_results_kept_times_and_many_of_them() -> None:
     entries = ({"key": {}, "values": {"n": 3}}, {"key": {"id": 1}, "kept": [f"09:0{n}" for n in range(7)]})
     lines = drawn("aggregate", Progress(), keys=2, counts={"kept": 7, "values": 1}, entries=entries)
     assert lines[0] == "totals  aggregate  no epoch finished yet, watermark none"
-    assert "  2 keys, 7 kept times, 1 results" in lines
+    assert "  2 keys, 7 kept times, 1 result" in lines
     assert "  all rows  n=3" in lines
     assert "    kept: 09:04" in lines
     assert "    ... and 2 more (--json has all)" in lines

@@ -29,7 +29,7 @@ def test_a_verb_that_needs_event_time_asks_for_it(tx: SourceStream, verb: str) -
     for stage in (tx.key_by("card"), tx.where("amount > 1").key_by("card")):
         assert not hasattr(stage, verb)
         with pytest.raises(
-            NoEventTimeError, match=rf"`tx.*`: `{verb}` needs event time\n  hint: .*event_time"
+            NoEventTimeError, match=rf"`tx.*`: `{verb}` needs rows with a time\n  hint: .*event_time"
         ):
             getattr(stage, verb)
 

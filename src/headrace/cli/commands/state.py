@@ -10,6 +10,7 @@ import typer
 from headrace.cli.options import AsJson, PipelineFile, PipelineName
 from headrace.cli.terminal.output import say, show_json, show_lines
 from headrace.errors import OptionError
+from headrace.runtime.progress.row_accounting import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     from headrace.explain.text import Line
     from headrace.plan.graph import Graph
 
-_WORDS = {
-    "windows": "open windows",
-    "waiting": "rows waiting",
-    "kept": "kept times",
-    "values": "results",
-    "matches": "partial matches",
+_NOUNS = {
+    "windows": ("open window", "open windows"),
+    "waiting": ("row waiting", "rows waiting"),
+    "kept": ("kept time", "kept times"),
+    "values": ("result", "results"),
+    "matches": ("partial match", "partial matches"),
 }
 _SOME = 5
 """Maximum number of windows or rows per key as text; JSON has all."""
@@ -126,19 +127,22 @@ def lines_of(state: StepState) -> Iterator[Line]:
         "the input has ended" if progress.watermark == "end" else f"watermark {progress.watermark or 'none'}"
     )
     yield ((state.step, "name"), (f"  {state.verb}", "verb"), (f"  {epoch}, {mark}", "fact"))
-    counted = [f"{entries.keys} keys", *(f"{n} {_WORDS[kind]}" for kind, n in sorted(entries.counts.items()))]
+    counted = [count_of(entries.keys, "key")]
+    counted += [
+        f"{n:,} {_NOUNS[kind][n != 1]}" for kind, n in sorted(entries.counts.items()) if kind in _NOUNS
+    ]
     yield ((f"  {', '.join(counted)}", "fact"),)
     for entry in entries.entries:
         yield from _of_key(entry)
     if (more := entries.keys - len(entries.entries)) > 0:
-        yield ((f"  ... and {more} more keys (--limit, --key)", "rail"),)
+        yield ((f"  ... and {count_of(more, 'more key')} (--limit, --key)", "rail"),)
     yield ()
 
 
 def _of_key(entry: dict[str, Any]) -> Iterator[Line]:
     key = ", ".join(f"{name}={value}" for name, value in entry["key"].items()) or "all rows"
-    values = f"  {_plain(entry['values'])}" if "values" in entry else ""
-    yield ((f"  {key}", "label"), (values, "fact"))
+    held = [_plain(entry[kind]) for kind in ("values", "state", "stored") if kind in entry]
+    yield ((f"  {key}", "label"), ("".join(f"  {text}" for text in held), "fact"))
     lines = [_window(window) for window in entry.get("windows", ())]
     lines += [_match(match) for match in entry.get("matches", ())]
     lines += [_row(row) for row in entry.get("waiting", ())]
@@ -153,7 +157,7 @@ def _window(window: dict[str, Any]) -> str:
     bounds = f"[{window['start']}, {window['end']})" if window["start"] else "global"
     if window.get("number") is not None:
         bounds = f"#{window['number']} from {window['start']} to {window['end']}"
-    known = f"  {window['rows']} rows" if "rows" in window else ""
+    known = f"  {count_of(window['rows'], 'row')}" if "rows" in window else ""
     if window.get("unshown") not in (None, window.get("rows")):
         known += f" ({window['unshown']} not shown yet)"
     pane = f"  last pane {window['last_pane']}" if window.get("last_pane") is not None else ""

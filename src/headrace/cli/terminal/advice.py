@@ -11,8 +11,6 @@ from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows
 
 _ORDER = {
-    "window": "rows need a time before they can be windowed: .event_time(column), .ingestion_time() or "
-    ".processing_time()",
     "emit": "emit(...) comes after window(...)",
     "aggregate": "aggregate(...) comes after key_by(...) or window(...)",
     "late": "late rows are an output of windows and of distinct(within=...)",

@@ -24,6 +24,9 @@ object KeyedOperator {
     .mapGroups(frame.sparkSession.asInstanceOf[SparkSession], step.columns.keys,
       step.columns.over(OperatorPlan.analyzed(frame)), step.columns.output)(new KeyedBatch(step))
 
+  /** The state variable of the keyed step in a query's plan; null if there is none. Called from Python. */
+  def variableOf(query: Dataset[Row]): String = stepOf(query).map(_.variable).orNull
+
   /** Finds the keyed step in a query's plan. */
   def stepOf(query: Dataset[Row]): Option[KeyedStep] = OperatorPlan
     .processorOf(query, classOf[KeyedStepProcessor]).map(_.step)
