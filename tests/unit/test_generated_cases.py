@@ -38,6 +38,6 @@ def test_cases_do_not_depend_on_the_modules_that_are_loaded(tmp_path: Path) -> N
     (tmp_path / "test_cases.py").write_text(CASES)
     (tmp_path / "one_more.py").write_text("NUMBERS = [123456789, 987654321]\nWORDS = ['any', 'word']\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(tmp_path)]
-    environment = os.environ | {"HYPOTHESIS_PROFILE": "fixed"}
+    environment = os.environ | {"HYPOTHESIS_PROFILE": "fixed", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1].startswith("1 passed"), done.stdout

@@ -37,9 +37,8 @@ def test_a_skipped_test_fails_in_ci_only(tmp_path: Path, ci: str, result: str) -
     (tmp_path / "conftest.py").write_bytes((Path(__file__).parents[1] / "conftest.py").read_bytes())
     (tmp_path / "test_cases.py").write_text(CASES)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(tmp_path)]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | {"CI": ci}, capture_output=True, text=True, check=False
-    )
+    environment = os.environ | {"CI": ci, "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1].startswith(result)
     assert ("skipped, which CI doesn't allow" in done.stdout) == (ci == "true")
     assert ("no server here" in done.stdout) == (ci == "true")

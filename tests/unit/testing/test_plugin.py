@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,11 @@ script: [expect: {a: []}]
 
 def collected(directory: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "--co", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False).stdout
+    environment = os.environ | {"PYTEST_ADDOPTS": ""}
+    done = subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+    return done.stdout
 
 
 @pytest.mark.slow
