@@ -3,6 +3,8 @@
     HeadraceError
     ├── SetupError            Java, a jar or the kernel is missing on this machine
     ├── OptionError           an option of a connector, a format or the command line is wrong
+    │   ├── RenamedError      a name of an earlier version
+    │   └── NoEventTimeError  a verb that needs rows with a time
     ├── SchemaError           a schema can't be parsed, or doesn't fit the rows
     ├── DurationError         "5 minuets"
     ├── LoadError             a pipeline's file is missing, or fails while it is loaded
@@ -141,7 +143,14 @@ class RenamedError(OptionError, AttributeError):
 
 
 class NoEventTimeError(OptionError, AttributeError):
-    """A verb of streams with event time is called on a stream without."""
+    """A verb of timed streams is called on rows without a time.
+
+    >>> from headrace import Pipeline, connect
+    >>> Pipeline("p").read("tx", connect.memory(), schema="card string").key_by("card").window
+    Traceback (most recent call last):
+    headrace.errors.NoEventTimeError: `tx`: `window` needs rows with a time
+      hint: declare it first: .event_time("ts"), .ingestion_time() or .processing_time()
+    """
 
 
 def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.support.step_results import results_of
 
-from headrace import Pipeline, Processor, connect, patterns, state, windows
+from headrace import Processor, patterns, state, windows
 
 SCHEMA = "`card no` string, `amount.eur` decimal(10, 2), `gr\u00f6\u00dfe` int, ts timestamp"
 ROWS = [
@@ -94,10 +94,5 @@ ONE, TWO = 1.5, 3.0
 def test_step_takes_columns_with_unusual_names(
     spark: SparkSession, tmp_path: Path, step: Callable[[Any], Any], expected: list[tuple[str, float]]
 ) -> None:
-    pipeline = Pipeline("names")
-    rows = pipeline.read("rows", connect.memory(rows=ROWS), schema=SCHEMA).event_time("ts")
-    step(rows).write("out", connect.files(path=tmp_path / "out", format="json"))
-    pipeline.run(until="drained", checkpoint=tmp_path / "checkpoint")
-    lines = [line for file in (tmp_path / "out").glob("*.json") for line in file.read_text().splitlines()]
-    results = [json.loads(line) for line in lines]
+    results = results_of(step, ROWS, SCHEMA, tmp_path)
     assert sorted((str(row["card no"]), row["n.o"]) for row in results) == expected

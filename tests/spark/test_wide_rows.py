@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.support.step_results import results_of
 
-from headrace import Pipeline, connect, patterns, windows
+from headrace import patterns, windows
 
 LAST = "c149"
 SCHEMA = ", ".join(["k string", "ts timestamp", *(f"c{n} int" for n in range(150))])
@@ -49,9 +49,5 @@ def best(rows: Any) -> Any:
 def test_step_processes_wide_rows(
     spark: SparkSession, tmp_path: Path, step: Callable[[Any], Any], expected: list[int]
 ) -> None:
-    pipeline = Pipeline("wide")
-    rows = pipeline.read("rows", connect.memory(rows=ROWS), schema=SCHEMA).event_time("ts")
-    step(rows).write("out", connect.files(path=tmp_path / "out", format="json"))
-    pipeline.run(until="drained", checkpoint=tmp_path / "checkpoint")
-    lines = [line for file in (tmp_path / "out").glob("*.json") for line in file.read_text().splitlines()]
-    assert sorted(json.loads(line)["n"] for line in lines) == expected
+    results = results_of(step, ROWS, SCHEMA, tmp_path)
+    assert sorted(row["n"] for row in results) == expected

@@ -186,14 +186,14 @@ class SinkHandle:
 
 
 def missing_attribute(handle: Any, name: str, timed: type) -> Any:
-    """Answer for an attribute that a handle lacks: a verb of timed streams gets a hint.
+    """Raise the error for an attribute that a handle lacks; a verb of timed streams gets a hint.
 
     Raises:
-        NoEventTimeError: streams with event time have it.
+        NoEventTimeError: streams with a time have it.
         AttributeError: it is unknown, or a property that does not apply to this step.
     """
     declared = getattr(type(handle), name, None)
-    if isinstance(declared, property):  # Python asks here if a property raises an `AttributeError`
+    if isinstance(declared, property):  # it raised an `AttributeError`, which Python discards
         return declared.__get__(handle)
     if hasattr(timed, name) and not name.startswith("_"):
         raise NoEventTimeError(

@@ -25,7 +25,7 @@ def tx() -> SourceStream:
 
 
 @pytest.mark.parametrize("verb", ["window", "match", "latest"])
-def test_a_verb_that_needs_event_time_asks_for_it(tx: SourceStream, verb: str) -> None:
+def test_error_of_a_verb_that_needs_a_time_names_event_time(tx: SourceStream, verb: str) -> None:
     for stage in (tx.key_by("card"), tx.where("amount > 1").key_by("card")):
         assert not hasattr(stage, verb)
         with pytest.raises(

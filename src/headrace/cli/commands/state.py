@@ -141,8 +141,8 @@ def lines_of(state: StepState) -> Iterator[Line]:
 
 def _of_key(entry: dict[str, Any]) -> Iterator[Line]:
     key = ", ".join(f"{name}={value}" for name, value in entry["key"].items()) or "all rows"
-    held = [_plain(entry[kind]) for kind in ("values", "state", "stored") if kind in entry]
-    yield ((f"  {key}", "label"), ("".join(f"  {text}" for text in held), "fact"))
+    texts = [_plain(entry[kind]) for kind in ("values", "state", "stored") if kind in entry]
+    yield ((f"  {key}", "label"), ("".join(f"  {text}" for text in texts), "fact"))
     lines = [_window(window) for window in entry.get("windows", ())]
     lines += [_match(match) for match in entry.get("matches", ())]
     lines += [_row(row) for row in entry.get("waiting", ())]

@@ -116,8 +116,8 @@ def map_in_arrow(frame: DataFrame, function: Callable[[Batches], Batches], schem
     if not any("." in name for name in frame.columns):
         return frame.mapInArrow(cast("Any", function), schema)
     udf: Any = pandas_udf(cast("Any", function), schema, cast("Any", PythonEvalType.SQL_MAP_ARROW_ITER_UDF))
-    called = udf(*(frame[quote_name(name)] for name in frame.columns))
-    return DataFrame(java_frame(frame).mapInArrow(java_column(called), False, None), frame.sparkSession)
+    call = udf(*(frame[quote_name(name)] for name in frame.columns))
+    return DataFrame(java_frame(frame).mapInArrow(java_column(call), False, None), frame.sparkSession)
 
 
 def token_of(target: Any) -> str:
