@@ -38,6 +38,34 @@ def contents(client: Client, topic: str) -> list[str]:
     return sorted(str(record.value) for record in held(client, topic))
 
 
+def test_at_least_once_sends_from_tasks_and_again_after_a_replay(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    name = topic(partitions=2)
+    sink = connect.kafka(
+        servers=client.servers, topic=name, key="k", value="v", headers=["k"], guarantee="at_least_once"
+    )
+    for _ in range(2):
+        deliver(sink, run("direct"), 0, rows(spark, ("a", 1), ("b", 2)))
+    assert contents(client, name) == ['{"v":1}', '{"v":1}', '{"v":2}', '{"v":2}']
+    assert {(record.key, record.headers["k"]) for record in held(client, name)} == {("a", "a"), ("b", "b")}
+    assert sink.sink_guarantee == "at_least_once"
+
+
+def test_a_record_that_a_task_cannot_send_fails_its_epoch(
+    spark: SparkSession, client: Client, topic: Topic
+) -> None:
+    name = topic()
+    sink = connect.kafka(
+        servers=client.servers, topic=name, guarantee="at_least_once", settings={"max.request.size": 100}
+    )
+    with pytest.raises(DeliveryError, match="a row is too large for Kafka"):
+        deliver(sink, run("large"), 0, rows(spark, ("a" * 1000, 1)))
+    missing = connect.kafka(servers=client.servers, topic="missing", guarantee="at_least_once")
+    with pytest.raises(DeliveryError, match="missing"):
+        deliver(missing, run("missing"), 0, rows(spark, ("a", 1)))
+
+
 def test_records_are_json_keyed_by_their_columns_and_every_key_has_one_partition(
     spark: SparkSession, client: Client, topic: Topic
 ) -> None:

@@ -20,10 +20,12 @@ import pytest
 from headrace.checkpoints.layout import progress_of
 from headrace.cli.app import main
 from headrace.devtools import spark_cluster
+from headrace.devtools.kafka_client import Client
 from headrace.devtools.processes import command_line
 from headrace.devtools.spark_cluster import ClusterOptions, SparkCluster
 from tests.support.examples_at_hand import copy_of, in_any_order, json_rows
 from tests.support.servers import Server
+from tests.support.topics_held import held
 from tests.support.waiting import TIMEOUT, wait_until
 
 FILES, ROWS = 9, 40
@@ -62,6 +64,8 @@ if postgres:
     flat.write("postgres", connect.postgres(url=postgres, table="counts", key=["k", "start"]))
 if kafka:
     flat.write("kafka", connect.kafka(servers=kafka, topic=topic, key="k"))
+    direct = connect.kafka(servers=kafka, topic=topic + "-direct", partitions=2, guarantee="at_least_once")
+    flat.write("direct", direct)
 """
 
 
@@ -164,13 +168,23 @@ def wait_for_epochs(number: int, run: subprocess.Popen[bytes], log: Path) -> Non
         time.sleep(0.1)
 
 
+def rows_of_topic(client: Client, topic: str) -> list[tuple[str, int, int]]:
+    records = [json.loads(record.value or "") for record in held(client, topic)]
+    return sorted((row["k"], row["n"], row["latest"]) for row in records)
+
+
 def test_kernel_window_and_python_aggregate_reach_every_sink(
-    cluster: SparkCluster, expected: list[tuple[str, int, int]], servers: Callable[[str], Server]
+    cluster: SparkCluster,
+    expected: list[tuple[str, int, int]],
+    servers: Callable[[str], Server],
+    client: Client,
+    topic: Callable[..., str],
 ) -> None:
-    server, log = servers("postgres"), Path("run.log")
-    write_pipeline(postgres=server.url)
+    server, log, name = servers("postgres"), Path("run.log"), topic(partitions=2)
+    write_pipeline(server.url, client.servers, name)
     finish(start_run(cluster, log), log)
     assert rows_of_files() == rows_of_table() == expected
+    assert rows_of_topic(client, name) == rows_of_topic(client, f"{name}-direct") == expected
     assert sorted(server.sql("select k, n, latest from counts")) == expected
     cores = len(cluster.workers) * cluster.cores
     assert progress_of(Path("checkpoint/queries/counts")).partitions == cores

@@ -9,7 +9,8 @@ Kafka transaction; the transactional id consists of the names of pipeline and si
 an older one. The guarantee holds for readers with `isolation.level=read_committed` (librdkafka's default, not
 the Java client's); others see records of open and aborted transactions. On a cluster the records go through
 the driver, which holds the transaction; in local mode the tasks send them in parallel. With fewer than three
-brokers, set the server's `transaction.state.log.replication.factor`.
+brokers, set the server's `transaction.state.log.replication.factor`. With `guarantee="at_least_once"` tasks
+send their records themselves, without a transaction.
 
 The jars (10 MB) are downloaded from Maven Central when a pipeline with Kafka starts for the first time, or by
 `headrace jars fetch kafka`. `headrace kafka up` starts a local server.
@@ -155,6 +156,11 @@ class Kafka(Connector):
         default="10 minutes",
         description="The maximum time to write an epoch; the server's default maximum is 15 minutes",
     )
+    guarantee: SinkOption[Literal["exactly_once", "at_least_once"]] = Field(
+        default="exactly_once",
+        description="With `at_least_once` tasks send the records, without a transaction, also on a cluster; "
+        "an epoch that is replayed after a crash is sent again",
+    )
     tls: Tls | None = Field(default=None, description="Use TLS: `{}`, or with certificates")
     sasl: Sasl | None = Field(default=None, description="Log in with SASL")
     timeout: DurationOption = Field(
@@ -212,6 +218,10 @@ class Kafka(Connector):
         return [part for part in recorded if part != self.kind and not subscription.includes(self, part)]
 
     @property
+    def sink_guarantee(self) -> Guarantee:
+        return self.guarantee
+
+    @property
     def encoding(self) -> str:
         """The format that a sink writes."""
         return self.format.name if isinstance(self.format, Format) else "json"
@@ -233,5 +243,6 @@ class Kafka(Connector):
 
     def writer(self) -> Writer:
         from headrace.connectors.kafka.sink import KafkaWriter
+        from headrace.connectors.kafka.task_sink import TaskKafkaWriter
 
-        return KafkaWriter(self)
+        return KafkaWriter(self) if self.guarantee == "exactly_once" else TaskKafkaWriter(self)

@@ -59,28 +59,36 @@ def ledger_consumer(options: Kafka) -> dict[str, str]:
 
 
 def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
-    """Return the properties of a sink's producer.
+    """Return the properties of the driver's transactional producer."""
+    return task_producer(options) | {
+        "transactional.id": transactional_id,
+        "transaction.timeout.ms": str(microseconds(options.transaction_timeout) // 1000),
+    }
+
+
+def task_producer(options: Kafka) -> dict[str, str]:
+    """Return the properties of a sink's producer without transactions.
 
     Large batches, because the records of an epoch arrive together.
     """
-    tuned = {"linger.ms": "20", "batch.size": "262144", "buffer.memory": "67108864"}
     timeout = microseconds(options.timeout) // 1000
-    # The proportions of Kafka's defaults: delivery is retried for four request timeouts, a call blocks for
-    # two.
-    tuned |= {"delivery.timeout.ms": str(4 * timeout), "max.block.ms": str(2 * timeout)}
-    return (
-        tuned
-        | client(options)
-        | {
-            "transactional.id": transactional_id,
-            "transaction.timeout.ms": str(microseconds(options.transaction_timeout) // 1000),
-            "acks": "all",
-            "enable.idempotence": "true",
-            "compression.type": options.compression,
-            "key.serializer": f"{_BYTES}Serializer",
-            "value.serializer": f"{_BYTES}Serializer",
-        }
-    )
+    defaults = {
+        "linger.ms": "20",
+        "batch.size": "262144",
+        "buffer.memory": "67108864",
+        # The proportions of Kafka's defaults: delivery is retried for four request timeouts, a call blocks
+        # for two.
+        "delivery.timeout.ms": str(4 * timeout),
+        "max.block.ms": str(2 * timeout),
+    }
+    required = {
+        "acks": "all",
+        "enable.idempotence": "true",
+        "compression.type": options.compression,
+        "key.serializer": f"{_BYTES}Serializer",
+        "value.serializer": f"{_BYTES}Serializer",
+    }
+    return defaults | client(options) | required
 
 
 def reading(options: Kafka) -> dict[str, str]:
