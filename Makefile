@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test coverage bench soak delivery docs picture pictures matrix kernel scala servers clean
+.PHONY: help demo check lint unit test coverage bench soak delivery docs picture pictures matrix kernel archive scala servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -38,10 +38,10 @@ lint: $(READY)
 unit: $(READY)
 	$(RUN)/pytest -q -n 2 -m 'not slow' tests/unit
 
-test: lint kernel scala servers ## all tests; what CI runs
+test: lint kernel scala servers archive ## all tests; what CI runs
 	$(RUN)/pytest $(TESTS)
 
-coverage: kernel servers ## all tests, with the lines that none of them runs
+coverage: kernel servers archive ## all tests, with the lines that none of them runs
 	$(RUN)/pytest $(TESTS) --cov=headrace --cov-report=term:skip-covered
 
 bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
@@ -71,6 +71,9 @@ matrix: kernel ## every window and every pattern in every mode and disorder thro
 
 kernel: $(READY) ## compile the Scala kernel, if it changed
 	@$(RUN)/python -m headrace.spark.kernel_jar
+
+archive: kernel ## store the classes that Spark loads, for faster starts
+	@$(RUN)/headrace jars archive
 
 scala: kernel ## format check and unit tests of the kernel's Scala
 	$(RUN)/python kernel/tools.py format --check

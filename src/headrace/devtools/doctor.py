@@ -14,6 +14,7 @@ from headrace.connectors import registry
 from headrace.errors import HeadraceError
 from headrace.spark import kernel_jar
 from headrace.spark.cache import cache_directory
+from headrace.spark.class_archive import archive_path
 from headrace.spark.jars import jar_sets
 from headrace.spark.java import Unfit, candidates, find_java
 from headrace.spark.launch import active_session, log_file
@@ -53,6 +54,7 @@ def examine(*, start_spark: bool = False) -> tuple[Check, ...]:
         _check_session("spark", _spark),
         _check_session("kernel", _kernel),
         _cache(),
+        _check_session("class archive", _class_archive),
     ]
     if start_spark:
         checks.append(_check_session("session", _session))
@@ -113,6 +115,13 @@ def _cache() -> Check:
     except OSError as error:
         fact = f"{directory} can't be written to: {error.strerror}"
         return Check("cache", "missing", fact, "export HEADRACE_CACHE=<a directory>")
+
+
+def _class_archive() -> Check:
+    archive = archive_path(find_java(), kernel_jar.find_spark_home())
+    if archive.exists():
+        return Check("class archive", "ok", f"Spark starts with stored classes: {archive}")
+    return Check("class archive", "optional", "none: Spark starts more slowly", "headrace jars archive")
 
 
 def _session() -> Check:

@@ -88,6 +88,19 @@ def launch_jvm(configuration: SparkConf, output: IO[bytes]) -> None:
     SparkContext._ensure_initialized(gateway=gateway)
 
 
+def end_jvm() -> None:
+    """Stop Spark, and wait until its JVM has ended."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context.stop()
+    gateway: Any = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # on which the JVM ends
+    gateway.proc.wait()
+
+
 @contextmanager
 def _kill_on_interrupt() -> Iterator[None]:
     """Kill the JVM if its launch is interrupted.

@@ -10,13 +10,14 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import SetupError
 from headrace.spark.cache import cache_directory
+from headrace.spark.class_archive import RECORD, archive_options
 from headrace.spark.cluster import is_on_this_machine
 from headrace.spark.gateway import JavaError, is_launched, java_message, launch_jvm, system_property
 from headrace.spark.java import find_java
@@ -43,6 +44,8 @@ compiler finds that worth some seconds of a core in the first half minute of a r
 the rows that should come first; so it is to wait until these have been called thirty times as often as
 others.
 """
+CLASS_PATH = "SPARK_DIST_CLASSPATH"
+"""The variable with the end of the class path. A class archive fits if the beginning is the same."""
 BY_SUBMIT = "PYSPARK_GATEWAY_PORT"
 """What spark-submit sets for the Python it starts: the way to the JVM that runs already."""
 
@@ -71,8 +74,13 @@ def submitted_settings() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
-def start(settings: Mapping[str, str], log_directory: Path | None) -> SparkSession:
+def start(settings: Mapping[str, str], jars: Sequence[Path], log_directory: Path | None) -> SparkSession:
     """Return a new session with these settings, in a JVM of its own unless the process has one.
+
+    Args:
+        settings: All of Spark's settings.
+        jars: Jars for the end of the class path, after those of Spark.
+        log_directory: Where Spark's log goes.
 
     Raises:
         SetupError: It didn't start; the error quotes the log.
@@ -80,7 +88,7 @@ def start(settings: Mapping[str, str], log_directory: Path | None) -> SparkSessi
     from pyspark.sql import SparkSession
 
     _quieten()
-    with _environment(settings["spark.master"]):
+    with _environment(settings["spark.master"], jars):
         if not is_launched():
             _launch(settings, _new_log(log_directory or cache_directory() / "logs"))
         try:
@@ -113,9 +121,11 @@ def _launch(settings: Mapping[str, str], log: Path) -> None:
 
     option = "spark.driver.extraJavaOptions"
     logging = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}"'
-    ours = f"{logging} -Duser.timezone=UTC {REGIONS} {UNHURRIED}"
+    theirs = settings.get(option, "")
+    archive = "" if RECORD in theirs else archive_options(find_java(), _spark_home())
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    configuration.set(option, f"{ours} {settings.get(option, '')}".strip())
+    ours = f"{logging} -Duser.timezone=UTC {REGIONS} {UNHURRIED} {archive}"
+    configuration.set(option, f"{ours} {theirs}".strip())
     try:
         with log.open("ab") as output:
             launch_jvm(configuration, output)
@@ -140,9 +150,11 @@ def _quieten() -> None:
 
 
 @contextmanager
-def _environment(master: str) -> Iterator[None]:
+def _environment(master: str, jars: Sequence[Path]) -> Iterator[None]:
     """Set what Spark's launcher and pyspark read from the environment, while they start."""
+    last = [*map(str, jars), *filter(None, [os.environ.get(CLASS_PATH)])]
     wanted = {"JAVA_HOME": str(find_java().launcher_home()), "SPARK_HOME": str(_spark_home())}
+    wanted |= {CLASS_PATH: os.pathsep.join(last)} if last else {}
     if cores(master) is not None or is_on_this_machine(master):  # other clusters have their own Python
         wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     before = {key: os.environ.get(key) for key in wanted}

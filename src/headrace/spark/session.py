@@ -84,8 +84,8 @@ def open_session(
     kernel = ensure_kernel_jar(report or _to_stderr)
     session = active_session()
     if session is None:
-        settings = _settings(name, submitted_settings() | requested, (kernel, *jars))
-        session = start(settings, log_directory)
+        settings = _settings(name, submitted_settings() | requested, kernel, jars)
+        session = start(settings, jars, log_directory)
         _fit_cluster(session, settings)
     else:
         _fit(session, requested, jars)
@@ -119,7 +119,7 @@ def _refuse_connect() -> None:
         )
 
 
-def _settings(name: str, requested: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
+def _settings(name: str, requested: Mapping[str, str], kernel: Path, jars: Sequence[Path]) -> dict[str, str]:
     master = requested.get("spark.master") or os.environ.get("MASTER") or "local[*]"
     settings = {"spark.app.name": name, "spark.master": master} | REQUIRED | FAST | QUIET
     if (width := cores(master)) is not None:
@@ -131,10 +131,10 @@ def _settings(name: str, requested: Mapping[str, str], jars: Sequence[Path]) -> 
         settings |= LOCAL_ADDRESS
     settings["spark.sql.warehouse.dir"] = str(cache_directory() / "warehouse")
     settings |= requested
-    paths = [str(jar) for jar in jars]
+    paths = [str(jar) for jar in (kernel, *jars)]
     settings["spark.jars"] = ",".join([*paths, *filter(None, [requested.get("spark.jars")])])
     class_path = "spark.driver.extraClassPath"
-    settings[class_path] = os.pathsep.join([*paths, *filter(None, [requested.get(class_path)])])
+    settings[class_path] = os.pathsep.join([str(kernel), *filter(None, [requested.get(class_path)])])
     return settings
 
 

@@ -26,6 +26,6 @@ def test_ctrl_c_while_the_jvm_starts_leaves_none_behind(
     monkeypatch.setattr("pyspark.SparkContext._gateway", None)
     monkeypatch.setattr(launcher, "launch_gateway", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        start({"spark.master": "local[1]"}, tmp_path)
+        start({"spark.master": "local[1]"}, (), tmp_path)
     assert started[0].wait(120) == -9
     assert launcher.Popen is subprocess.Popen
