@@ -91,6 +91,7 @@ CSV_DEAD_LETTERS = {
     b"1,1d": 'field `f8`: expected double, got string "1d" at byte 2',
     b"1,1e999": 'field `f8`: expected double, got string "1e999" at byte 2',
     b'"",1': 'field `i4`: expected int, got string "" at byte 0',
+    b"i4,f8": 'field `i4`: expected int, got string "i4" at byte 0; if the first line names the columns, set header: true',
     b'"1,2': "not CSV: the quote that opens at byte 0 is never closed",
     b'"1"x,2': "not CSV: expected `,` after the closing quote, got `x` at byte 3",
     b"\xff,1": "expected UTF-8 text, got the byte 0xff at byte 0",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, StringConstraints
@@ -33,7 +34,7 @@ def fill_template(template: str, values: dict[str, str]) -> str:
     >>> fill_template("building/{room}/alarm", {"room": "12"})
     'building/12/alarm'
     """
-    return "".join(values[name] if name else text for name, text in _parts(template))
+    return "".join([values[name] if name else text for name, text in _parts(template)])
 
 
 def template_expression(template: str, fields: Fields, where: str) -> str:
@@ -82,8 +83,13 @@ def _struct_field(field: Field, name: str) -> Field | None:
     return Field(f"{field.path}.{quote_name(name)}", types[0]) if types else None
 
 
-def _parts(template: str) -> Iterator[tuple[str, str]]:
-    """Yield column name and text of each part; one of them is empty."""
+@cache
+def _parts(template: str) -> Sequence[tuple[str, str]]:
+    """Return column name and text of each part; one of them is empty."""
+    return tuple(_iterate_parts(template))
+
+
+def _iterate_parts(template: str) -> Iterator[tuple[str, str]]:
     for part in _PART.finditer(template):
         if part["stray"]:
             raise ValueError(f"expected `{{column}}`, got a single `{part['stray']}`; for a brace write two")

@@ -15,7 +15,9 @@ def text_of(value: Any) -> str | None:
     >>> text_of(True), text_of(1.5), text_of([1]), text_of("a"), text_of(None)
     ('true', '1.5', '[1]', 'a', None)
     """
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if type(value) is int else json.dumps(value)
 
 
 def cast_expressions(context: LookupContext) -> dict[str, str]:

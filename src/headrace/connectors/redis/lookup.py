@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
 
 from headrace.connectors.base import Key, LookupContext, Values
 from headrace.connectors.redis.server import RedisServer
@@ -51,32 +52,31 @@ class RedisKeyReader:
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
         table = self._table
         names = [fill_template(table.template, dict(zip(table.on, key, strict=True))) for key in keys]
-        values = self._json(names) if table.as_json else self._hashes(names)
-        rows = zip(keys, values, strict=True)
-        return {key: [tuple(map(value.get, table.columns))] for key, value in rows if value}
+        found = self._json(names) if table.as_json else self._hashes(names)
+        return {key: [values] for key, values in zip(keys, found, strict=True) if values is not None}
 
     def close(self) -> None:
         self._client.close()
 
-    def _hashes(self, names: Sequence[str]) -> list[dict[str, str | None]]:
+    def _hashes(self, names: Sequence[str]) -> list[Values | None]:
         with self._client.pipeline(transaction=False) as pipeline:
             for name in names:
                 pipeline.hgetall(name)
             replies = pipeline.execute()
-        return [
-            {
-                field.decode("utf-8", "replace"): value.decode("utf-8", "replace")
-                for field, value in reply.items()
-            }
-            for reply in replies
-        ]
+        fields = [name.encode() for name in self._table.columns]
+        return [tuple(map(_text, map(reply.get, fields))) if reply else None for reply in replies]
 
-    def _json(self, names: Sequence[str]) -> list[dict[str, str | None]]:
-        values = [json.loads(reply) if reply else {} for reply in self._client.mget(names)]
+    def _json(self, names: Sequence[str]) -> list[Values | None]:
+        columns = [*self._table.columns]
+        values = [from_json(reply) if reply else None for reply in self._client.mget(names)]
         return [
-            {name: text_of(item) for name, item in value.items()} if isinstance(value, dict) else {}
+            tuple(map(text_of, map(value.get, columns))) if isinstance(value, dict) and value else None
             for value in values
         ]
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
 
 
 def redis_table(options: Redis, context: LookupContext) -> RedisTable:

@@ -35,6 +35,9 @@ class KeyCache:
 
     def get(self, keys: Sequence[Key], read: Callable[[Sequence[Key]], Mapping[Key, Answer]]) -> list[Answer]:
         """Return the answers for distinct keys; `read` returns those that are not cached."""
+        if not self._size:
+            values = read(keys) if keys else {}
+            return [values.get(key, ()) for key in keys]
         now = self._clock()
         answers = {key: answer for key in keys if (answer := self._cached(key, now)) is not None}
         if missing := [key for key in keys if key not in answers]:
@@ -52,8 +55,7 @@ class KeyCache:
         return answer
 
     def _store(self, key: Key, expires: float, answer: Answer) -> None:
-        if self._size:
-            self._entries[key] = (expires, answer)
-            self._entries.move_to_end(key)
-            if len(self._entries) > self._size:
-                self._entries.popitem(last=False)
+        self._entries[key] = (expires, answer)
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)

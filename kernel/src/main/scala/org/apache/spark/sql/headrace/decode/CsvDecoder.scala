@@ -73,11 +73,16 @@ final class CsvDecoder(schema: StructType, options: DecodeOptions) extends Recor
       val value = readers(column)(text.text)
       if (value == null) {
         val field = schema(column)
-        val got = s"string ${DecodeError.quote(text.text)}"
-        throw DecodeError.expected(field.name, CsvValues.describe(field.dataType), got, text.byte)
+        val got = s"string ${DecodeError.quote(text.text)} at byte ${text.byte}"
+        val hint =
+          if (isHeader(text, field.name)) "; if the first line names the columns, set header: true" else ""
+        throw DecodeError.field(field.name, s"expected ${CsvValues.describe(field.dataType)}, got $got$hint")
       }
       value
     }
+
+  private def isHeader(text: CsvValue, name: String): Boolean = !options.header &&
+    text.text.trim.equalsIgnoreCase(name)
 
   private def requireNonNull(row: InternalRow): Unit = schema.fields.indices.foreach { i =>
     if (!schema(i).nullable && row.isNullAt(i)) {
