@@ -226,4 +226,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     >>> nearest("tumblin", ["tumbling", "sliding"])
     'tumbling'
     """
-    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
+    names = {name.lower(): name for name in known}
+    return next(
+        (names[near] for near in difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)), None
+    )

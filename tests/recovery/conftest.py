@@ -14,12 +14,6 @@ from tests.recovery import payments
 
 SCRIPT = Path(payments.__file__)
 KILLED = -9
-SPARK_READS = "SPARK_SUBMIT_OPTS"
-"""The variable from which Spark's launcher takes options for the JVM of a run."""
-_loaded: dict[str, str] = {}
-"""What has a JVM take Spark's classes as an earlier one had loaded them: most of a run that is killed is
-loading them.
-"""
 
 
 def start(work: Path, settings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
@@ -29,7 +23,7 @@ def start(work: Path, settings: Mapping[str, str] | None = None) -> subprocess.P
             [sys.executable, str(SCRIPT), str(work)],
             stdout=output,
             stderr=output,
-            env={**os.environ, **_loaded, **(settings or {})},
+            env={**os.environ, **(settings or {})},
             start_new_session=True,
         )
 
@@ -42,13 +36,10 @@ def finish(work: Path, settings: Mapping[str, str] | None = None) -> None:
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What a run that nobody kills writes; it leaves its classes to those that are killed."""
+    """What a run that nobody kills writes."""
     work = tmp_path_factory.mktemp("undisturbed")
-    classes = work / "classes.jsa"
     payments.write_input(work)
-    finish(work, {SPARK_READS: f"-XX:ArchiveClassesAtExit={classes}"})
-    if classes.exists():
-        _loaded[SPARK_READS] = f"-XX:SharedArchiveFile={classes}"
+    finish(work)
     results = payments.results(work)
     assert all(results.values()), results
     return results

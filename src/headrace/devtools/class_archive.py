@@ -40,9 +40,9 @@ def record_archive(report: Callable[[str], None]) -> Path:
         command = [sys.executable, "-m", "headrace.devtools.class_archive", str(draft)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not draft.exists():
-            said = (done.stderr or done.stdout).strip().splitlines()
+            lines = (done.stderr or done.stdout).strip().splitlines()
             raise SetupError(
-                f"Java stored no classes: {said[-1] if said else f'exit status {done.returncode}'}",
+                f"Java stored no classes: {lines[-1] if lines else f'exit status {done.returncode}'}",
                 where="class archive",
                 hint="pipelines run without it; an OpenJDK that has its own class archive can store one",
             )

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _view_numbers = count()
+_WITH = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*with\s+", re.IGNORECASE | re.DOTALL)
+"""The `with` of a query, which comments may precede."""
 
 
 def run_query(query: str, frames: Mapping[str, DataFrame], otherwise: SparkSession) -> DataFrame:
@@ -30,5 +32,5 @@ def run_query(query: str, frames: Mapping[str, DataFrame], otherwise: SparkSessi
 def _over_views(query: str, views: Mapping[str, str]) -> str:
     """Return the query with each table defined in front of it, so that it can use its own names for them."""
     defined = ", ".join(f"`{table}` as (select * from {view})" for table, view in views.items())
-    own = re.match(r"\s*with\s+", query, re.IGNORECASE)
+    own = _WITH.match(query)
     return f"with {defined}, {query[own.end() :]}" if own else f"with {defined} {query}"

@@ -18,6 +18,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from headrace.errors import did_you_mean, nearest
+from headrace.sql.parsing import parse_statements
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -111,13 +112,12 @@ def check_query(query: str) -> Iterator[ExpressionFault]:
     >>> [fault.problem for fault in check_query("select summ(amount) from tx")]
     ['unknown function `summ`']
     """
-    import sqlglot
     from sqlglot import expressions as exp
     from sqlglot.errors import SqlglotError
 
     try:
-        tree = sqlglot.parse_one(query, dialect="spark")
-    except SqlglotError:
+        [tree] = parse_statements(query)
+    except (SqlglotError, ValueError):  # not one statement
         return
     qualified = {call.name for dot in tree.find_all(exp.Dot) for call in dot.find_all(exp.Anonymous)}
     names = (call.name for call in tree.find_all(exp.Anonymous) if call.name not in qualified)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError
 from headrace.sql.match_recognize.statement import SplitStatement, split_statement
+from headrace.sql.parsing import parse_statements
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -68,6 +69,17 @@ def has_outer_join(query: str) -> bool:
     return any(join.side or join.kind in ("SEMI", "ANTI") for join in joins if join.find(exp.Table))
 
 
+def sorts_rows(query: str) -> bool:
+    """Return True if a query orders its rows.
+
+    >>> sorts_rows("select * from tx order by ts"), sorts_rows("select max(n) over (order by ts) from tx")
+    (True, False)
+    """
+    from sqlglot import expressions as exp
+
+    return any(isinstance(order.parent, exp.Query) for order in _tree(query, "").find_all(exp.Order))
+
+
 def _read(query: str, where: str) -> SqlFacts:
     from sqlglot import expressions as exp
 
@@ -89,14 +101,11 @@ def _tables(query: str, where: str) -> list[str]:
 
 @lru_cache(maxsize=8)
 def _tree(query: str, where: str) -> exp.Query:
-    import sqlglot  # imported late: half of the start-up time of a command
-    from sqlglot import expressions as exp
+    from sqlglot import expressions as exp  # imported late: half of the start-up time of a command
     from sqlglot.errors import SqlglotError
 
     try:
-        statements = [
-            statement for statement in sqlglot.parse(query, dialect="spark") if statement is not None
-        ]
+        statements = parse_statements(query)
     except SqlglotError as error:
         faults = getattr(error, "errors", None) or [{"description": str(error), "line": 1, "col": 1}]
         fault = faults[0]

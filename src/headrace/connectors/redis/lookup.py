@@ -52,8 +52,8 @@ class RedisKeyReader:
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
         table = self._table
         names = [fill_template(table.template, dict(zip(table.on, key, strict=True))) for key in keys]
-        found = self._json(names) if table.as_json else self._hashes(names)
-        return {key: [values] for key, values in zip(keys, found, strict=True) if values is not None}
+        values = self._json(names) if table.as_json else self._hashes(names)
+        return {key: [row] for key, row in zip(keys, values, strict=True) if row is not None}
 
     def close(self) -> None:
         self._client.close()

@@ -1,0 +1,32 @@
+"""Parse Spark SQL with sqlglot."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+
+
+def parse_statements(text: str) -> list[exp.Expr]:
+    """Parse statements.
+
+    After `group by`, sqlglot takes `window`, `limit` and `offset` for the clauses of these names, but they
+    are columns or functions there: `group by window(ts, '1 minute')`.
+
+    >>> [statement.sql() for statement in parse_statements("select n from t group by window")]
+    ['SELECT n FROM t GROUP BY window']
+
+    Raises:
+        SqlglotError: the text can't be parsed.
+    """
+    from sqlglot import Dialect, TokenType  # imported late: half of the start-up time of a command
+
+    spark = Dialect.get_or_raise("spark")
+    tokens = spark.tokenize(text)
+    for before, token in pairwise(tokens):
+        clauses = (TokenType.WINDOW, TokenType.LIMIT, TokenType.OFFSET)
+        if before.token_type == TokenType.GROUP_BY and token.token_type in clauses:
+            token.token_type = TokenType.VAR
+    return [statement for statement in spark.parser().parse(tokens, text) if statement is not None]

@@ -1,0 +1,39 @@
+"""Facts about queries, and the mistakes that a check reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace import Pipeline, connect
+from headrace.errors import PlanError
+from headrace.sql import facts
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) n from tx group by window(ts, '1 minute')",
+        "select window.start, count(*) n from tx group by window (ts, '1 minute'), card having n > 1 limit 3",
+        "select window, sum(n) from tx group by window",
+        "select offset, count(*) from tx group by offset",
+        "select sum(v) over w from tx window w as (partition by card)",
+    ],
+)
+def test_words_of_clauses_can_be_columns_and_functions_after_group_by(query: str) -> None:
+    assert facts.read(query, where="").tables == ("tx",)
+    assert facts.read(query, where="").groups
+
+
+def test_a_stream_cannot_be_sorted() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", connect.memory(), schema="v int")
+    pipeline.sql("sorted", "select * from tx order by v").write("out", connect.memory())
+    with pytest.raises(PlanError, match="its rows can't be sorted"):
+        pipeline.run(until="drained", progress=False)
+
+
+def test_a_stream_in_another_case_is_named_in_the_hint() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", connect.memory(), schema="v int")
+    with pytest.raises(Exception, match="did you mean `tx`"):
+        pipeline.sql("all", "select * from TX")
