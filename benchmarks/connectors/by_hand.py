@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from benchmarks.connectors.setting import COLUMNS, DISORDER, FEW, Outcome, Setting, timed
+from benchmarks.connectors.setting import COLUMNS, DISORDER, FEW, Outcome, Setting, shared_session, timed
 from benchmarks.nowhere import Tally
 from benchmarks.topics import fresh
 
@@ -93,7 +93,7 @@ def _events(setting: Setting) -> DataFrame:
 
 def events(setting: Setting, topic: str, columns: str, batch: int) -> DataFrame:
     """Return the JSON records of a topic as rows."""
-    reader = SparkSession.active().readStream.format("kafka")
+    reader = shared_session().readStream.format("kafka")
     options = {
         "kafka.bootstrap.servers": setting.servers,
         "subscribe": topic,

@@ -79,9 +79,14 @@ class Batches:
             self.seen.append((begun + took, taken))
 
 
+def shared_session() -> SparkSession:
+    """The session that every Spark side uses; the active one of a thread may be another."""
+    return SparkSession.builder.getOrCreate()
+
+
 def timed(setting: Setting, run: Callable[[], None]) -> Taken:
     """Run a query to its end, and tell how long it took for the events that count."""
     batches = Batches()
-    with reports(SparkSession.active(), batches.add):
+    with reports(shared_session(), batches.add):
         run()
     return measured(batches.seen, setting.warm, setting.events)
