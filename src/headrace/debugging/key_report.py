@@ -218,7 +218,7 @@ class Inquiry:
 def _with_conditions(report: Any, defined: Mapping[str, str]) -> None:
     """Add the DEFINE condition of each variable."""
     for item in report if isinstance(report, list) else [*report["rows"], *report["partials"]]:
-        tests = [test for attempt in item.get("asked", ()) for test in attempt["tests"]]
+        tests = [test for attempt in item.get("attempts", ()) for test in attempt["tests"]]
         for named in (*tests, *item.get("waits_for", ())):
             named["condition"] = defined.get(named["step"])
 

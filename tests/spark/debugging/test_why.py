@@ -130,12 +130,12 @@ def test_rows_say_which_part_of_a_condition_failed_and_on_which_values(answer: W
 
 def test_rows_that_have_matched_and_rows_that_would(answer: Why) -> None:
     assert of(answer).taken == 5
-    assert of(answer).rows[1]["came"] == [
+    assert of(answer).rows[1]["results"] == [
         {"kind": "match", "values": {"at": "2026-03-02T09:00:03.000Z", "amount": 700.0}}
     ]
     [waiting] = of(answer).waiting
     assert waiting["asked"][0]["outcome"] == "taken as large"
-    assert waiting["came"][0]["values"]["amount"] == 900
+    assert waiting["results"][0]["values"]["amount"] == 900
     assert of(answer).notes == ()
 
 
@@ -178,7 +178,7 @@ def test_match_recognize_states_what_each_row_was_tested_for(feed: Any, checkpoi
     [waiting] = trend.waiting
     [tested] = waiting["asked"]
     assert [(test["step"], test["held"]) for test in tested["tests"]] == [("UP", True)]
-    assert waiting["came"][0]["kind"] == "match"
+    assert waiting["results"][0]["kind"] == "match"
 
 
 def test_a_key_that_only_the_input_knows(spark: SparkSession, feed: Any, checkpoint: Path) -> None:

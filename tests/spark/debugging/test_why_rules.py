@@ -87,8 +87,8 @@ def test_a_later_rule_reports_the_rows_it_has_seen(job: Job) -> None:
     assert tightened.since == 2
     assert [row["row"]["amount"] for row in tightened.report.rows] == [0.7, 80]
     [waiting] = tightened.report.waiting
-    assert (waiting["row"]["amount"], waiting["came"][0]["kind"]) == (700, "match")
-    assert "rule" not in waiting["came"][0]["values"]
+    assert (waiting["row"]["amount"], waiting["results"][0]["kind"]) == (700, "match")
+    assert "rule" not in waiting["results"][0]["values"]
     assert text_of(lines_of(why)).splitlines()[:4] == [
         "alerts  match_rules  number=a  epoch 3, watermark 2026-03-02T09:00:36Z",
         f"  1 rule of {job.work}/rules.yaml",

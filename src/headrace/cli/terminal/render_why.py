@@ -65,8 +65,8 @@ def _rule(rule: RuleReport, *, whole: bool) -> Iterator[Line]:
 
 
 def _did_something(row: Mapping[str, Any]) -> bool:
-    return bool(row["came"]) or any(
-        "start" in attempt or "begins a" in attempt["outcome"] for attempt in row["asked"]
+    return bool(row["results"]) or any(
+        "start" in attempt or "begins a" in attempt["outcome"] for attempt in row["attempts"]
     )
 
 
@@ -157,20 +157,20 @@ def _rows(report: KeyReport) -> Iterator[Line]:
     yield ((f"the last {len(report.rows)}{of} rows taken", "heading"),)
     for row in report.rows:
         yield from _row(row)
-    yield from _came(report.after)
+    yield from _results(report.after)
 
 
 def _row(row: Mapping[str, Any]) -> Iterator[Line]:
     yield ((f"  {moment(row['time'])}", "name"), (f"  {_values(row['row'])}", "fact"))
-    yield from _came(
-        output for output in row["came"] if output["kind"] == "timeout"
+    yield from _results(
+        output for output in row["results"] if output["kind"] == "timeout"
     )  # before the row was tested
-    for attempt in row["asked"]:
+    for attempt in row["attempts"]:
         match = f"match since {moment(attempt['start'])}" if "start" in attempt else "new match"
         yield ((f"    {match}: ", "label"), (attempt["outcome"], "fact"))
         for test in attempt["tests"]:
             yield from _test(test)
-    yield from _came(output for output in row["came"] if output["kind"] != "timeout")
+    yield from _results(output for output in row["results"] if output["kind"] != "timeout")
 
 
 def _test(test: Mapping[str, Any]) -> Iterator[Line]:
@@ -187,7 +187,7 @@ def _test(test: Mapping[str, Any]) -> Iterator[Line]:
         )
 
 
-def _came(results: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+def _results(results: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
     for result in results:
         role = "good" if result["kind"] == "match" else "warn"
         yield ((f"    -> {result['kind']}", role), (f"  {_values(result['values'])}", "fact"))

@@ -84,8 +84,8 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
     report.takeRight(last).foreach { case (row, time, number, results) =>
       val node = into.addObject()
       reportEvent(node, row, time)
-      tests(node.putArray("asked"), number)
-      node.set[ObjectNode]("came", results)
+      tests(node.putArray("attempts"), number)
+      node.set[ObjectNode]("results", results)
     }
   }
 

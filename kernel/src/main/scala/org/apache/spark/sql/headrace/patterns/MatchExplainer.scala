@@ -114,11 +114,11 @@ final class MatchExplainer(pattern: ExplainedPattern) {
     reportEvent(into, row, time)
     val results = mapper.createArrayNode()
     matcher.advance(noKey, memory, time, recordOutput(results))
-    val asked = into.putArray("asked")
+    val attempts = into.putArray("attempts")
     val (begun, start) = probe.groupByRows(pattern.partials(memory).partial.asScala).partition(_.head.started)
-    (begun ++ start).foreach(group => reportGroup(asked.addObject(), group, row, time))
+    (begun ++ start).foreach(group => reportGroup(attempts.addObject(), group, row, time))
     matcher.take(noKey, memory, row, time, recordOutput(results))
-    into.set[ObjectNode]("came", results)
+    into.set[ObjectNode]("results", results)
   }
 
   private def reportGroup(into: ObjectNode, group: Seq[PartialMatch], row: InternalRow, time: Long): Unit = {
@@ -127,9 +127,9 @@ final class MatchExplainer(pattern: ExplainedPattern) {
       into.set[ObjectNode]("start", json.time(of.firstTime))
       into.put("rows", Iterator.iterate(of.last)(_.before).takeWhile(_ != null).size)
     }
-    val (asked, outcomes) = probe.at(group, row, time)
+    val (tested, outcomes) = probe.at(group, row, time)
     val tests = into.putArray("tests")
-    asked.foreach { case (number, entry) =>
+    tested.foreach { case (number, entry) =>
       reportTest(tests.addObject(), number, entry, row, probe.matched(of))
     }
     into.put("outcome", probe.describe(outcomes, of.started))
