@@ -114,7 +114,7 @@ def test_partial_matches_say_what_they_wait_for(answer: Why) -> None:
 def test_rows_say_which_part_of_a_condition_failed_and_on_which_values(answer: Why) -> None:
     last = of(answer).rows[-1]
     assert last["row"]["amount"] == 80
-    [of_the_match, of_a_new_one] = last["asked"]
+    [of_the_match, of_a_new_one] = last["attempts"]
     [test] = of_the_match["tests"]
     assert (test["step"], test["held"], of_the_match["outcome"]) == ("large", False, "passed over")
     assert test["parts"] == [
@@ -134,7 +134,7 @@ def test_rows_that_have_matched_and_rows_that_would(answer: Why) -> None:
         {"kind": "match", "values": {"at": "2026-03-02T09:00:03.000Z", "amount": 700.0}}
     ]
     [waiting] = of(answer).waiting
-    assert waiting["asked"][0]["outcome"] == "taken as large"
+    assert waiting["attempts"][0]["outcome"] == "taken as large"
     assert waiting["results"][0]["values"]["amount"] == 900
     assert of(answer).notes == ()
 
@@ -174,9 +174,9 @@ def test_match_recognize_states_what_each_row_was_tested_for(feed: Any, checkpoi
     assert trend.partials[0]["waits_for"] == [{"step": "UP", "condition": "amount > prev(amount)"}]
     assert [row["step"] for row in trend.partials[0]["rows"]] == ["DOWN"]
     [taken] = trend.rows
-    assert taken["asked"][0]["outcome"] == "taken as DOWN"
+    assert taken["attempts"][0]["outcome"] == "taken as DOWN"
     [waiting] = trend.waiting
-    [tested] = waiting["asked"]
+    [tested] = waiting["attempts"]
     assert [(test["step"], test["held"]) for test in tested["tests"]] == [("UP", True)]
     assert waiting["results"][0]["kind"] == "match"
 

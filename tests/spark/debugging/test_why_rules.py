@@ -110,7 +110,7 @@ def test_rules_that_a_key_has_nothing_to_do_with_are_reported_briefly(job: Job) 
         "        new match: begins nothing",
         "          false  small: amount < 1  (amount=3.0)",
     ]
-    assert job.why("b").as_json()["rules"][0]["rows"][0]["asked"][0]["outcome"] == "begins nothing"
+    assert job.why("b").as_json()["rules"][0]["rows"][0]["attempts"][0]["outcome"] == "begins nothing"
 
 
 @pytest.mark.parametrize(
