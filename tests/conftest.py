@@ -48,7 +48,7 @@ def shared_session() -> SparkSession:
         "headrace-tests",
         master=os.environ.get("MASTER", "local[2]"),
         conf={
-            "spark.driver.memory": "1g",
+            "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.warehouse.dir": str(directory / "warehouse"),
             "spark.local.dir": str(directory / "local"),
