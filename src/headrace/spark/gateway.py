@@ -13,6 +13,7 @@ import logging
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError as GatewayError
@@ -25,9 +26,32 @@ if TYPE_CHECKING:
 __all__ = ["GatewayError", "JavaError"]  # raised by every call through the gateway
 
 
+class _Package:
+    """A Java package that looks up each of its members once.
+
+    Py4j asks the JVM for every part of a dotted name each time, and for a package the JVM searches all jars
+    for a class of that name: a sixth of the time of the tests.
+    """
+
+    def __init__(self, package: Any) -> None:
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        from py4j.java_gateway import JavaPackage
+
+        member = getattr(self._package, name)
+        self.__dict__[name] = _Package(member) if isinstance(member, JavaPackage) else member
+        return self.__dict__[name]
+
+
+@lru_cache(maxsize=1)
+def _root(view: Any) -> _Package:
+    return _Package(view)
+
+
 def jvm(spark: SparkSession) -> Any:
     """Return the root of all Java packages."""
-    return spark._jvm
+    return _root(spark._jvm)
 
 
 def kernel(spark: SparkSession) -> Any:
