@@ -51,7 +51,7 @@ def record_archive(report: Callable[[str], None]) -> Path:
 
 
 def run_pipelines(place: Path) -> None:
-    """Run steps of every kind, so that their classes are loaded."""
+    """Run steps of several kinds, so that their classes are loaded."""
     rows = [{"k": f"k{n % 3}", "v": n, "ts": f"2026-01-01T00:{n:02}:00Z"} for n in range(10)]
     pipeline = Pipeline("archive")
     events = pipeline.read("events", connect.memory(rows=rows), schema=SCHEMA).event_time("ts")
