@@ -37,7 +37,7 @@ LOCK = Path(__file__).with_name("jars.toml")
 VERSION = "2.2.0"
 _POLL = 0.1
 _SETTLED = 10.0
-"""Seconds without a new row after which a sink has them all; a checkpoint can hold rows up for a few."""
+"""Seconds without a new row after which a sink is taken to have them all."""
 _SINK_ROWS = re.compile(r"^\d+\..*Writer.*\.numRecordsIn$")
 # What Flink's own scripts open for it on Java 17.
 _OPENED = ("lang", "net", "io", "nio", "lang.reflect", "text", "time", "util", "util.concurrent")

@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 from headrace.spark.class_archive import archive_path
 from headrace.spark.gateway import jvm
 from headrace.spark.java import find_java
-from headrace.spark.kernel_jar import find_spark_home
+from headrace.spark.launch import spark_home
 
 
 def test_java_has_mapped_the_archive_if_there_is_one(spark: SparkSession) -> None:
-    archive = archive_path(find_java(), find_spark_home())
+    archive = archive_path(find_java(), spark_home())
     process = jvm(spark).java.lang.ProcessHandle.current().pid()
     assert (str(archive) in Path(f"/proc/{process}/maps").read_text()) == archive.exists()

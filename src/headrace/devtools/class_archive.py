@@ -18,7 +18,7 @@ from headrace.errors import SetupError
 from headrace.spark.class_archive import RECORD, archive_path, store_archive
 from headrace.spark.gateway import end_jvm
 from headrace.spark.java import find_java
-from headrace.spark.kernel_jar import find_spark_home
+from headrace.spark.launch import spark_home
 from headrace.spark.session import open_session
 
 SCHEMA = "k string, v int, ts timestamp"
@@ -30,7 +30,7 @@ def record_archive(report: Callable[[str], None]) -> Path:
     Raises:
         SetupError: Java has stored no classes; the message quotes the process.
     """
-    archive = archive_path(find_java(), find_spark_home())
+    archive = archive_path(find_java(), spark_home())
     if archive.exists():
         return archive
     report("class archive: running small pipelines, to see which classes they load; about a minute")

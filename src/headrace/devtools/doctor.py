@@ -17,7 +17,7 @@ from headrace.spark.cache import cache_directory
 from headrace.spark.class_archive import archive_path
 from headrace.spark.jars import jar_sets
 from headrace.spark.java import Unfit, candidates, find_java
-from headrace.spark.launch import active_session, log_file
+from headrace.spark.launch import active_session, log_file, spark_home
 
 Status = Literal["ok", "optional", "missing"]
 
@@ -118,7 +118,7 @@ def _cache() -> Check:
 
 
 def _class_archive() -> Check:
-    archive = archive_path(find_java(), kernel_jar.find_spark_home())
+    archive = archive_path(find_java(), spark_home())
     if archive.exists():
         return Check("class archive", "ok", f"Spark starts with stored classes: {archive}")
     return Check("class archive", "optional", "none: Spark starts more slowly", "headrace jars archive")

@@ -30,7 +30,7 @@ class _Package:
     """A Java package that looks up each of its members once.
 
     Py4j asks the JVM for every part of a dotted name each time, and for a package the JVM searches all jars
-    for a class of that name: a sixth of the time of the tests.
+    for a class of that name. In a profile of tests 15 % of the samples were these searches.
     """
 
     def __init__(self, package: Any) -> None:
@@ -52,6 +52,13 @@ def _root(view: Any) -> _Package:
 def jvm(spark: SparkSession) -> Any:
     """Return the root of all Java packages."""
     return _root(spark._jvm)
+
+
+def session_of_thread() -> SparkSession:
+    """Return the session of this thread, for writers that open before they have a frame."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.active()
 
 
 def kernel(spark: SparkSession) -> Any:

@@ -20,7 +20,7 @@ from headrace.spark.cache import cache_directory
 from headrace.spark.class_archive import RECORD, archive_options
 from headrace.spark.cluster import is_on_this_machine
 from headrace.spark.gateway import JavaError, is_launched, java_message, launch_jvm, system_property
-from headrace.spark.java import find_java
+from headrace.spark.java import Java, find_java
 from headrace.spark.kernel_jar import find_spark_home, spark_version
 
 if TYPE_CHECKING:
@@ -88,9 +88,11 @@ def start(settings: Mapping[str, str], jars: Sequence[Path], log_directory: Path
     from pyspark.sql import SparkSession
 
     _quieten()
-    with _environment(settings["spark.master"], jars):
+    java, home = find_java(), spark_home()
+    with _environment(settings["spark.master"], java, home, jars):
         if not is_launched():
-            _launch(settings, _new_log(log_directory or cache_directory() / "logs"))
+            log = _new_log(log_directory or cache_directory() / "logs")
+            _launch(settings, archive_options(java, home), log)
         try:
             return SparkSession.builder.config(map=dict(settings)).getOrCreate()
         except Exception as error:
@@ -115,16 +117,18 @@ def cores(master: str) -> int | None:
     return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
 
 
-def _launch(settings: Mapping[str, str], log: Path) -> None:
-    """Start the JVM as pyspark does, but with its output in the log: nothing else keeps it quiet."""
+def _launch(settings: Mapping[str, str], archive: str, log: Path) -> None:
+    """Start the JVM as pyspark does, but with its output in the log: nothing else keeps it quiet.
+
+    `archive` are the options of the class archive, which a JVM that records another one can't have.
+    """
     from pyspark import SparkConf
 
     option = "spark.driver.extraJavaOptions"
     logging = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}"'
     theirs = settings.get(option, "")
-    archive = "" if RECORD in theirs else archive_options(find_java(), _spark_home())
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    ours = f"{logging} -Duser.timezone=UTC {REGIONS} {UNHURRIED} {archive}"
+    ours = f"{logging} -Duser.timezone=UTC {REGIONS} {UNHURRIED} {'' if RECORD in theirs else archive}"
     configuration.set(option, f"{ours} {theirs}".strip())
     try:
         with log.open("ab") as output:
@@ -150,10 +154,10 @@ def _quieten() -> None:
 
 
 @contextmanager
-def _environment(master: str, jars: Sequence[Path]) -> Iterator[None]:
+def _environment(master: str, java: Java, home: Path, jars: Sequence[Path]) -> Iterator[None]:
     """Set what Spark's launcher and pyspark read from the environment, while they start."""
     last = [*map(str, jars), *filter(None, [os.environ.get(CLASS_PATH)])]
-    wanted = {"JAVA_HOME": str(find_java().launcher_home()), "SPARK_HOME": str(_spark_home())}
+    wanted = {"JAVA_HOME": str(java.launcher_home()), "SPARK_HOME": str(home)}
     wanted |= {CLASS_PATH: os.pathsep.join(last)} if last else {}
     if cores(master) is not None or is_on_this_machine(master):  # other clusters have their own Python
         wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
@@ -169,7 +173,7 @@ def _environment(master: str, jars: Sequence[Path]) -> Iterator[None]:
                 os.environ[key] = value
 
 
-def _spark_home() -> Path:
+def spark_home() -> Path:
     """Return the one in pyspark; a `SPARK_HOME` left over from another Spark would start that one."""
     ours = find_spark_home()
     named = os.environ.get("SPARK_HOME")

@@ -25,8 +25,8 @@ def parse_statements(text: str) -> list[exp.Expr]:
 
     spark = Dialect.get_or_raise("spark")
     tokens = spark.tokenize(text)
+    clauses = (TokenType.WINDOW, TokenType.LIMIT, TokenType.OFFSET)
     for before, token in pairwise(tokens):
-        clauses = (TokenType.WINDOW, TokenType.LIMIT, TokenType.OFFSET)
         if before.token_type == TokenType.GROUP_BY and token.token_type in clauses:
             token.token_type = TokenType.VAR
     return [statement for statement in spark.parser().parse(tokens, text) if statement is not None]

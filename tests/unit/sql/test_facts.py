@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.errors import PlanError
+from headrace.errors import OptionError, PlanError
 from headrace.sql import facts
 
 
@@ -35,5 +35,5 @@ def test_a_stream_cannot_be_sorted() -> None:
 def test_a_stream_in_another_case_is_named_in_the_hint() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", connect.memory(), schema="v int")
-    with pytest.raises(Exception, match="did you mean `tx`"):
+    with pytest.raises(OptionError, match="did you mean `tx`"):
         pipeline.sql("all", "select * from TX")

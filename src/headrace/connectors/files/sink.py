@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten as flat
 from headrace.connectors.base import Staged, WriteContext
@@ -23,7 +23,7 @@ from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
 from headrace.connectors.ledger import Ledger, LedgerEntry
 from headrace.errors import DeliveryError, did_you_mean
-from headrace.spark.gateway import GatewayError
+from headrace.spark.gateway import GatewayError, session_of_thread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,7 +60,7 @@ class FilesWriter:
             raise DeliveryError(reason, where=run.sink)
         with self._wrap_errors(f"{self._root} can't be written to"):
             if local_path(self._root) is None:
-                self._store = HadoopStore(_session(), self._root)
+                self._store = HadoopStore(session_of_thread(), self._root)
             log = LedgerLog(self._store, f"{self._root}/{self._internal}/log")
             self._ledger = Ledger(log, run, self._root)
             committed = self._ledger.take_over(self._roll_forward)
@@ -200,12 +200,6 @@ class FilesWriter:
         if self._run is None:
             raise DeliveryError("the sink is not open", where="files")
         return self._run
-
-
-def _session() -> Any:
-    from pyspark.sql import SparkSession
-
-    return SparkSession.active()
 
 
 def _word(name: str) -> str:

@@ -54,6 +54,8 @@ class Kafka(Connector):
     'earliest'
     >>> Kafka(servers="a:9092", pattern="payments-.*", metadata={"timestamp": "sent_at"}).metadata_columns
     ('sent_at',)
+    >>> Kafka(servers="localhost:9092", topic="alerts", guarantee="at_least_once").sink_guarantee
+    'at_least_once'
     """
 
     model_config = ConfigDict(

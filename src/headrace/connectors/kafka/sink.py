@@ -20,10 +20,10 @@ from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.admin import kafka_java
 from headrace.connectors.kafka.ledger import LedgerTopic
-from headrace.connectors.kafka.topic_writer import TopicWriter, active_session
+from headrace.connectors.kafka.topic_writer import TopicWriter
 from headrace.connectors.ledger import Ledger
 from headrace.errors import DeliveryError
-from headrace.spark.gateway import java_duration, java_frame, java_map, kernel
+from headrace.spark.gateway import java_duration, java_frame, java_map, kernel, session_of_thread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +44,7 @@ class KafkaWriter(TopicWriter):
     def open(self, run: WriteContext) -> int:
         self._run = run
         self._check_mode(run)
-        spark = active_session()
+        spark = session_of_thread()
         with self._wrap_errors("can't be written to"):
             self._prepare_topics(ledger=True)
             self._producer = self._open_producer(spark)
@@ -82,7 +82,7 @@ class KafkaWriter(TopicWriter):
         if self._producer is not None:
             with suppress(Exception):  # the server aborts an open transaction after its timeout
                 self._abort()
-            self._producer.close(java_duration(active_session(), 5_000))
+            self._producer.close(java_duration(session_of_thread(), 5_000))
         self._producer = self._run = None
 
     def _open_producer(self, spark: SparkSession) -> Any:

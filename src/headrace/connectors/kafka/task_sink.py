@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import Staged, StagedRows, WriteContext
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties
-from headrace.connectors.kafka.topic_writer import TopicWriter, active_session
+from headrace.connectors.kafka.topic_writer import TopicWriter
 from headrace.spark.gateway import java_frame, java_map, kernel
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class TaskKafkaWriter(TopicWriter):
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         shaped = self._records_of(frame)
-        producer = java_map(active_session(), properties.task_producer(self._options))
+        producer = java_map(frame.sparkSession, properties.task_producer(self._options))
         with self._wrap_errors(f"can't take epoch {epoch}"):
             rows = int(kernel(frame.sparkSession).kafka.TaskSender.send(java_frame(shaped), producer))
         reach("kafka.sent")

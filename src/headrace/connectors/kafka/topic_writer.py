@@ -11,10 +11,10 @@ from headrace.connectors.kafka import records
 from headrace.connectors.kafka.admin import KafkaAdmin, MissingTopicError
 from headrace.connectors.kafka.errors import is_fenced, root_cause, translate_error
 from headrace.errors import DeliveryError, FencedError
-from headrace.spark.gateway import GatewayError
+from headrace.spark.gateway import GatewayError, session_of_thread
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from headrace.connectors.kafka import Kafka
 
@@ -44,7 +44,7 @@ class TopicWriter:
             raise DeliveryError(reason, where=run.sink)
 
     def _prepare_topics(self, *, ledger: bool) -> None:
-        servers = KafkaAdmin(active_session(), self._options)
+        servers = KafkaAdmin(session_of_thread(), self._options)
         try:
             if ledger:
                 servers.ensure_ledger(self._options.replication)
@@ -89,10 +89,3 @@ class TopicWriter:
         if self._run is None:
             raise DeliveryError("the sink is not open", where="kafka")
         return self._run
-
-
-def active_session() -> SparkSession:
-    """Return the session of this thread."""
-    from pyspark.sql import SparkSession
-
-    return SparkSession.active()

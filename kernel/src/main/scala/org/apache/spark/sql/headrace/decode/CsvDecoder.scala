@@ -73,10 +73,10 @@ final class CsvDecoder(schema: StructType, options: DecodeOptions) extends Recor
       val value = readers(column)(text.text)
       if (value == null) {
         val field = schema(column)
-        val got = s"string ${DecodeError.quote(text.text)} at byte ${text.byte}"
+        val got = s"string ${DecodeError.quote(text.text)}"
         val hint =
           if (isHeader(text, field.name)) "; if the first line names the columns, set header: true" else ""
-        throw DecodeError.field(field.name, s"expected ${CsvValues.describe(field.dataType)}, got $got$hint")
+        throw DecodeError.expected(field.name, CsvValues.describe(field.dataType), got, text.byte, hint)
       }
       value
     }
