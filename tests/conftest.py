@@ -1,4 +1,4 @@
-"""What all tests share: one Spark for the whole run, and skips that count as failures in CI."""
+"""Fixtures of all tests: one Spark session for the whole run; skips are failures in CI."""
 
 from __future__ import annotations
 

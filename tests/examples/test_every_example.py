@@ -1,4 +1,4 @@
-"""What holds for every example, whatever it does: found by discovery."""
+"""Properties of every example, found by discovery."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_twins_are_the_same_plan(name: str, example: Callable[[str], Example]) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_events_and_expected_rows_are_those_that_the_seed_gives(name: str) -> None:
+def test_events_and_expected_rows_are_generated_from_the_seed(name: str) -> None:
     made = importlib.import_module(f"examples.{name}.make_events").files()
     kept = {file: (EXAMPLES / name / file).read_text() for file in made}
     assert kept == made

@@ -34,7 +34,7 @@ NAMES = (
 
 
 def results() -> list[dict[str, Any]]:
-    """What is in `out`, or in its directories where there are several sinks."""
+    """Return the rows in `out`, or in its subdirectories if there are several sinks."""
     return json_rows(*Path("out").glob("*.json"), *Path("out").glob("[!._]*/*.json"))
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class LineServer:
-    """Sends a text to whoever connects, and then keeps the connection open."""
+    """Send a text to each client and keep the connection open."""
 
     def __init__(self, text: str) -> None:
         self._listener = socket.create_server(("localhost", 0))

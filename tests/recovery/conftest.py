@@ -17,7 +17,7 @@ KILLED = -9
 
 
 def start(work: Path, settings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """A run of the pipeline; its output goes to a file, so that a failure can be told."""
+    """Start a run of the pipeline; its output goes to a file for the report of a failure."""
     with (work / "output.txt").open("ab") as output:
         return subprocess.Popen(
             [sys.executable, str(SCRIPT), str(work)],
@@ -29,14 +29,14 @@ def start(work: Path, settings: Mapping[str, str] | None = None) -> subprocess.P
 
 
 def finish(work: Path, settings: Mapping[str, str] | None = None) -> None:
-    """Run to the end and show what was said if that fails."""
+    """Run to the end and show the output on failure."""
     status = start(work, settings).wait(timeout=900)
     assert status == 0, (work / "output.txt").read_text()[-4000:]
 
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What a run that nobody kills writes."""
+    """Return the output of a run that is not killed."""
     work = tmp_path_factory.mktemp("undisturbed")
     payments.write_input(work)
     finish(work)

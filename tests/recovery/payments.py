@@ -75,7 +75,7 @@ def results(work: Path) -> dict[str, list[str]]:
 
 
 def _comparable(row: str, work: Path) -> str:
-    """Dead letters say where and when they were read, which no two runs share."""
+    """Remove positions and times of dead letters, which differ between runs."""
     return row.replace(str(work), "WORK").split(',"read_at"')[0]
 
 

@@ -54,5 +54,5 @@ def test_killed_at_random_moments_every_row_is_there_once(
 
 
 def epochs(work: Path) -> int:
-    """How many epochs have been begun, over all queries."""
+    """Return the number of started epochs over all queries."""
     return sum(1 for _ in work.glob("checkpoint/queries/*/spark/offsets/[0-9]*"))

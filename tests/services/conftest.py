@@ -38,7 +38,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_server.Cl
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Callable[[str], Server]]:
-    """A PostgreSQL and a MariaDB, each started when somebody first asks for it."""
+    """Start PostgreSQL and MariaDB on first use."""
     with ExitStack() as running:
         yield cache(lambda kind: running.enter_context(started(kind)))
 

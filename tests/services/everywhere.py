@@ -30,7 +30,7 @@ Query = Callable[[str], Sequence[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class Places:
-    """Where the servers are."""
+    """The addresses of the servers."""
 
     kafka: str
     postgres: str
@@ -81,7 +81,7 @@ def table(name: str) -> str:
 def results(
     client: Client, postgres: Query, mysql: Query, name: str, work: Path
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """What every sink holds, sorted: card, rows and total of each window.
+    """Return the sorted contents of every sink: card, rows and total of each window.
 
     Of the broken records, themselves.
     """

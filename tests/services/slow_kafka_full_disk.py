@@ -35,13 +35,13 @@ def test_what_does_not_fit_is_reported_and_delivered_when_there_is_room(spark: S
             deliver(out, run, 0, rows(spark, 0))
             room = os.statvfs(disk)
             (disk / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
-            # All that a client sees of it is that nobody answers any more.
+            # A client only notices that the broker does not respond.
             message = rf"out: no Kafka server answers at {cluster.servers}: .*\n  hint: .*A broker whose disk is full ends"
             with pytest.raises(DeliveryError, match=message) as caught:
                 deliver(out, run, 1, rows(spark, 1))
             assert len(str(caught.value).splitlines()) == 2
             (disk / "filler").unlink()
-            # A broker that can't write to its only disk ends; whoever runs it starts it again.
+            # A broker that can't write to its only disk ends; an operator starts it again.
             cluster.kill(1)
             cluster = kafka_server.restart(cluster, 1)
             deliver(out, run, 1, rows(spark, 1))

@@ -44,7 +44,7 @@ def started(server: Any, name: str, work: Path, step: str | None = None) -> subp
 
 
 def epochs(work: Path) -> int:
-    """How many epochs have been begun. Spark removes what it wrote of old ones, so their numbers count."""
+    """Return the number of started epochs, from the last epoch: Spark deletes the files of old ones."""
     queries = work.glob("checkpoint/queries/*/spark/offsets")
     numbers = [[int(path.name) for path in query.glob("[0-9]*")] for query in queries]
     return sum(max(some, default=-1) + 1 for some in numbers)

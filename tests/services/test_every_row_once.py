@@ -49,7 +49,7 @@ class Bench:
     def start(
         self, name: str, work: Path, settings: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
-        """A run; its output goes to a file, so that a failure can be told."""
+        """Start a run; its output goes to a file for the report of a failure."""
         places = everywhere.Places(self.client.servers, self.postgres.url, self.mysql.url)
         with (work / "output.txt").open("ab") as output:
             return subprocess.Popen(
@@ -66,7 +66,7 @@ class Bench:
         assert status == KILLED, f"{step}: {(work / 'output.txt').read_text()[-4000:]}"
 
     def finish(self, name: str, work: Path) -> None:
-        """Run to the end, and show what was said if that fails."""
+        """Run to the end and show the output on failure."""
         assert self.start(name, work).wait(timeout=900) == 0, (work / "output.txt").read_text()[-4000:]
 
     def held(self, name: str, work: Path) -> Held:
@@ -87,7 +87,7 @@ def faults(held: Held) -> dict[str, tuple[int, int]]:
 
 
 def epochs(work: Path) -> int:
-    """How many epochs have been begun."""
+    """Return the number of started epochs."""
     return sum(1 for _ in work.glob("checkpoint/queries/*/spark/offsets/[0-9]*"))
 
 

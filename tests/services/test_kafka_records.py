@@ -1,4 +1,4 @@
-"""The kernel's reader of Kafka gives the records that Spark's own gives, whoever packed them and however one has to log in."""
+"""The kernel's Kafka reader returns the records of Spark's reader, for all compression types and logins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Record = tuple[int, bytes | None]
 
 
 def read(spark: SparkSession, source: connect.kafka, checkpoint: Path) -> list[Record]:
-    """What the kernel's reader gives, up to the topic's end: offsets and values, in their order."""
+    """Return offsets and values of the kernel's reader up to the end of the topic, in order."""
     provider = "org.apache.spark.sql.headrace.kafka.RecordsProvider"
     stream = spark.readStream.format(provider).options(
         **properties.reading(source), startingOffsets="earliest"

@@ -139,7 +139,7 @@ def test_rows_that_kafka_does_not_take_are_reported(
     large = refused(spark.sql("select repeat('x', 2000000) v"), topic=name)
     assert large.startswith(f"no: a row is too large for Kafka at {client.servers}: The message is 2000")
     assert "hint: raise settings={'max.request.size': ...}" in large
-    soon = {"max.block.ms": "6000"}  # the partition may only be news to the client: it asks again
+    soon = {"max.block.ms": "6000"}  # the client may have old metadata: it refreshes them
     far = refused(spark.sql("select 7 p"), topic=name, partition_column="p", settings=soon)
     assert f"has no such topic or partition: Partition 7 of topic {name} with partition count 1" in far
     assert "can't take epoch 0: Topic cannot be null" in refused(

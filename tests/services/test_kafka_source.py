@@ -113,9 +113,7 @@ def test_rows_carry_what_was_requested_dead_letters_their_place_and_a_group_the_
     assert sorted(places) == [(f"{name}-0", 1, b"broken"), (f"{name}-0", 3, b"")]
     assert [(item.offset, item.end, item.lag) for item in client.lag("meta.tx")] == [(4, 4, 0)]
     client.produce(name, [(None, "{}")])
-    assert [item.lag for item in client.lag("meta.tx")] == [
-        1
-    ]  # as `kafka-consumer-groups --describe` would say
+    assert [item.lag for item in client.lag("meta.tx")] == [1]  # as in `kafka-consumer-groups --describe`
 
 
 def test_the_next_run_goes_on_where_the_last_one_stopped_in_epochs_of_the_size_requested(

@@ -1,4 +1,4 @@
-"""WebSockets with real peers: a source that reconnects, and a sink whose slow clients delay nobody."""
+"""WebSockets with real peers: a source that reconnects, and a sink whose slow clients do not delay others."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_dead_letters_above_the_limit_are_spilled_to_files(
 
 
 def test_a_record_is_decoded_once_however_its_columns_are_used(spark: SparkSession) -> None:
-    # without a position two dead letters cannot be told apart, so each evaluation would count
+    # without a position two dead letters are equal, so each evaluation would count
     frame = spark.createDataFrame([(BAD, None, None), (GOOD, None, None)], RECORD).repartition(1)
     rows, dead_letters = decoding(spark, frame)
     query = rows.where("a > 0").selectExpr("a", "a + 1 b", "a * 2 c").where("b < 100 and c > 1")

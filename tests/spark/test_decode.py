@@ -60,7 +60,7 @@ def decode(
 
 
 def in_utc(moment: dt.datetime) -> dt.datetime:
-    """PySpark gives the time of a `timestamp` in the zone of this machine, without saying so."""
+    """Convert a `timestamp`, which PySpark returns as a naive local time."""
     return moment.astimezone(dt.UTC).replace(tzinfo=None)
 
 

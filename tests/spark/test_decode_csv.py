@@ -54,7 +54,7 @@ def test_each_type_is_read_and_blanks_around_numbers_are_nothing(spark: SparkSes
         b"2024-02-29T12:00:00Z,2024-02-29 12:00:00,aGVq,1 00:00:00\r\n"
     )
     [row, empty] = decode(spark, [record, b"," * 13], TYPED)
-    # PySpark gives the time of a `timestamp` in the zone of this machine, without saying so
+    # PySpark returns a `timestamp` as a naive local time
     assert row == (
         *(" a ", True, -1, 300, 70000, 9223372036854775807, 1.5, -1000.0, Decimal("1234.50")),
         dt.date(2024, 2, 29),

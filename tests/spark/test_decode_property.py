@@ -181,7 +181,7 @@ def test_good_records_are_read_as_from_json_reads_them(
 
 
 def _difference(theirs: Any, got: dict[int, str], reasons: dict[int, str]) -> str:
-    """How what `from_json` made of a record differs from what we did; empty if it doesn't."""
+    """Return the differences between the results of `from_json` and the kernel; empty if equal."""
     at = theirs["offset"]
     if theirs["_bad"] is not None:
         return "" if at in reasons else f"only from_json fails, we read {got[at]}"

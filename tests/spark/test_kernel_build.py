@@ -1,4 +1,4 @@
-"""Compiling the kernel: the jar is made, made again when a source changes, and says what it was made from."""
+"""Compiling the kernel: the jar is rebuilt after a change of a source and records its sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix: every kind of window, trigger, mode and disorder does what the model says, also when the run is killed.
+"""The matrix: every window, trigger, mode and disorder equals the model, including runs that are killed.
 
 All cells run without a query. A sample of killed ones, one of each way to keep the state of a window, runs
 through Spark, and one of each kind is compared with its batch; `make matrix` does both with the whole table.

@@ -1,6 +1,6 @@
 """The matrix of patterns.
 
-Every contiguity, quantifier, skip and disorder gives what the model says, also when killed.
+Every contiguity, quantifier, skip and disorder equals the model, including runs that are killed.
 
 One in three of the cells runs in the kernel's driver, some of everything, with a restart after each line
 where the run is killed; `make matrix` runs the whole table, also as transcripts through Spark.

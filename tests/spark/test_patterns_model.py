@@ -1,4 +1,4 @@
-"""The kernel says what the model says.
+"""The kernel's results equal those of the model.
 
 Generated patterns and streams through both, out of order and restarted.
 """
@@ -55,12 +55,12 @@ def patterns(draw: st.DrawFn) -> tuple[ModelElement, ...]:
 
 
 def forbids_after(step: Step) -> bool:
-    """Whether a step may be followed by what must not come."""
+    """True if a step may be followed by a negated step."""
     return not step.verb.startswith("not") and not step.optional and step.least > 0
 
 
 def must_come(before: ModelElement | None) -> bool:
-    """Whether what follows has to come: at the beginning, after what must not, after a greedy step."""
+    """True if the next step is required: at the beginning, after a negated step, after a greedy step."""
     return before is None or before.verb.startswith("not") or any(step.greedy for step in ends_of(before))
 
 

@@ -1,6 +1,6 @@
 """Aggregates in Python: in any window and mode.
 
-What goes wrong in the user's code is told with step, column and class.
+Errors in user code name the step, the column and the class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CASES = Path(__file__).with_name("python_aggregates") / "spread.yaml"
 
 
 class Sum(Aggregate):
-    """A sum that can be told to go wrong."""
+    """A sum that raises on request."""
 
     returns = "double"
 

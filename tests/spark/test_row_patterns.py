@@ -1,4 +1,4 @@
-"""What a row pattern says when it can't be run, and what its state shows."""
+"""Row patterns: errors of plans that cannot run, and the displayed state."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def position(offset: int) -> dict[str, Any]:
 
 
 def lines(declared: MatchRecognize, match: Match | None, at: int) -> list[dict[str, Any]]:
-    """What a match, or an unmatched row, shows."""
+    """Return the output of a match, or of an unmatched row."""
     if match is None:
         return [{"id": at, "number": None, "label": None}] if declared.rows == "with_unmatched" else []
     if not match.labels:

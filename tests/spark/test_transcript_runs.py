@@ -1,4 +1,4 @@
-"""Transcripts through Spark: what a failure says, how a run dies and comes back, and stream against batch."""
+"""Transcripts on Spark: reports of failures, kills and restarts, and stream equals batch."""
 
 from __future__ import annotations
 

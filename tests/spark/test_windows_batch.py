@@ -1,4 +1,4 @@
-"""A windowed step over rows that are all there gives what a stream has said last."""
+"""A window over a batch returns the final panes of the stream."""
 
 from __future__ import annotations
 

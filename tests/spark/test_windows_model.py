@@ -1,4 +1,4 @@
-"""The kernel says what the model says.
+"""The kernel's results equal those of the model.
 
 Generated declarations and streams through both, equal batch by batch.
 """

@@ -1,4 +1,4 @@
-"""Windowed steps in a real streaming query: what the model says, for many keys at once, over restarts."""
+"""Windows in a real streaming query equal the model, for many keys and over restarts."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_rows_of_one_key_and_window_are_sent_as_one(spark: SparkSession, tmp_pat
 
 
 def _sent(node: Any) -> int:
-    """How many rows the shuffles of a plan carried."""
+    """Return the number of shuffled rows of a plan."""
     metrics, children = node.metrics(), node.children()
     own = "shuffleRecordsWritten"
     below = sum(_sent(children.apply(i)) for i in range(children.size()))

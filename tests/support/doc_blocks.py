@@ -46,7 +46,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 
 class Reader:
-    """Somebody who types in a page; the working directory is theirs."""
+    """Runs the blocks of a page in a working directory."""
 
     def __init__(self, page: Path) -> None:
         self.page = page

@@ -1,4 +1,4 @@
-"""What patterns mean, said once more and in another way.
+"""A model of patterns, independent of the kernel.
 
 Not as states, but as the choices of rows that are matches.
 
@@ -131,7 +131,7 @@ def steps_of(elements: Sequence[Element]) -> Iterator[Step]:
 
 @dataclass(frozen=True)
 class Model:
-    """All matches of a pattern in rows, whatever a skip would leave out."""
+    """Return all matches of a pattern, before any skip strategy."""
 
     elements: tuple[Element, ...]
     rows: tuple[Row, ...]
@@ -252,7 +252,7 @@ def _after(way: Way) -> int:
 
 
 def _own(element: Element, rest: Sequence[Element]) -> tuple[str, str, str]:
-    """What a greedy step bans after it: between, as the next row taken, and right after it."""
+    """Return the conditions that a greedy step excludes: between rows, on the next row, and right after it."""
     if not isinstance(element, Step) or not element.greedy:
         return "", "", ""
     after = next((item for item in rest if item.verb != "not_followed_by"), None)
@@ -261,7 +261,7 @@ def _own(element: Element, rest: Sequence[Element]) -> tuple[str, str, str]:
 
 
 def run_of(all_paths: Sequence[Path], skip: str, step: str = "") -> list[Path]:
-    """What a skip leaves of all matches.
+    """Apply a skip strategy to all matches.
 
     They come by their first row, then by their last; of several with the same ones the one comes first that
     takes rows earlier. Each leaves out others that begin before where the search goes on.
@@ -276,7 +276,7 @@ def run_of(all_paths: Sequence[Path], skip: str, step: str = "") -> list[Path]:
 
 
 def is_run(all_paths: list[Path], received: list[Path], skip: str, step: str = "") -> bool:
-    """Whether what came, in this order, is what a skip leaves of all matches.
+    """True if the matches, in this order, are those that the skip strategy keeps.
 
     Matches come by their first row; which of several with the same one comes first is the automaton's
     business.

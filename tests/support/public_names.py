@@ -1,4 +1,4 @@
-"""What a user writes of a namespace, found by looking at it."""
+"""Public names of a namespace, found by inspection."""
 
 from __future__ import annotations
 

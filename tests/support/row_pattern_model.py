@@ -1,4 +1,4 @@
-"""Row patterns, said plainly: every way in which a pattern can match, the preferred one first.
+"""A model of row patterns: every match of a pattern, the preferred one first.
 
 The kernel follows all ways side by side, one row at a time, and may not look ahead. This looks at one way
 after the other over rows that are all there, and takes the first that goes through. They must agree.

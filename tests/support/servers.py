@@ -27,7 +27,7 @@ CROWDED = "crowded"
 """A database that a test may make."""
 WAIT = 300.0
 _LINGERING = ("pre-existing shared memory block", "Address already in use")
-"""What servers say while processes of one that was killed are still on their way out."""
+"""Errors of servers while processes of a killed one are still ending."""
 
 
 def free_port() -> int:
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 def program(name: str, package: str, *places: str) -> str:
-    """The path of a server's program, or a skip that says what to install."""
+    """Return the path of a server program, or skip the test with the package to install."""
     actual = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", *places]))
     if actual is None:
         pytest.skip(f"{name} isn't installed: apt-get install {package}")
@@ -43,7 +43,7 @@ def program(name: str, package: str, *places: str) -> str:
 
 
 def unprivileged(user: str) -> tuple[list[str], int | None]:
-    """How to run a server that refuses to run as root.
+    """Return the options to run a server that refuses to run as root.
 
     The words before its command, and the owner of its files.
     """
@@ -85,7 +85,7 @@ class Server:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, start_new_session=True)
 
     def stop(self) -> None:
-        """At once, as when somebody pulls the plug."""
+        """Kill the server at once, like a power failure."""
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -100,7 +100,7 @@ class Server:
     def answers(self) -> bool:
         try:
             self.connect().close()
-        except Exception:  # whatever it says, it isn't ready
+        except Exception:  # not ready yet
             return False
         return True
 

@@ -1,4 +1,4 @@
-"""What tests of sinks do: deliver an epoch, make a small batch."""
+"""Helpers for tests of sinks: deliver an epoch, build a small batch."""
 
 from __future__ import annotations
 

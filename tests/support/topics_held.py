@@ -1,4 +1,4 @@
-"""What a topic holds when its transactions have come to their end."""
+"""Records of a topic after its transactions have ended."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What windows, triggers and panes mean: the specification, small enough to read.
+"""The specification of windows, triggers and panes as a small model.
 
-One key, values kept as plain lists, time in whole numbers of any unit. The kernel must say the same; see
+One key, values kept as plain lists, time in whole numbers of any unit. The kernel must produce the same; see
 `tests/spark/test_windows_model.py`. A batch is `(rows, watermark, clock)`: the watermark acts first, then
-rows are folded in, then triggers are asked.
+rows are added, then triggers are evaluated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOREVER = float("inf")
 
 
 class Trigger:
-    """A trigger's state for one window: tell it of rows, ask whether it fires, tell it that it fired."""
+    """The state of a trigger for one window: add rows, evaluate, acknowledge a firing."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         ((self.kind, self.arg),) = spec.items()
@@ -89,7 +89,7 @@ class Trigger:
         return False
 
     def _told(self, passed: bool, clock: float) -> list[bool]:
-        """Parts that fire are told so; which have finished."""
+        """Acknowledge the parts that fire and return those that have finished."""
         return [
             done or (part.fires(passed, clock) and part.fired(passed, clock))
             for part, done in zip(self.parts, self.done, strict=True)
@@ -175,7 +175,7 @@ class Windows:
         return emitted
 
     def _settle(self, pane: Pane, clock: float) -> None:
-        """A window with new rows is asked once; without, only when a period by the clock has come."""
+        """Evaluate a window once if it has new rows; without, only when a processing-time period has elapsed."""
         if pane.added:
             pane.trigger.add(pane.added, clock)
         if pane.added or self._due(pane.trigger, clock):
@@ -266,7 +266,7 @@ class Windows:
         )
 
     def _due(self, trigger: Trigger, clock: float) -> bool:
-        """Whether a period by the clock has come: only then a window is asked without new rows."""
+        """True if a processing-time period has elapsed: only then is a window without new rows evaluated."""
         if trigger.kind == "every":
             return clock >= trigger.due
         return any(self._due(part, clock) for part in trigger._current())

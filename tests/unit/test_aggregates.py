@@ -32,7 +32,7 @@ class Sum(Aggregate):
 
 
 class Forgetful(Sum):
-    """Doesn't tell its base what it adds up."""
+    """An aggregate that does not call the constructor of its base class."""
 
     def __init__(self, column: str) -> None:
         self.column = column

@@ -1,4 +1,4 @@
-"""The rule of `tests/conftest.py` that a test is given the same cases whatever ran before it."""
+"""Generated cases of a test do not depend on the tests before it (`tests/conftest.py`)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _sqlite(path: Path, table: str) -> Place:
 
 
 def taken(place: Place, tmp_path: Path, **options: Any) -> list[tuple[int, str]]:
-    """What a run over what is there now delivers, from the last one's checkpoint."""
+    """Run over the available rows, from the last checkpoint, and return the delivered ones."""
     box = connect.memory()
     pipeline = Pipeline("growing")
     pipeline.read("rows", place.source(**options), schema=SCHEMA).write("box", box)

@@ -1,4 +1,4 @@
-"""What a checkpoint holds after a real run, and that it is never misread."""
+"""The state in a checkpoint after a real run is read correctly or rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of connectors share: a run of a sink, and a stream read to its end."""
+"""Fixtures of connector tests: the context of a sink, and a stream read to its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.formats import Format, Schema
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., WriteContext]:
-    """Makes what a writer is told by the engine."""
+    """Return a function that builds the context of a writer."""
 
     def make(mode: Any = "append", checkpoint_id: str = "checkpoint-one", sink: str = "out") -> WriteContext:
         return WriteContext("pipe", sink, checkpoint_id, mode, str(tmp_path / "checkpoint"))
@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> Callable[..., WriteContext]:
 
 @pytest.fixture
 def context(tmp_path: Path) -> Callable[..., ReadContext]:
-    """Makes what a reader is told by the engine."""
+    """Return a function that builds the context of a reader."""
 
     def make(schema: str | None = None, format: Format | None = None) -> ReadContext:  # noqa: A002
         return ReadContext(

@@ -1,4 +1,4 @@
-"""The files sink: each row of each committed epoch is seen once, whatever crashes when."""
+"""The files sink: each row of a committed epoch is visible once, after crashes at any step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEPS = [
 
 
 def seen(directory: Path) -> list[Any]:
-    """What a reader that lists the directory sees."""
+    """Return the rows that a reader of the directory gets."""
     files = [file for file in directory.rglob("*.json") if "_headrace" not in file.parts]
     return sorted(json.loads(line)["v"] for file in files for line in file.read_text().splitlines())
 

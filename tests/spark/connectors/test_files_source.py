@@ -1,4 +1,4 @@
-"""The files source: every line once, with its position, whatever the files are called and however old they are."""
+"""The files source: every line once, with its position, for any names and ages of files."""
 
 from __future__ import annotations
 

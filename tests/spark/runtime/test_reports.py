@@ -1,4 +1,4 @@
-"""What Spark reports of a run, as the kernel hands it on, and what it says of patterns that were found."""
+"""Spark's progress reports, as the kernel forwards them, and the counts of matches in them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def reports(spark: SparkSession) -> Iterator[Any]:
 
 
 def taken(reports: Any, query: str) -> list[dict[str, Any] | None]:
-    """What has been said of a query until now; None for a run's end.
+    """Return the reports of a query so far; None for the end of a run.
 
-    Queries of other tests may be heard of as well.
+    Reports of other tests' queries may be included.
     """
     reports.close()
     actual = []

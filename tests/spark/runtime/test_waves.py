@@ -1,4 +1,4 @@
-"""Which queries of a run that ends go side by side, and which wait for another's log."""
+"""The order of queries in a bounded run: concurrent, or after the exchange that they read."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Kind:
 
     @property
     def ordered(self) -> bool:
-        """Whether it takes rows in order, so that nothing late can be taken."""
+        """True if the window requires ordered rows, so that it accepts no late ones."""
         return self.word in ("count", "delta", "punctuation", "landmark")
 
     @property
@@ -122,14 +122,14 @@ class Cell:
 
     @property
     def emit(self) -> dict[str, Any]:
-        """What stands under `emit`."""
+        """Return the value of `emit`."""
         wants_lateness = self.trigger.late or (self.trigger.lateness and not self.kind.ordered)
         lateness = {"lateness": LATENESS} if wants_lateness else {}
         return {**self.trigger.emit, **lateness, "mode": self.mode}
 
     @property
     def refusal(self) -> str:
-        """What the plan says against it; empty where it is allowed."""
+        """Return the errors of the plan; empty if it is valid."""
         if self.kind.ordered and self.trigger.late:
             return f"{self.kind.word} {NO_LATENESS}"
         only_late = self.trigger.name in ("default", "after_watermark(late)")

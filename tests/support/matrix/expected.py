@@ -1,4 +1,4 @@
-"""What a cell must give, line by line: the model of windows, told the cell's stream."""
+"""Expected outputs of a cell, line by line: the window model applied to the stream of the cell."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _shown(
 
 
 def _late(key: str, emitted: Mapping[str, Any], watermark: float, ts: float | None) -> dict[str, Any]:
-    """A late row; at the end of the input the watermark is a number that says nothing."""
+    """Return a late row; at the end of the input the watermark has no meaning."""
     known = watermark != NEVER
     by = {"late_by": None if ts is None or not known else _seconds(watermark - ts * SECOND)}
     mark = {"watermark": _seconds(watermark) if known else None}

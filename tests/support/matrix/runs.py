@@ -48,7 +48,7 @@ WINDOWS = Table(cells, content_of, case_of, OUTCOMES)
 
 
 def comparable(cell: Cell) -> bool:
-    """Whether a batch has something to say about the cell.
+    """True if the batch result of the cell can be compared with the stream.
 
     The panes of its windows end with all their rows.
     """
@@ -85,7 +85,7 @@ def run(
 
 
 class Outcomes:
-    """What came of each cell, in a file."""
+    """Store the result of each cell in a file."""
 
     def __init__(self, table: Table = WINDOWS) -> None:
         self._table = table
@@ -113,7 +113,7 @@ class Outcomes:
 
 
 def fingerprint(cell: Any, table: Table = WINDOWS) -> str:
-    """What tells one content of a case from another."""
+    """Return the digest of a case."""
     return hashlib.sha256(table.text(cell).encode()).hexdigest()[:12]
 
 

@@ -1,4 +1,4 @@
-"""What every cell is fed.
+"""The input streams of the cells.
 
 The same twelve rows, in order, out of order, some of them late, and with deaths in between.
 

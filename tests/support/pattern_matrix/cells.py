@@ -23,7 +23,7 @@ OPTIONAL = "`x` must not follow `a`, which is optional"
 
 @dataclass(frozen=True)
 class Quantifier:
-    """How often `a` comes: as a document writes it, and as the model does."""
+    """The quantifier of `a`, in a document and in the model."""
 
     name: str
     written: Mapping[str, Any] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Cell:
 
     @property
     def refusal(self) -> str:
-        """What the plan says against it; empty where it is allowed."""
+        """Return the errors of the plan; empty if it is valid."""
         negated = self.contiguity.startswith("not")
         return OPTIONAL if negated and self.quantifier.name == "optional" else ""
 

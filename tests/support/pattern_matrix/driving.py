@@ -29,7 +29,7 @@ LATE = ("k", "v", "reason")
 
 @dataclass(frozen=True)
 class Driven:
-    """What became of a cell."""
+    """The result of a cell."""
 
     name: str
     failure: str
@@ -66,7 +66,7 @@ def drive_and_note(chosen: Sequence[Cell], spark: SparkSession) -> list[Driven]:
 
 
 def kernel_outputs(cell: Cell, columns: DataFrame) -> Outputs:
-    """What the kernel gives for a cell."""
+    """Return the output of the kernel for a cell."""
     [node] = read_case(content_of(cell)).graph.of(Match)
     driver = match_driver(columns, ["k"], replace(node, select=None))
     events = driver.run([*lines(STREAMS[cell.disorder], killed=cell.disorder == "killed")])["events"]
@@ -99,7 +99,7 @@ def lines(stream: Sequence[Line], *, killed: bool) -> Iterator[dict[str, Any]]:
 
 
 def in_order(outputs: Outputs) -> dict[str, list[str]]:
-    """Rows in an order of their own, late ones by what tells them apart."""
+    """Sort rows, late ones by their distinguishing columns."""
     late = [{name: row[name] for name in LATE} for row in outputs["out.late"]]
     return {
         "out": sorted(json.dumps(row, sort_keys=True) for row in outputs["out"]),

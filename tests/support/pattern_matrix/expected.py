@@ -1,4 +1,4 @@
-"""What a cell must give in all: the model of patterns, told the cell's stream.
+"""Expected outputs of a cell: the pattern model applied to the stream of the cell.
 
 A death changes nothing: that is what it shows.
 """

@@ -1,4 +1,4 @@
-"""What every pattern is fed.
+"""The input streams of the patterns.
 
 The same rows, in order, out of order, some of them late, and with deaths in between.
 

@@ -1,4 +1,4 @@
-"""What a pipeline's directory says without Spark."""
+"""Reading a checkpoint directory without Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A checkpoint is used by the sources and the pipeline that made it: others are told before Spark starts."""
+"""A checkpoint belongs to its sources and its pipeline; others are rejected before Spark starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of the command line share.
+"""Fixtures of command-line tests.
 
 A directory with a user's files in it, and the command as a process.
 """

@@ -1,4 +1,4 @@
-"""Errors become messages and exit statuses; no traceback reaches a user who didn't ask for it."""
+"""Errors become messages and exit statuses; tracebacks are shown on request only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`headrace draw` with what is wrong: told before Spark starts."""
+"""`headrace draw` reports errors before Spark starts."""
 
 from __future__ import annotations
 

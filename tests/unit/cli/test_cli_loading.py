@@ -1,4 +1,4 @@
-"""Pipelines are found in Python files; what is wrong there is told with the user's file and line."""
+"""Pipelines are found in Python files; errors name the user's file and line."""
 
 from __future__ import annotations
 

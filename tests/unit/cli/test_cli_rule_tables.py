@@ -1,6 +1,6 @@
 """`headrace explain` and `headrace draw` of a step whose patterns are in a table.
 
-Listed, drawn, and what is wrong told.
+Listing, drawing, and errors.
 """
 
 from __future__ import annotations

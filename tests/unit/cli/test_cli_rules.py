@@ -1,4 +1,4 @@
-"""What the terminal says of rules: a fault once, and how many are in force when the run has ended."""
+"""Rules on the terminal: each fault once, and the number of active rules at the end of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`headrace state`: how a state is drawn, and what is said where there is none.
+"""`headrace state`: the display of a state, and the message if there is none.
 
 With Spark: the page on state.
 """

@@ -1,4 +1,4 @@
-"""Fail-points: they raise where a test asks, and kill the process where the environment asks."""
+"""Fail-points raise in tests and kill the process if the environment variable is set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's options without Spark or a server: what they take, what they become, and what they say."""
+"""Kafka's options without Spark or a server: accepted values, client settings, and errors."""
 
 from __future__ import annotations
 

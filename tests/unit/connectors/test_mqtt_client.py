@@ -1,4 +1,4 @@
-"""What `DurableClient` needs of paho, and what it reads without a broker."""
+"""`DurableClient`: the required methods of paho, and parsing without a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option models of the embedded connectors, without Spark: what they take, and what they say."""
+"""The option models of the embedded connectors, without Spark: accepted values and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps `headrace why` asks, and how keys are written: all that needs no Spark."""
+"""`headrace why` without Spark: the selection of steps and the syntax of keys."""
 
 from __future__ import annotations
 

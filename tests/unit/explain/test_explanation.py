@@ -1,4 +1,4 @@
-"""`explain`: the drawing, the flowchart and the data say what the plan will do."""
+"""`explain`: the drawing, the flowchart and the data describe the plan."""
 
 from __future__ import annotations
 

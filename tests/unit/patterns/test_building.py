@@ -1,4 +1,4 @@
-"""Patterns are built stage by stage, and a stage says only what can be said of it."""
+"""Patterns are built stage by stage, and a stage offers only the verbs that apply to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pipeline can promise, why it isn't more, and what would be."""
+"""The guarantee of a pipeline, the reason for it, and the changes that improve it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How plans are cut into queries."""
+"""The division of plans into queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real-time mode would say to each kind of step."""
+"""Support of real-time mode by kind of step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan says about a query with `MATCH_RECOGNIZE` before Spark sees it."""
+"""Plan checks of queries with `MATCH_RECOGNIZE`, before Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much each kind of step can come to remember, as `explain` says it."""
+"""The state bound of each kind of step, as shown by `explain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a plan is told at once, all of it, with the next thing to type."""
+"""All errors of a plan are reported at once, each with a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may surprise is told, and stops nothing."""
+"""Warnings are reported and do not stop a run."""
 
 from __future__ import annotations
 

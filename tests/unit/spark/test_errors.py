@@ -1,4 +1,4 @@
-"""What Spark says against an expression becomes one line and a hint."""
+"""Spark's errors for an expression become one line and a hint."""
 
 from __future__ import annotations
 

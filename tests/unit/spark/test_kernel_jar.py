@@ -1,4 +1,4 @@
-"""The kernel's jar: when it counts as stale, what it says of itself, and what is said when it is missing."""
+"""The kernel jar: when it is stale, its manifest, and the error if it is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`MATCH_RECOGNIZE` is read as it is written, and what can't be read is told with its line and column."""
+"""Parsing `MATCH_RECOGNIZE`; errors have line and column."""
 
 from __future__ import annotations
 

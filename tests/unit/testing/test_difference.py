@@ -1,4 +1,4 @@
-"""Comparing rows: what counts as equal, and what a failure says."""
+"""Comparing rows: equality, and the report of a difference."""
 
 from __future__ import annotations
 

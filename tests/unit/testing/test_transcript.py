@@ -1,4 +1,4 @@
-"""Reading transcripts: what a case means, and how each mistake is told, with its line and column."""
+"""Reading transcripts: the cases, and errors with line and column."""
 
 from __future__ import annotations
 
