@@ -39,14 +39,14 @@ def at_once(graph: Graph) -> Graph:
     return graph.plus(dataclasses.replace(source, connector=fast))
 
 
-def found_in(table: str) -> list[dict[str, Any]]:
+def read_table(table: str) -> list[dict[str, Any]]:
     with closing(sqlite3.connect("fraud.db")) as database:
         database.row_factory = sqlite3.Row
         rows = [dict(row) for row in database.execute(f"select * from {table}")]
     return [{name: value for name, value in row.items() if not name.startswith("pane_")} for row in rows]
 
 
-def expected_in(table: str) -> list[dict[str, Any]]:
+def read_expected(table: str) -> list[dict[str, Any]]:
     rows = json_rows(Path("expected.jsonl"))
     return [{k: v for k, v in row.items() if k != "table"} for row in rows if row["table"] == table]
 
@@ -62,9 +62,9 @@ def test_finds_what_was_planted(
     ) as running:
         running.wait()
     for table in TABLES:
-        assert in_any_order(found_in(table)) == in_any_order(expected_in(table)), table
+        assert in_any_order(read_table(table)) == in_any_order(read_expected(table)), table
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {row["id"] for row in printed if "id" in row} == {row["id"] for row in expected_in("abroad")}
+    assert {row["id"] for row in printed if "id" in row} == {row["id"] for row in read_expected("abroad")}
     kept = json_rows(*Path("checkpoint/unrouted/payments.dead_letters").glob("*.json"))
     assert len(kept) == 3
     assert {dead_letter["field"] for dead_letter in kept} >= {"amount", "ts"}
@@ -77,4 +77,4 @@ def test_batch_gives_the_same_rows_as_the_stream(
     frame = frame_of(example("card_fraud").pipeline("yaml").check(), Ref(table), how="batch")
     plain = frame.selectExpr(*expressions(frame.schema.jsonValue(), text=True))
     rows = [{k: v for k, v in row.items() if not k.startswith("pane_")} for row in rows_of(plain)]
-    assert in_any_order(rows) == in_any_order(expected_in(table))
+    assert in_any_order(rows) == in_any_order(read_expected(table))

@@ -14,11 +14,11 @@ from tests.support.examples_at_hand import EXAMPLES, in_any_order, json_rows
 from headrace.testing import processor
 
 
-def expected(example: str) -> list[str]:
+def read_expected(example: str) -> list[str]:
     return in_any_order(json_rows(EXAMPLES / example / "expected.jsonl"))
 
 
-def spelled(row: Any) -> dict[str, Any]:
+def format_value(row: Any) -> dict[str, Any]:
     at = row.at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return {**row.to_dict(), "at": at}
 
@@ -28,16 +28,16 @@ def test_driving_hours_in_one_batch_and_in_many() -> None:
     rows = [{**row, "ts": datetime.fromisoformat(row["ts"])} for row in events]
     once = processor(DrivingHours, key="licence")
     made = [*once.rows(rows, time="ts"), *once.end()]
-    assert in_any_order([spelled(row) for row in made]) == expected("driver_hours")
+    assert in_any_order([format_value(row) for row in made]) == read_expected("driver_hours")
     often, made = processor(DrivingHours, key="licence"), []
     for row in rows:
         made += [*often.rows([row], time="ts"), *often.watermark(row["ts"].timestamp() - 3600)]
     made += often.end()
-    assert in_any_order([spelled(row) for row in made]) == expected("driver_hours")
+    assert in_any_order([format_value(row) for row in made]) == read_expected("driver_hours")
 
 
 def test_model_scores() -> None:
     model = Score()
     model.open()
     scored = model(pandas.DataFrame(json_rows(EXAMPLES / "model_scoring" / "events.jsonl")))
-    assert in_any_order(json.loads(scored.to_json(orient="records"))) == expected("model_scoring")
+    assert in_any_order(json.loads(scored.to_json(orient="records"))) == read_expected("model_scoring")

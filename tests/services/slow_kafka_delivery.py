@@ -29,12 +29,12 @@ def test_every_disturbance_leaves_every_row_once(
             sink, lambda: [json.loads(str(record.value))["id"] for record in held(client, name)]
         )
 
-    def restarted(_: delivery.Target) -> None:
+    def run_again(_: delivery.Target) -> None:
         running = kafka_server.running_cluster(broker.directory)
         assert running is not None
         running.kill(1)
         kafka_server.restart(running, 1)
 
-    report = delivery.check_sink(spark, target, disturbances={"the server dies and comes back": restarted})
+    report = delivery.check_sink(spark, target, disturbances={"the server dies and comes back": run_again})
     print(report)
     assert report.passed, report

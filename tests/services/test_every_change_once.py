@@ -33,7 +33,7 @@ SINKS = {
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "changes-table.md"
 
 
-def started(server: Any, name: str, work: Path, step: str | None = None) -> subprocess.Popen[bytes]:
+def start_run(server: Any, name: str, work: Path, step: str | None = None) -> subprocess.Popen[bytes]:
     """Start a run, perhaps one that is killed at a step; its output goes to a file, for failures."""
     settings = {} if step is None else {"HEADRACE_FAILPOINT": step}
     with (work / "output.txt").open("ab") as output:
@@ -50,13 +50,13 @@ def epochs(work: Path) -> int:
     return sum(max(some, default=-1) + 1 for some in numbers)
 
 
-def killed(server: Any, name: str, work: Path, steps: Sequence[str], kills: int) -> following.Writer:
+def run_and_kill(server: Any, name: str, work: Path, steps: Sequence[str], kills: int) -> following.Writer:
     """Kill runs after steps and at random during writes; then run once more, after the last write."""
     with following.Writer(server, name, work) as writer:
 
         def run(step: str | None = None) -> subprocess.Popen[bytes]:
             writer.more()
-            return started(server, name, work, step)
+            return start_run(server, name, work, step)
 
         for step in steps:
             status = run(step).wait()
@@ -66,7 +66,7 @@ def killed(server: Any, name: str, work: Path, steps: Sequence[str], kills: int)
         while done < kills:  # a run may end before its moment comes
             done += kill_at_random(run, lambda: epochs(work), kills=kills - done, within=3.0)
             print(f"killed {done} times at random, in {epochs(work)} epochs so far", flush=True)
-    assert started(server, name, work).wait() == 0, (work / "output.txt").read_text()[-3000:]
+    assert start_run(server, name, work).wait() == 0, (work / "output.txt").read_text()[-3000:]
     return writer
 
 
@@ -90,7 +90,7 @@ def faults(server: Any, name: str, work: Path, writer: following.Writer) -> dict
 
 def test_killed_during_writes(tmp_path: Path, servers: Callable[[str], Any]) -> None:
     server = servers("postgres")
-    writer = killed(server, "sample", tmp_path, ["cdc.created"], kills=1)
+    writer = run_and_kill(server, "sample", tmp_path, ["cdc.created"], kills=1)
     assert faults(server, "sample", tmp_path, writer) == dict.fromkeys(SINKS, (0, 0))
     assert min(writer.visits, writer.done["delete"], epochs(tmp_path)) > 4
 
@@ -104,7 +104,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="headrace-changes-") as place, server_of("postgres") as server:
         work = Path(place)
-        writer = killed(server, "whole", work, STEPS, kills)
+        writer = run_and_kill(server, "whole", work, STEPS, kills)
         counts = {
             "copy": len(server.sql("SELECT 1 FROM whole_copy")),
             "history": following.FIRST + writer.done.total(),

@@ -35,7 +35,7 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
         "out", connect.kafka(servers=client.servers, topic=sink, key="v")
     )
 
-    def arrived() -> list[tuple[str | None, dict[str, int]]]:
+    def read_arrived() -> list[tuple[str | None, dict[str, int]]]:
         return [(record.key, json.loads(str(record.value))) for record in client.consume(sink)]
 
     with pytest.raises(
@@ -44,14 +44,14 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
         pipeline.start(mode="real_time", every="10 seconds", checkpoint=tmp_path)
     client.create(sink, partitions=1)
     with pipeline.start(mode="real_time", every="10 seconds", checkpoint=tmp_path) as running:
-        wait_until(lambda: arrived() == [("1", {"v": 1, "o": 0, "w": 2})], running)
+        wait_until(lambda: read_arrived() == [("1", {"v": 1, "o": 0, "w": 2})], running)
         client.produce(source, [(None, '{"v": 0}'), (None, '{"v": 3}')])
-        wait_until(lambda: arrived()[1:] == [("3", {"v": 3, "o": 3, "w": 6})], running)
+        wait_until(lambda: read_arrived()[1:] == [("3", {"v": 3, "o": 3, "w": 6})], running)
         admin = AdminClient({"bootstrap.servers": client.servers})
         admin.create_partitions([NewPartitions(source, 2)])[source].result(30)
         wait_until(lambda: client.require(source) == [0, 1], running)
         client.produce(source, [(None, '{"v": 5}')], partition=1)
-        wait_until(lambda: arrived()[2:] == [("5", {"v": 5, "o": 0, "w": 10})], running)
+        wait_until(lambda: read_arrived()[2:] == [("5", {"v": 5, "o": 0, "w": 10})], running)
         running.stop()
     assert [item.lag for item in client.lag("quick.tx")] == [0, 0]
     assert running.status().rows_in == 5

@@ -131,22 +131,22 @@ def test_rows_that_kafka_does_not_take_are_reported(
 ) -> None:
     name = topic()
 
-    def refused(frame: DataFrame, **options: Any) -> str:
+    def get_refusal(frame: DataFrame, **options: Any) -> str:
         with pytest.raises(DeliveryError) as caught:
             deliver(connect.kafka(servers=client.servers, **options), run("no"), 0, frame)
         return str(caught.value)
 
-    large = refused(spark.sql("select repeat('x', 2000000) v"), topic=name)
+    large = get_refusal(spark.sql("select repeat('x', 2000000) v"), topic=name)
     assert large.startswith(f"no: a row is too large for Kafka at {client.servers}: The message is 2000")
     assert "hint: raise settings={'max.request.size': ...}" in large
     soon = {"max.block.ms": "6000"}  # the client may have old metadata: it refreshes them
-    far = refused(spark.sql("select 7 p"), topic=name, partition_column="p", settings=soon)
+    far = get_refusal(spark.sql("select 7 p"), topic=name, partition_column="p", settings=soon)
     assert f"has no such topic or partition: Partition 7 of topic {name} with partition count 1" in far
-    assert "can't take epoch 0: Topic cannot be null" in refused(
+    assert "can't take epoch 0: Topic cannot be null" in get_refusal(
         spark.sql("select cast(null as string) t, 1 v"), topic_column="t"
     )
-    assert "Invalid topics: [7 8]" in refused(spark.sql("select '7 8' t, 1 v"), topic_column="t")
-    wrong = refused(spark.sql("select 1 v"), topic=name, settings={"linger.ms": "soon"})
+    assert "Invalid topics: [7 8]" in get_refusal(spark.sql("select '7 8' t, 1 v"), topic_column="t")
+    wrong = get_refusal(spark.sql("select 1 v"), topic=name, settings={"linger.ms": "soon"})
     assert wrong.startswith(
         "no: invalid settings of Kafka's client: Invalid value soon for configuration linger.ms"
     )

@@ -214,11 +214,11 @@ def test_records_that_retention_removed_before_they_were_read_stop_the_run_unles
         pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
         pipeline.run(until="caught_up", checkpoint=tmp_path / str(options))
 
-    def removed() -> bool:
+    def is_removed() -> bool:
         client.produce(name, [(None, '{"v": 1}')])
         return client.bounds(name)[0][0] > 0
 
-    wait_until(removed)
+    wait_until(is_removed)
     with pytest.raises(
         SourceError, match=r'deleted before they were read\n  hint: .*on_data_loss="continue"'
     ):
@@ -235,22 +235,22 @@ def test_a_broker_that_goes_and_comes_back_loses_nothing(
     sink = connect.kafka(servers=client.servers, topic=sink_topic)
     pipeline.read("tx", source, format="json", schema="v int").write("out", sink)
 
-    def arrived() -> list[str | None]:
+    def read_arrived() -> list[str | None]:
         return [record.value for record in client.consume(sink_topic)]
 
     with pipeline.start(checkpoint=tmp_path) as running:
-        wait_until(lambda: arrived() == ['{"v":1}'], running)
+        wait_until(lambda: read_arrived() == ['{"v":1}'], running)
         broker.kill(1)
         kafka_server.restart(broker, 1)
         client.produce(source_topic, [(None, '{"v": 2}')])
-        wait_until(lambda: arrived() == ['{"v":1}', '{"v":2}'], running)
+        wait_until(lambda: read_arrived() == ['{"v":1}', '{"v":2}'], running)
 
 
 EVENTS = 300_000
 PARTITIONS = 4
 
 
-def skewed_events(client: Client, name: str) -> None:
+def make_skewed_events(client: Client, name: str) -> None:
     """Write events with 5 seconds of disorder.
 
     Each partition covers the same time with another number of events.
@@ -272,7 +272,7 @@ def test_rows_of_a_slow_partition_are_not_late_and_a_replay_gives_the_rows_of_a_
     client: Client, topic: Topic, tmp_path: Path, spark: SparkSession
 ) -> None:
     name = topic(partitions=PARTITIONS)
-    skewed_events(client, name)
+    make_skewed_events(client, name)
 
     def totals(pipeline: Pipeline) -> Any:
         source = connect.kafka(servers=client.servers, topic=name, max_per_batch=40_000)

@@ -165,8 +165,8 @@ def test_members_of_a_group_share_the_partitions_and_every_group_gets_everything
     settle(pair, lambda: all(len(item.assignment()) == 2 for item in pair))
     for number in range(4):
         client.produce(name, [(None, f"{number}-{n}") for n in range(3)], partition=number)
-    shares = [taken(item, 6) for item in pair]
-    assert sorted(shares[0] + shares[1]) == sorted(taken(alone, 12))
+    shares = [read_values(item, 6) for item in pair]
+    assert sorted(shares[0] + shares[1]) == sorted(read_values(alone, 12))
     assert set(shares[0]).isdisjoint(shares[1])
     for item in (*pair, alone):
         item.commit(asynchronous=False)
@@ -177,7 +177,7 @@ def test_members_of_a_group_share_the_partitions_and_every_group_gets_everything
 def test_a_group_is_moved_by_offset_and_by_time_and_reads_again(client: Client, topic: Topic) -> None:
     name = topic("a", "b", "c")
     item = member(client, "again", name)
-    assert taken(item, 3) == ["a", "b", "c"]
+    assert read_values(item, 3) == ["a", "b", "c"]
     item.commit(asynchronous=False)
     with pytest.raises(
         OptionError, match=r"kafka replay: group `again` can't be moved: .*\n  hint: stop its members first"
@@ -201,7 +201,7 @@ def test_replay_of_a_pipelines_group_prints_a_warning(client: Client, topic: Top
 
     name = topic("a", "b")
     item = member(client, "fraud.tx", name)
-    assert taken(item, 2) == ["a", "b"]
+    assert read_values(item, 2) == ["a", "b"]
     item.commit(offsets=[TopicPartition(name, 0, 2, "headrace")], asynchronous=False)
     item.close()
     result = invoke(client, "replay", "fraud.tx", name, "--from", "earliest")
@@ -322,7 +322,7 @@ def settle(members: Iterable[Any], holds: Callable[[], bool]) -> None:
             item.poll(0.05)
 
 
-def taken(item: Any, count: int) -> list[str]:
+def read_values(item: Any, count: int) -> list[str]:
     """The values of so many records that a member gets."""
     return [message.value().decode() for message in messages(item, count)]
 

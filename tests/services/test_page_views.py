@@ -51,15 +51,15 @@ def test_four_consumers_have_their_rows(
             wait_until(lambda: sum(len(text.split("\n\n")) for text in box.texts()) == len(lost), run)
             counts: dict[str, int] = {}
 
-            def counted() -> bool:
+            def is_counted() -> bool:
                 with suppress(TimeoutError, OSError), open_page(f"ws://{page}/live") as client:
                     while sum(counts.values()) < 139:
                         row = json.loads(client.recv(1))
                         counts[row["page"]] = row["n"]
                 return sum(counts.values()) == 139
 
-            wait_until(counted, run)
-            wait_until(lambda: _stored() == 139, run)
+            wait_until(is_counted, run)
+            wait_until(lambda: _read_stored() == 139, run)
             run.stop()
     assert sorted(row["visitor"] for row in alerts) == sorted(view["visitor"] for view in failed)
     assert {mail["subject"] for mail in box.mails} == {
@@ -67,6 +67,6 @@ def test_four_consumers_have_their_rows(
     }
 
 
-def _stored() -> int:
+def _read_stored() -> int:
     with closing(sqlite3.connect("views.db")) as database:
         return int(database.execute("select count(*) from views").fetchone()[0])

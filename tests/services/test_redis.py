@@ -39,7 +39,7 @@ def context(sink: str) -> WriteContext:
     return WriteContext("pipe", sink, "checkpoint", "append", "")
 
 
-def stored(path: Path) -> list[dict[str, Any]]:
+def read_stored(path: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for file in path.glob("*.json") for line in file.read_text().splitlines()]
     return sorted(lines, key=lambda row: row["id"])
 
@@ -56,7 +56,7 @@ def test_fields_of_entries_are_columns(
         rows = pipeline.read("tx", source, schema="id int, note string")
         rows.write("out", connect.files(path=tmp_path / "out", format="json"))
         pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
-        assert [(row["id"], row["note"], row["entry"]) for row in stored(tmp_path / "out")] == [
+        assert [(row["id"], row["note"], row["entry"]) for row in read_stored(tmp_path / "out")] == [
             (0, None, ids[0]),
             (1, "ä", ids[1]),
             (2, "ä", ids[2]),
@@ -76,7 +76,7 @@ def test_records_in_a_format_and_dead_letters(
     rows = pipeline.read("tx", connect.redis(url=server.url, stream=name), format="json", schema="id int")
     rows.write("out", connect.files(path=tmp_path / "out", format="json"))
     pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
-    assert [row["id"] for row in stored(tmp_path / "out")] == [1, 2]
+    assert [row["id"] for row in read_stored(tmp_path / "out")] == [1, 2]
     [dead] = (tmp_path / "checkpoint" / "unrouted" / "tx.dead_letters").glob("*.json")
     assert json.loads(dead.read_text())["partition"] == name
 
@@ -185,7 +185,7 @@ def test_lookup_reads_hashes_and_json_values(
     actual.write("out", connect.files(path=tmp_path / "out", format="json"))
     pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
     tags = ["x"] if kind == "json" else None
-    assert stored(tmp_path / "out") == [
+    assert read_stored(tmp_path / "out") == [
         {"id": 1, "country": "FI", "limit": 2.5, "tags": tags},
         {"id": 2, "country": None, "limit": None, "tags": None},
     ]

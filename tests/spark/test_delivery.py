@@ -97,10 +97,10 @@ def test_a_sink_that_writes_rows_and_ledger_in_two_steps_is_found_out(spark: Spa
         sink = Careless()
         return delivery.Target(sink, lambda: sink.__dict__.get("content", {"rows": []})["rows"])
 
-    def emptied(target: delivery.Target) -> None:
+    def empty_target(target: delivery.Target) -> None:
         target.connector.__dict__["content"]["rows"].clear()
 
-    report = delivery.check_sink(spark, target, disturbances={"somebody empties it": emptied})
+    report = delivery.check_sink(spark, target, disturbances={"somebody empties it": empty_target})
     assert str(report).splitlines() == [
         "careless: 6 trials, 8 rows lost, 24 doubled",
         "  ok   undisturbed: 0 lost, 0 doubled",

@@ -60,7 +60,7 @@ def run(
     """Return the answer's counts and state, and the tagged rows of each micro-batch."""
     script: list[dict[str, Any]] = []
     for batch in batches:
-        event: dict[str, Any] = {"rows": [packed(row) for row in batch.rows], "clock": 0, "restart": True}
+        event: dict[str, Any] = {"rows": [pack(row) for row in batch.rows], "clock": 0, "restart": True}
         if batch.watermark is not None:
             event["watermark"] = batch.watermark * SECOND
         script.append(event)
@@ -68,7 +68,7 @@ def run(
     return [answer["counts"], {"keys": answer["keys"]}], answer["events"]
 
 
-def packed(row: Row) -> dict[str, Any]:
+def pack(row: Row) -> dict[str, Any]:
     own = {"k": row.key, "value": row.value, "id": row.id, "ts": row.time * SECOND}
     position = {"source": row.side, "partition": "0", "offset": row.id}
     side = {"left": None, "right": None, row.side: own}

@@ -32,7 +32,7 @@ def homes(tmp_path: Path) -> Connector:
     return connect.sqlite(path=tmp_path / "homes.db", table="homes")
 
 
-def stored(path: Path) -> list[dict[str, Any]]:
+def read_stored(path: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for file in path.glob("*.json") for line in file.read_text().splitlines()]
     return sorted(lines, key=lambda row: row["id"])
 
@@ -55,7 +55,7 @@ def test_left_lookup_passes_rows_without_a_match(
     spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, str]
 ) -> None:
     look_up(tmp_path, homes, **options)
-    assert stored(tmp_path / "out") == sorted(HOMES + UNKNOWN, key=lambda row: row["id"])
+    assert read_stored(tmp_path / "out") == sorted(HOMES + UNKNOWN, key=lambda row: row["id"])
 
 
 @pytest.mark.parametrize("options", [{}, {"load": "key"}, {"refresh": "1 hour"}])
@@ -63,7 +63,7 @@ def test_inner_lookup_drops_and_counts_rows_without_a_match(
     spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, str]
 ) -> None:
     run = look_up(tmp_path, homes, how="inner", **options)
-    assert stored(tmp_path / "out") == HOMES
+    assert read_stored(tmp_path / "out") == HOMES
     accounting = run.status().steps["home"]
     assert (accounting.rows, accounting.unmatched, accounting.balanced) == (4, 2, True)
 
@@ -73,8 +73,8 @@ def test_rows_without_a_match_become_dead_letters(
     spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, str]
 ) -> None:
     look_up(tmp_path, homes, on_miss="dead_letter", **options)
-    assert stored(tmp_path / "out") == HOMES
-    assert stored(tmp_path / "checkpoint" / "unrouted" / "home.dead_letters") == [
+    assert read_stored(tmp_path / "out") == HOMES
+    assert read_stored(tmp_path / "checkpoint" / "unrouted" / "home.dead_letters") == [
         {"id": 2, "card": "b", "reason": "no row of sqlite `homes` has card = b"},
         {"id": 3, "card": None, "reason": "no row of sqlite `homes` has card = null"},
     ]
@@ -87,7 +87,7 @@ def test_table_with_several_rows_of_a_key_multiplies_rows(
         database.execute("INSERT INTO homes VALUES ('a', 'NO')")
         database.commit()
     look_up(tmp_path, homes, load="key")
-    actual = [(row["id"], row["home"]) for row in stored(tmp_path / "out")]
+    actual = [(row["id"], row["home"]) for row in read_stored(tmp_path / "out")]
     assert sorted(actual, key=str) == [(1, "FI"), (1, "NO"), (2, None), (3, None), (4, "FI"), (4, "NO")]
 
 
@@ -103,7 +103,7 @@ def test_several_key_columns_of_different_types(spark: SparkSession, tmp_path: P
         "out", connect.files(path=tmp_path / "out", format="json")
     )
     pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
-    assert [(row["id"], row["most"]) for row in stored(tmp_path / "out")] == [(1, 2.5), (4, None)]
+    assert [(row["id"], row["most"]) for row in read_stored(tmp_path / "out")] == [(1, 2.5), (4, None)]
 
 
 @pytest.mark.parametrize("options", [{"load": "key"}, {"refresh": "1 hour"}])
@@ -120,8 +120,8 @@ def test_lookup_before_a_window_and_its_dead_letters(
     )
     actual.dead_letters.write("missing", connect.files(path=tmp_path / "missing", format="json"))
     pipeline.run(until="drained", checkpoint=tmp_path / "checkpoint")
-    assert [(row["home"], row["id"]) for row in stored(tmp_path / "out")] == [("SE", 1), ("FI", 2)]
-    assert [row["card"] for row in stored(tmp_path / "missing")] == ["b"]
+    assert [(row["home"], row["id"]) for row in read_stored(tmp_path / "out")] == [("SE", 1), ("FI", 2)]
+    assert [row["card"] for row in read_stored(tmp_path / "missing")] == ["b"]
 
 
 @pytest.mark.parametrize("options", [{"load": "key", "cache": 0}, {"refresh": "1 microsecond"}, {}])
@@ -137,7 +137,7 @@ def test_timed_lookup_feeds_a_window(
         "out", connect.files(path=tmp_path / "out", format="json")
     )
     pipeline.run(until="drained", checkpoint=tmp_path / "checkpoint")
-    assert [(row["home"], row["id"]) for row in stored(tmp_path / "out")] == [("SE", 1), ("FI", 2)]
+    assert [(row["home"], row["id"]) for row in read_stored(tmp_path / "out")] == [("SE", 1), ("FI", 2)]
 
 
 def test_changed_file_is_reloaded_in_the_next_epoch(spark: SparkSession, tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_changed_file_is_reloaded_in_the_next_epoch(spark: SparkSession, tmp_pat
             table.write_text(f"a,{home}\n" if home != "NO" else f"a,{home}\nb,{home}\n")
             (tmp_path / "draft").write_text(json.dumps({"id": number, "card": "a"}))
             (tmp_path / "draft").rename(inbox / f"{number}.json")
-            wait_until(lambda: len(stored(tmp_path / "out")) > number, run)  # noqa: B023 - called at once
+            wait_until(lambda: len(read_stored(tmp_path / "out")) > number, run)  # noqa: B023 - called at once
     finally:
         run.stop()
-    assert [row["home"] for row in stored(tmp_path / "out")] == ["FI", "SE", "SE", "NO"]
+    assert [row["home"] for row in read_stored(tmp_path / "out")] == ["FI", "SE", "SE", "NO"]
 
 
 def test_replayed_epoch_sees_the_same_table(spark: SparkSession, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def gaps(least: int, most: int | None, repeats: str) -> st.SearchStrategy[int | 
 
 
 @st.composite
-def repeated(
+def repeat(
     draw: st.DrawFn,
     kind: Callable[..., Whole],
     name: str,
@@ -130,7 +130,7 @@ def groups(draw: st.DrawFn, at: int, before: ModelElement | None) -> Group:
     for i in range(1, draw(st.integers(2, 3))):
         inner.append(draw(inner_steps(f"g{at}{i}", first)))
     sizes = [(1, 1), (2, 2), (1, 2), (1, None), (0, None)]
-    return draw(repeated(Group, f"g{at}", tuple(inner), before, sizes))
+    return draw(repeat(Group, f"g{at}", tuple(inner), before, sizes))
 
 
 @st.composite
@@ -148,7 +148,7 @@ def eithers(draw: st.DrawFn, at: int, before: ModelElement | None) -> Either:
         more = draw(st.lists(inner_steps(f"{way}{at}1", first), max_size=1))
         ways.append((first, *more))
     sizes = [(1, 1), (1, 1), (2, 2), (1, 2), (1, None), (0, None)]
-    return draw(repeated(Either, f"e{at}", tuple(ways), before, sizes))
+    return draw(repeat(Either, f"e{at}", tuple(ways), before, sizes))
 
 
 ROWS = st.lists(
@@ -156,7 +156,7 @@ ROWS = st.lists(
 )
 
 
-def declared(pattern: tuple[ModelElement, ...], limits: tuple[int | None, int | None], skip: Skip) -> Match:
+def declare(pattern: tuple[ModelElement, ...], limits: tuple[int | None, int | None], skip: Skip) -> Match:
     within = Within(*(limit and limit * SECOND for limit in limits))
     return Match("m", Ref("s"), (("k", "k"),), Pattern(sequence(pattern)), within, skip)
 
@@ -239,7 +239,7 @@ def test_matches_are_those_of_the_model(
     order = list(range(len(rows)))
     random.shuffle(order)
     frame = spark.createDataFrame([], "k string, at int, letter string, __ts timestamp")
-    answer = match_driver(frame, ["k"], declared(pattern, limits, skip)).run(script(rows, order, cuts))
+    answer = match_driver(frame, ["k"], declare(pattern, limits, skip)).run(script(rows, order, cuts))
     for key in "kl":
         own = sorted((i for i in order if rows[i][0] == key), key=lambda i: (rows[i][1], order.index(i)))
         places = {i: place for place, i in enumerate(own)}

@@ -71,7 +71,7 @@ def rising(m: Match) -> bool | None:
     return None if earlier is None else not earlier
 
 
-def repeated(m: Match) -> bool | None:
+def repeat(m: Match) -> bool | None:
     now, seen = m.values("v")[-1], m.values("v", "C")
     return either(same(now, m.beside(m.last + 1, "v")), same(seen[-2] if len(seen) > 1 else None, now))
 
@@ -81,7 +81,7 @@ CONDITIONS: dict[str, Condition] = {
     "B": lambda m: less(m.values("v")[-1], m.beside(m.last - 1, "v")),
     "C": rising,
     "D": lambda m: m.labels.count("D") <= 2 and bool(m.values("v", "B")) and sum(m.values("v", "B")) > 1,
-    "E": repeated,
+    "E": repeat,
 }
 
 variables = st.sampled_from("AABBCDEF").map(Variable)
@@ -156,9 +156,9 @@ def test_random_patterns_match_as_the_model_does_in_any_batches(
         actual = Model(declared, CONDITIONS, given_ones).search()
     except StuckError:
         with pytest.raises(Exception, match="AFTER MATCH SKIP TO B or C"):
-            expressions.driver(declared).run(scripted(batches, restarts))
+            expressions.driver(declared).run(make_script(batches, restarts))
         return
-    answer = expressions.driver(declared).run(scripted(batches, restarts))
+    answer = expressions.driver(declared).run(make_script(batches, restarts))
     received = [tagged["__main"] for event in answer["events"] for tagged in event]
     expected = [line for match, at in actual for line in lines(declared, match, at)]
     assert [
@@ -177,7 +177,7 @@ def in_batches(given_rows: list[tuple[int, int, int]]) -> tuple[list[Row], list[
     return ordered, batches
 
 
-def scripted(batches: list[list[Row]], restarts: bool) -> list[dict[str, Any]]:
+def make_script(batches: list[list[Row]], restarts: bool) -> list[dict[str, Any]]:
     """Batches, each under the highest watermark that makes no row late."""
     script, offset = list[dict[str, Any]](), 0
     for i, batch in enumerate(batches):
@@ -205,12 +205,12 @@ def lines(declared: MatchRecognize, match: Match | None, at: int) -> list[dict[s
         empty = {"number": match.number, "label": None, "since": None, "falls": 0, "total": None}
         return [] if declared.rows == "omit_empty" else [empty]
     if declared.rows == "one":
-        return [measured(match, match)]
+        return [compute_measures(match, match)]
     sizes = [size for size in range(1, len(match.labels) + 1) if size - 1 not in match.hidden]
-    return [{"id": match.start + size - 1, **measured(match.up_to(size), match)} for size in sizes]
+    return [{"id": match.start + size - 1, **compute_measures(match.up_to(size), match)} for size in sizes]
 
 
-def measured(now: Match, whole: Match) -> dict[str, Any]:
+def compute_measures(now: Match, whole: Match) -> dict[str, Any]:
     fell = now.values("v", "B")
     return {
         "number": now.number,

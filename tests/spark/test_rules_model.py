@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tests.spark.test_patterns_model import ROWS, SECOND, declared, patterns, script
+from tests.spark.test_patterns_model import ROWS, SECOND, declare, patterns, script
 
 from headrace.lowering.keyed_steps import KeyedStepDriver
 from headrace.lowering.patterns.matches import match_driver
@@ -65,7 +65,7 @@ def alone(spark: Any, match: Match, batches: list[dict[str, Any]]) -> Counter[st
     answer = match_driver(frame, ["k"], match).run(batches)
     tagged = [row for event in answer["events"] for row in event if row["__output"] != "late"]
     return Counter(
-        shown(
+        format_row(
             row["__output"], row[f"__{row['__output']}"], lambda row: {n: row[n] for n in match.pattern.names}
         )
         for row in tagged
@@ -76,13 +76,13 @@ def together(answer: dict[str, Any], rule: str, version: int) -> Counter[str]:
     tagged = [row for event in answer["events"] for row in event if row["__output"] != "late"]
     own = [(row["__output"], row[f"__{row['__output']}"]) for row in tagged]
     return Counter(
-        shown(kind, row, lambda row: row["matched"])
+        format_row(kind, row, lambda row: row["matched"])
         for kind, row in own
         if (row["rule"], row["version"]) == (rule, version)
     )
 
 
-def shown(kind: str, row: dict[str, Any], steps: Any) -> str:
+def format_row(kind: str, row: dict[str, Any], steps: Any) -> str:
     """A result as text, with the time it has as a row."""
     return json.dumps([kind, row["k"], row["__ts"], steps(row)], sort_keys=True)
 
@@ -92,7 +92,7 @@ def shown(kind: str, row: dict[str, Any], steps: Any) -> str:
 def test_rules_together_find_what_each_finds_alone(
     spark: SparkSession, rules: Any, rows: Any, random: Any, cuts: Any
 ) -> None:
-    matches = [declared(steps, limits, Skip(kind)) for steps, limits, kind in rules]
+    matches = [declare(steps, limits, Skip(kind)) for steps, limits, kind in rules]
     order = list(range(len(rows)))
     random.shuffle(order)
     batches = script(rows, order, cuts)
@@ -115,11 +115,11 @@ def test_a_change_touches_only_the_rules_it_changes(
     Those of `before` are retired, those of `after` see only rows that came after them.
     """
     (kept, *retired), added = (
-        [declared(steps, limits, Skip(kind)) for steps, limits, kind in rules] for rules in (before, after)
+        [declare(steps, limits, Skip(kind)) for steps, limits, kind in rules] for rules in (before, after)
     )
     later = [(key, ts + 13, letter) for key, ts, letter in late]
     first = script(early, list(range(len(early))), cuts)[:-2]  # rows still wait, and partial matches are open
-    second = moved(script(later, list(range(len(later))), cuts), len(early))
+    second = move(script(later, list(range(len(later))), cuts), len(early))
     operator = Operator(spark)
     stays = {"kept": (kept, 1, 1)}
     old = {f"old{i}": (match, 2 + i, 1) for i, match in enumerate(retired)}
@@ -141,7 +141,7 @@ def test_a_change_touches_only_the_rules_it_changes(
     assert answer["keys"] == 0, "nothing is left of retired rules"
 
 
-def moved(batches: list[dict[str, Any]], by: int) -> list[dict[str, Any]]:
+def move(batches: list[dict[str, Any]], by: int) -> list[dict[str, Any]]:
     """The same batches, their rows numbered from elsewhere, and their watermarks behind the first rows'."""
     return [
         {**batch, "rows": [{**row, "at": row["at"] + by} for row in batch["rows"]]}

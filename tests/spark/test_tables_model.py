@@ -160,7 +160,7 @@ def right_row(put: Put, **more: Any) -> dict[str, Any]:
     return {"__key0": put.group, "__ts": time, "__right": {**row, "__ts": time}, **more}
 
 
-def left_row(put: Put, **more: Any) -> dict[str, Any]:
+def make_left_row(put: Put, **more: Any) -> dict[str, Any]:
     return {**plain(put), "__key0": put.group, **more}
 
 
@@ -180,9 +180,9 @@ def test_live_joins_equal_the_model(
     right_tables, right_changes = history(right)
     batches = []
     for number in range(size):
-        own = [left_row(c.row, __change=c.label) for c in left_changes[number]]
+        own = [make_left_row(c.row, __change=c.label) for c in left_changes[number]]
         if not left_table:
-            own = [left_row(put) for put in left[number]]
+            own = [make_left_row(put) for put in left[number]]
         batches.append([*own, *(right_row(c.row, __right_change=c.label) for c in right_changes[number])])
     answer = join_driver(spark, "live", how, left_table).run(script(batches, [None] * size))
     bag: Counter[Any] = Counter()
@@ -200,7 +200,7 @@ def test_joins_at_arrival_equal_the_model(
     size = min(len(left), len(right))
     tables, changes = history(right)
     batches = [
-        [*map(left_row, left[n]), *(right_row(c.row, __right_change=c.label) for c in changes[n])]
+        [*map(make_left_row, left[n]), *(right_row(c.row, __right_change=c.label) for c in changes[n])]
         for n in range(size)
     ]
     driver = join_driver(spark, "arrival", "left" if outer else "inner", False)
@@ -242,7 +242,7 @@ def test_joins_at_event_time_equal_the_model(
         on_time = [put for put in left[number] if watermark == 0 or put.time >= watermark]
         late += len(left[number]) - len(on_time)
         waiting += on_time
-        batches.append([*reversed(rows), *map(left_row, left[number])])
+        batches.append([*reversed(rows), *map(make_left_row, left[number])])
     answer = join_driver(spark, "event_time", "left" if outer else "inner", False).run(
         script(batches, [*watermarks, 10**6])
     )

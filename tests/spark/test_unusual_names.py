@@ -64,7 +64,7 @@ def distinct(rows: Any) -> Any:
     return rows.distinct("s", on="card no").select("`card no`", "`amount.eur` as `n.o`")
 
 
-def mapped(rows: Any) -> Any:
+def map_rows(rows: Any) -> Any:
     def amounts(row: Any) -> tuple[Any, Any]:
         return row["card no"], row["amount.eur"]
 
@@ -87,7 +87,7 @@ ONE, TWO = 1.5, 3.0
         (join, [("a", ONE), ("a", ONE), ("b", ONE)]),
         (top, [("None", ONE), ("a", ONE), ("b", ONE)]),
         (distinct, [("None", ONE), ("a", ONE), ("b", ONE)]),
-        (mapped, [("None", ONE), ("a", ONE), ("a", ONE), ("b", ONE)]),
+        (map_rows, [("None", ONE), ("a", ONE), ("a", ONE), ("b", ONE)]),
         (process, [("None", ONE), ("a", ONE), ("a", TWO), ("b", ONE)]),
     ],
 )

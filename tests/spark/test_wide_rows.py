@@ -29,7 +29,7 @@ def pairs(rows: Any) -> Any:
     return rows.key_by("k").match("step", PAIR, within="1 minute", select={"n": f"second.{LAST}"})
 
 
-def joined(rows: Any) -> Any:
+def build_join(rows: Any) -> Any:
     columns = {"n": f"left.{LAST} + right.{LAST}"}
     return rows.join("step", rows, on="k", within="0 seconds", select=columns)
 
@@ -44,7 +44,13 @@ def best(rows: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("step", "expected"),
-    [(counts, [450]), (pairs, [150]), (joined, [298, 300, 302]), (newest, [149, 150, 151]), (best, [151])],
+    [
+        (counts, [450]),
+        (pairs, [150]),
+        (build_join, [298, 300, 302]),
+        (newest, [149, 150, 151]),
+        (best, [151]),
+    ],
 )
 def test_step_processes_wide_rows(
     spark: SparkSession, tmp_path: Path, step: Callable[[Any], Any], expected: list[int]

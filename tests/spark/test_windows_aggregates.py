@@ -104,11 +104,11 @@ def test_aggregate_over_other_groups_is_refused(frame: DataFrame) -> None:
 
 
 def test_python_function_is_refused(frame: DataFrame) -> Any:
-    def doubled(values: Any) -> Any:  # never called: only the plan is looked at
+    def double(values: Any) -> Any:  # never called: only the plan is looked at
         return values
 
     with pytest.raises(IllegalArgumentException, match="doubled is a Python function"):
-        WindowDriver(frame, ["k"], {"n": functions.sum(functions.udf(doubled, "int", useArrow=False)("v"))})
+        WindowDriver(frame, ["k"], {"n": functions.sum(functions.udf(double, "int", useArrow=False)("v"))})
 
 
 def test_unknown_kind_of_window_is_shown(frame: DataFrame) -> None:

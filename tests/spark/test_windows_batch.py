@@ -49,19 +49,19 @@ def test_batch_gives_the_last_pane_of_each_window(spark: SparkSession, kind: Any
         frame, ["k"], window, {"values": "sort_array(collect_list(v))"}
     ).collect()
 
-    received = sorted(_shown(row["__main"]) for row in out if row["__output"] == "main")
+    received = sorted(_format_panes(row["__main"]) for row in out if row["__output"] == "main")
     late = [row["__late"]["v"] for row in out if row["__output"] == "late"]
-    assert received == sorted(_modelled(kind))
+    assert received == sorted(_run_model(kind))
     assert late == [40]
 
 
-def _shown(main: Any) -> Any:
+def _format_panes(main: Any) -> Any:
     start, end = main["window"]["start"], main["window"]["end"]
     bounds = (None, None) if start is None else (round(start.timestamp()), round(end.timestamp()))
     return str((main["k"], bounds, main["values"]))
 
 
-def _modelled(kind: Any) -> Any:
+def _run_model(kind: Any) -> Any:
     spec = json.loads(declaration(KINDS[kind], Emission()))
     for key in "ab":
         message = model(spec)

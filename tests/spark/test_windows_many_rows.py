@@ -75,9 +75,9 @@ def test_trailing_windows_of_many_rows_are_those_of_the_model(spark: SparkSessio
 
     answer = driver.run(json.dumps(spec), played)
 
-    assert [sorted(_shown(row["__main"]) for row in event) for event in answer["events"]] == expected
+    assert [sorted(_format_panes(row["__main"]) for row in event) for event in answer["events"]] == expected
     assert max(n for event in expected for _, _, n, _, _ in event) > 200
 
 
-def _shown(main: dict[str, Any]) -> tuple[int, int, int, int, int]:
+def _format_panes(main: dict[str, Any]) -> tuple[int, int, int, int, int]:
     return main["window"]["end"], main["pane"]["index"], main["n"], main["total"], main["most"]

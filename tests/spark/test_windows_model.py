@@ -132,7 +132,7 @@ def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
     return events
 
 
-def modelled(spec: dict[str, Any], script: list[dict[str, Any]]) -> tuple[list[list[dict[str, Any]]], Any]:
+def run_model(spec: dict[str, Any], script: list[dict[str, Any]]) -> tuple[list[list[dict[str, Any]]], Any]:
     message = model(spec)
     mark = "__of" if spec["window"]["kind"] == "delta" else "__when"
     batches = [
@@ -167,7 +167,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bounded(row: dict[str, Any], kind: str) -> dict[str, Any]:
+def _drop_bounds(row: dict[str, Any], kind: str) -> dict[str, Any]:
     """`global_window()` has no bounds to show."""
     if kind == "global" and row["window"]:
         row = row | {"window": (None, None, 0) if row["output"] == "main" else (None, None)}
@@ -176,19 +176,21 @@ def _bounded(row: dict[str, Any], kind: str) -> dict[str, Any]:
 
 def check(driver: Any, spec: dict[str, Any], script: list[dict[str, Any]]) -> dict[str, int]:
     """Run both and compare; the kernel's counts."""
-    expected, message = modelled(spec, script)
+    expected, message = run_model(spec, script)
     got, answer = ran(driver, spec, script)
     kind = spec["window"]["kind"]
     for number, (want, received) in enumerate(zip(expected, got, strict=True)):
-        wanted = [_bounded(row, kind) for row in want]
-        assert _counted(received) == _counted(wanted), f"batch {number}"
+        wanted = [_drop_bounds(row, kind) for row in want]
+        assert _to_counter(received) == _to_counter(wanted), f"batch {number}"
         assert _by_window(received) == _by_window(wanted), f"batch {number}"
-    _conserved(answer["counts"], answer["open"], script, got, message)
+    _check_row_accounting(answer["counts"], answer["open"], script, got, message)
     counts: dict[str, int] = answer["counts"]
     return counts
 
 
-def _conserved(counts: dict[str, int], open_rows: int, script: Any, got: Any, message: Any) -> None:
+def _check_row_accounting(
+    counts: dict[str, int], open_rows: int, script: Any, got: Any, message: Any
+) -> None:
     """Every row is somewhere, once."""
     assert counts["rows"] == sum(len(event["rows"]) for event in script)
     assert counts["rows"] == counts["folded"] + counts["late"] + counts["pending"]
@@ -198,7 +200,7 @@ def _conserved(counts: dict[str, int], open_rows: int, script: Any, got: Any, me
     assert open_rows == message.held
 
 
-def _counted(rows: list[dict[str, Any]]) -> Counter[str]:
+def _to_counter(rows: list[dict[str, Any]]) -> Counter[str]:
     return Counter(json.dumps(row, sort_keys=True) for row in rows)
 
 

@@ -85,7 +85,7 @@ def batches(seed: int, count: int) -> list[list[dict[str, Any]]]:
     return actual
 
 
-def modelled(declared: str, played: list[list[dict[str, Any]]]) -> list[Any]:
+def run_model(declared: str, played: list[list[dict[str, Any]]]) -> list[Any]:
     spec, actual, watermark, newest = json.loads(declared), [], None, 0
     models = {key: model(spec) for key in KEYS}
     for batch in played:
@@ -93,12 +93,12 @@ def modelled(declared: str, played: list[list[dict[str, Any]]]) -> list[Any]:
         for key, message in models.items():
             mine = [(row["t"], row["v"], row["v"] % 10) for row in batch if row["k"] == key]
             out = message.batch(mine, watermark, 0) + message.batch([], newest // 1000 * 1000, 0)
-            actual += [_wanted(key, row) for row in out]
+            actual += [_format_row(key, row) for row in out]
         watermark = newest // 1000 * 1000
     return actual
 
 
-def _wanted(key: str | None, row: dict[str, Any]) -> Any:
+def _format_row(key: str | None, row: dict[str, Any]) -> Any:
     if row["output"] == "late":
         return ("late", key, row["value"], row["reason"])
     return ("main", key, row["window"][:2], row["values"], row["index"], row["timing"], row["retraction"])
@@ -144,7 +144,7 @@ def test_query_matches_the_model_over_a_restart(
     feed.play(played[:3])
     feed.play(played[3:])
 
-    expected = modelled(declaration(window, EMISSIONS[emission]), played)
+    expected = run_model(declaration(window, EMISSIONS[emission]), played)
 
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
     counts = feed.counts.values()
@@ -156,7 +156,7 @@ def test_delta_windows_in_arrival_order_equal_the_model(spark: SparkSession, tmp
     feed = Feed(spark, tmp_path, window, EMISSIONS["early"])
     played = batches(seed=7, count=6)
     feed.play(played)
-    expected = modelled(declaration(window, EMISSIONS["early"]), played)
+    expected = run_model(declaration(window, EMISSIONS["early"]), played)
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
 
 
@@ -177,7 +177,7 @@ def test_rows_combined_before_the_shuffle_match_the_model(
     feed.play(played[:3])
     feed.play(played[3:])
 
-    expected = [_summed(row) for row in modelled(declaration(window, EMISSIONS[emission]), played)]
+    expected = [_summarise(row) for row in run_model(declaration(window, EMISSIONS[emission]), played)]
 
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
     counts = feed.counts.values()
@@ -191,7 +191,7 @@ def test_rows_of_one_key_and_window_are_sent_as_one(spark: SparkSession, tmp_pat
     def look(batch: Any, _: int) -> None:
         batch.collect()
         [query] = spark.streams.active
-        sent.append(_sent(query._jsq.streamingQuery().lastExecution().executedPlan()))
+        sent.append(_count_shuffled(query._jsq.streamingQuery().lastExecution().executedPlan()))
 
     feed._take = look  # type: ignore[method-assign]
     feed.play([[{"k": "ab"[i % 2], "v": i, "t": SECOND + i} for i in range(90)]])
@@ -200,15 +200,15 @@ def test_rows_of_one_key_and_window_are_sent_as_one(spark: SparkSession, tmp_pat
     assert feed.counts.values()["folded"] == 90
 
 
-def _sent(node: Any) -> int:
+def _count_shuffled(node: Any) -> int:
     """Return the number of shuffled rows of a plan."""
     metrics, children = node.metrics(), node.children()
     own = "shuffleRecordsWritten"
-    below = sum(_sent(children.apply(i)) for i in range(children.size()))
+    below = sum(_count_shuffled(children.apply(i)) for i in range(children.size()))
     return below + (metrics.apply(own).value() if metrics.contains(own) else 0)
 
 
-def _summed(row: Any) -> Any:
+def _summarise(row: Any) -> Any:
     if row[0] == "late":
         return row
     values = row[3]

@@ -1,7 +1,7 @@
-"""Measure the language of the code: story-telling verbs, participle-first names, relative-clause docstrings.
+"""Measure the language of code and documentation: verbs of speech, participle-first names, relative-clause docstrings.
 
 `python -m tests.support.language [PATH...]` lists every occurrence and the three rates; the unit test holds
-the rates at those of well-known projects (see CONTRIBUTING.md).
+the rates at those of well-known projects (see CONTRIBUTING.md). In Markdown, prose outside of code is measured.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ VERBS = re.compile(
 VARIABLES = frozenset(["told", "said", "found", "given", "came", "one", "there"])
 """Variables that name no thing of the domain."""
 OPENINGS = re.compile(r"(what|where|whether|those|of|which|how|who|whose)\b", re.IGNORECASE)
+NO_PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|<[^>]*>|\"[^\"]*\"")
+"""Parts of a line of Markdown that are no prose: code, link targets, tags, quotations."""
+VALUES = ("property", "fixture")
+"""Decorators of functions that are named after their value."""
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 IRREGULAR = frozenset(
     [
@@ -48,7 +52,6 @@ IRREGULAR = frozenset(
         "gone",
         "done",
         "met",
-        "replay_input",
         "laid",
         "paid",
         "bound",
@@ -95,7 +98,7 @@ class Language:
 
 
 def measure(files: Sequence[Path]) -> Language:
-    """Measure Python and Scala files; Scala counts towards the verbs only."""
+    """Measure Python, Scala and Markdown files; only Python counts towards names and docstrings."""
     language = Language()
     for file in files:
         text = file.read_text(encoding="utf-8")
@@ -103,6 +106,8 @@ def measure(files: Sequence[Path]) -> Language:
             tree = ast.parse(text)
             _measure_names(language, file, tree)
             prose = list(_python_prose(text, tree))
+        elif file.suffix == ".md":
+            prose = list(_markdown_prose(text))
         else:
             prose = list(_scala_prose(text))
         for line, words in prose:
@@ -123,7 +128,7 @@ def _measure_names(language: Language, file: Path, tree: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             language.functions += 1
-            if starts_with_participle(node.name):
+            if starts_with_participle(node.name) and not _names_a_value(node):
                 language.participles.append(f"{file}:{node.lineno}: {node.name}")
         elif not isinstance(node, ast.ClassDef | ast.Module):
             name = _stored_name(node)
@@ -135,6 +140,12 @@ def _measure_names(language: Language, file: Path, tree: ast.Module) -> None:
             language.docstrings += 1
             if OPENINGS.match(docstring):
                 language.clauses.append(f"{file}:{getattr(node, 'lineno', 1)}: {docstring.splitlines()[0]}")
+
+
+def _names_a_value(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """True for properties and fixtures."""
+    names = [ast.unparse(decorator) for decorator in function.decorator_list]
+    return any(value in name for name in names for value in VALUES)
 
 
 def _stored_name(node: ast.AST) -> str | None:
@@ -170,10 +181,21 @@ def _scala_prose(text: str) -> Iterator[tuple[int, str]]:
             yield number, line[comment:]
 
 
+def _markdown_prose(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines outside of fenced code, without inline code."""
+    fence = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        start = line.lstrip()[:3]
+        if start in ("```", "~~~") and fence in ("", start):
+            fence = "" if fence else start
+        elif not fence:
+            yield number, NO_PROSE.sub(" ", line)
+
+
 def source_files(roots: Sequence[Path]) -> list[Path]:
-    """List the Python and Scala files under `roots`."""
+    """List the Python, Scala and Markdown files under `roots`."""
     files = [file for root in roots for file in ([root] if root.is_file() else root.rglob("*"))]
-    return sorted(file for file in files if file.suffix in (".py", ".scala"))
+    return sorted(file for file in files if file.suffix in (".py", ".scala", ".md"))
 
 
 def main(arguments: Sequence[str]) -> int:

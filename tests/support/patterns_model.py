@@ -165,9 +165,9 @@ class Model:
             if after < len(self.rows) and not self._has(after, banned):
                 yield path, bans
         else:
-            yield from self._repeated(element, rest, (path, bans.plus(inside, inside)), inside)
+            yield from self._repeat(element, rest, (path, bans.plus(inside, inside)), inside)
 
-    def _repeated(self, element: Element, rest: Sequence[Element], way: Way, inside: str) -> Iterator[Way]:
+    def _repeat(self, element: Element, rest: Sequence[Element], way: Way, inside: str) -> Iterator[Way]:
         following = rest[0].begins if rest and rest[0].verb == "not_followed_by" else ""
         own = _own(element, rest)
         if element.optional or element.least == 0:
@@ -181,12 +181,12 @@ class Model:
                 if times + 1 >= element.least:
                     yield longer, bans.plus(*own).plus(inside if more else "")
                 if more and times + 1 >= element.least and isinstance(element, Group):
-                    yield from self._left_later(element, (longer, bans))
+                    yield from self._leave_later(element, (longer, bans))
                 if more:
                     again = bans.plus(element.until + following + inside, inside)
                     taken.append(((longer, again), times + 1))
 
-    def _left_later(self, group: Group, way: Way) -> Iterator[Way]:
+    def _leave_later(self, group: Group, way: Way) -> Iterator[Way]:
         """The ways out of a group that has passed over rows before another round that it might have begun."""
         path, bans = way
         for place in range(_after(way), len(self.rows) - 1):
@@ -203,11 +203,11 @@ class Model:
             return
         for place in self._places(verb, element.begins, path, bans):
             if isinstance(element, Either):
-                yield from self._chosen(element, path, place)
+                yield from self._choose(element, path, place)
             elif self._soon(element, path, place, times):
                 yield (*path, (element.name, place)), Bans()
 
-    def _chosen(self, either: Either, path: Path, place: int) -> Iterator[Way]:
+    def _choose(self, either: Either, path: Path, place: int) -> Iterator[Way]:
         """The ways through the alternatives that a row begins."""
         for first, *others in either.alternatives:
             if self._has(place, first.letters):
@@ -271,7 +271,7 @@ def run_of(all_paths: Sequence[Path], skip: str, step: str = "") -> list[Path]:
     while left:
         actual.append(left.pop(0))
         if skip != "none":
-            left = [other for other in left if not _skipped(other, actual[-1], skip, step)]
+            left = [other for other in left if not _is_skipped(other, actual[-1], skip, step)]
     return actual
 
 
@@ -286,11 +286,11 @@ def is_run(all_paths: list[Path], received: list[Path], skip: str, step: str = "
         if path not in left or path[0][1] != min(other[0][1] for other in left):
             return False
         left.remove(path)
-        left = [other for other in left if not _skipped(other, path, skip, step)]
+        left = [other for other in left if not _is_skipped(other, path, skip, step)]
     return not left
 
 
-def _skipped(other: Path, match: Path, skip: str, step: str) -> bool:
+def _is_skipped(other: Path, match: Path, skip: str, step: str) -> bool:
     own = [place for name, place in match if name == step]
     if skip in ("to_first", "to_last"):
         return bool(own) and other[0][1] < (own[0] if skip == "to_first" else own[-1])

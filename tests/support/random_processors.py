@@ -174,8 +174,8 @@ def case_of(seed: int, lines: int = 9) -> dict[str, Any]:
             continue
         if kind == "rows" and chance.random() < 0.5:
             script.append({"restart": {"kill": "before_commit"}})
-        script.append({"expect": _expected(harness, made)})
-    script += [{"end": True}, {"expect": _expected(harness, harness.end())}]
+        script.append({"expect": _collect_outputs(harness, made)})
+    script += [{"end": True}, {"expect": _collect_outputs(harness, harness.end())}]
     return {"name": f"random processor {seed}", "pipeline": _pipeline(seed), "script": script}
 
 
@@ -190,7 +190,7 @@ def _pipeline(seed: int) -> dict[str, Any]:
     return {"sources": {"tx": source}, "steps": {"p": step}}
 
 
-def _expected(harness: Any, made: list[Any]) -> dict[str, Any]:
+def _collect_outputs(harness: Any, made: list[Any]) -> dict[str, Any]:
     failed, harness.dead_letters = harness.dead_letters, []
     dead = [{"k": item.key.k, "op": item.row.op if item.row is not None else None} for item in failed]
     return {

@@ -64,47 +64,47 @@ class Trigger:
             return clock >= self.due
         if self.kind == "after_watermark" and not self.on_time and passed:
             return True
-        asked = [part.fires(passed, clock) for part in self._current()]
-        return all(asked) if self.kind == "all_of" else any(asked)
+        results = [part.fires(passed, clock) for part in self._current()]
+        return all(results) if self.kind == "all_of" else any(results)
 
-    def fired(self, passed: bool, clock: float) -> bool:
-        """Goes on to the next pane; whether the trigger has finished."""
-        return getattr(self, f"_fired_{self.kind}", lambda *_: True)(passed, clock)
+    def acknowledge(self, passed: bool, clock: float) -> bool:
+        """Advance to the next pane; return True if the trigger has finished."""
+        return getattr(self, f"_acknowledge_{self.kind}", lambda *_: True)(passed, clock)
 
-    def _fired_repeatedly(self, passed: bool, clock: float) -> bool:
-        if self.parts[0].fired(passed, clock):
+    def _acknowledge_repeatedly(self, passed: bool, clock: float) -> bool:
+        if self.parts[0].acknowledge(passed, clock):
             self.parts = [Trigger(self.arg)]
         return False
 
-    def _fired_in_sequence(self, passed: bool, clock: float) -> bool:
-        self.at += self.parts[self.at].fired(passed, clock)
+    def _acknowledge_in_sequence(self, passed: bool, clock: float) -> bool:
+        self.at += self.parts[self.at].acknowledge(passed, clock)
         return self.at == len(self.parts)
 
-    def _fired_after_watermark(self, passed: bool, clock: float) -> bool:
+    def _acknowledge_after_watermark(self, passed: bool, clock: float) -> bool:
         if passed and not self.on_time:
             self.on_time = True
             return self.late is None
         for part in self._current():
-            part.fired(passed, clock)
+            part.acknowledge(passed, clock)
         return False
 
-    def _told(self, passed: bool, clock: float) -> list[bool]:
+    def _acknowledge_parts(self, passed: bool, clock: float) -> list[bool]:
         """Acknowledge the parts that fire and return those that have finished."""
         return [
-            done or (part.fires(passed, clock) and part.fired(passed, clock))
+            done or (part.fires(passed, clock) and part.acknowledge(passed, clock))
             for part, done in zip(self.parts, self.done, strict=True)
         ]
 
-    def _fired_any_of(self, passed: bool, clock: float) -> bool:
-        return any(self._told(passed, clock))
+    def _acknowledge_any_of(self, passed: bool, clock: float) -> bool:
+        return any(self._acknowledge_parts(passed, clock))
 
-    def _fired_all_of(self, passed: bool, clock: float) -> bool:
-        self.done = self._told(passed, clock)
+    def _acknowledge_all_of(self, passed: bool, clock: float) -> bool:
+        self.done = self._acknowledge_parts(passed, clock)
         return all(self.done)
 
-    def _fired_or_finally(self, passed: bool, clock: float) -> bool:
+    def _acknowledge_or_finally(self, passed: bool, clock: float) -> bool:
         body, until = self.parts
-        return until.fires(passed, clock) or body.fired(passed, clock)
+        return until.fires(passed, clock) or body.acknowledge(passed, clock)
 
     def reopen(self) -> None:
         """The window's end is ahead of the watermark again: its on-time pane is still to come."""
@@ -206,7 +206,7 @@ class Windows:
         session = self.window["kind"] == "session"
         bounds = [self._merge(time)] if session else list(self._bounds(time))
         alive = [b for b in bounds if time >= 0 and not self._too_late(b[1])]
-        taken = [pane for pane in map(self._opened, alive) if not pane.closed]
+        taken = [pane for pane in map(self._open_pane, alive) if not pane.closed]
         for pane in taken:
             pane.everything.append(value)
             pane.fresh.append(value)
@@ -227,7 +227,7 @@ class Windows:
             yield (start, start + size)
             start -= every
 
-    def _opened(self, bounds: tuple[float, float]) -> Pane:
+    def _open_pane(self, bounds: tuple[float, float]) -> Pane:
         for pane in self.open:
             if (pane.start, pane.end) == bounds:
                 return pane
@@ -242,10 +242,10 @@ class Windows:
         hit = sorted(met, key=lambda pane: pane.start)
         bounds = (min([time, *(p.start for p in hit)]), max([end, *(p.end for p in hit)]))
         if hit and (len(hit) > 1 or (hit[0].start, hit[0].end) != bounds):
-            self.open = [pane for pane in self.open if pane not in hit] + [self._joined(hit, bounds)]
+            self.open = [pane for pane in self.open if pane not in hit] + [self._merge_panes(hit, bounds)]
         return bounds
 
-    def _joined(self, parts: list[Pane], bounds: tuple[float, float]) -> Pane:
+    def _merge_panes(self, parts: list[Pane], bounds: tuple[float, float]) -> Pane:
         first, others = parts[0], parts[1:]
         closed = any(part.closed for part in parts)
         if others and not closed:
@@ -288,7 +288,7 @@ class Windows:
         self.out.append({"output": "main", **row, "retraction": False})
         pane.index += 1
         pane.fresh = []
-        pane.closed = pane.trigger.fired(pane.passed, clock)
+        pane.closed = pane.trigger.acknowledge(pane.passed, clock)
 
     def _late(self, value: Any, bounds: tuple[float, float] | None, reason: str) -> None:
         self.out.append({"output": "late", "value": value, "window": bounds, "reason": reason})

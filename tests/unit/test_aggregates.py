@@ -43,7 +43,7 @@ def test_many_rows_are_folded_in_parts_and_merged() -> None:
     assert Sum("v").fold([]) == 0
 
 
-def summed(**aggregates: Any) -> Pipeline:
+def build_sums(**aggregates: Any) -> Pipeline:
     pipeline = Pipeline("p")
     timed = pipeline.read("tx", connect.memory(), schema="k string, v double, ts timestamp").event_time("ts")
     keyed = timed.key_by("k").window(windows.tumbling("1 minute"))
@@ -65,11 +65,11 @@ def running() -> None:
         (lambda: Sum("v", returns="dubble"), "Sum: returns: "),
         (lambda: type("Bare", (Sum,), {"returns": ""})("v"), "Bare: the type of the result is missing"),
         (
-            lambda: summed(total=Sum),
+            lambda: build_sums(total=Sum),
             '`sums`: `total`: expected an aggregate, got the class Sum\n  hint: create an instance: Sum("amount")',
         ),
         (
-            lambda: summed(total=Forgetful("v")),
+            lambda: build_sums(total=Forgetful("v")),
             "`sums`: `total`: Forgetful has no columns\n  hint: begin its __init__ with "
             "super().__init__(column",
         ),
@@ -79,7 +79,7 @@ def running() -> None:
             "aggregate never ends",
         ),
         (
-            lambda: summed(total=Sum("v")).to_yaml(),
+            lambda: build_sums(total=Sum("v")).to_yaml(),
             "an aggregate in Python, Sum(v), cannot be written in a document",
         ),
     ],
@@ -91,7 +91,7 @@ def test_what_is_refused(make: Callable[[], object], message: str) -> None:
 
 
 def test_explain_states_that_it_goes_through_arrow_and_what_it_keeps() -> None:
-    explanation = explain(summed(total=Sum("v * 2"), n="count(*)").check())
+    explanation = explain(build_sums(total=Sum("v * 2"), n="count(*)").check())
     step = explanation.steps["sums"]
     assert (step.tier.name, step.tier.python) == ("arrow", "Sum(v * 2)")
     assert step.state is not None

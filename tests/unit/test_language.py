@@ -1,4 +1,4 @@
-"""The language of the code keeps to the rates of well-known projects."""
+"""The language of code, tests and documentation keeps to the rates of well-known projects."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from tests.support.language import Language, measure, source_files, starts_with_
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def language() -> Language:
-    return measure(source_files([ROOT / "src", ROOT / "kernel"]))
+AREAS = {
+    "code": ["src", "kernel", "hatch_build.py"],
+    "benchmarks": ["benchmarks"],
+    "examples": ["examples"],
+    "tests": ["tests"],
+    "docs": ["docs", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+}
+
+
+@pytest.fixture(scope="module", params=AREAS)
+def language(request: pytest.FixtureRequest) -> Language:
+    return measure(source_files([ROOT / path for path in AREAS[request.param]]))
 
 
 def test_prose_has_few_verbs_of_speech(language: Language) -> None:
@@ -34,3 +43,9 @@ def test_variables_are_nouns_of_the_domain(language: Language) -> None:
 @pytest.mark.parametrize(("name", "expected"), [("told", True), ("_kept_rows", True), ("feed_rows", False)])
 def test_participles_are_recognised(name: str, expected: bool) -> None:
     assert starts_with_participle(name) is expected
+
+
+def test_code_in_markdown_is_no_prose(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# It says\n\nA `told` row.\n\n```text\nsaid\n```\n")
+    assert measure([page]).verbs == [f"{page}:1: says"]

@@ -61,7 +61,7 @@ def _sqlite(path: Path, table: str) -> Place:
     return Place("sqlite", table, {"path": path}, sql)
 
 
-def taken(place: Place, tmp_path: Path, **options: Any) -> list[tuple[int, str]]:
+def run_once(place: Place, tmp_path: Path, **options: Any) -> list[tuple[int, str]]:
     """Run over the available rows, from the last checkpoint, and return the delivered ones."""
     box = connect.memory()
     pipeline = Pipeline("growing")
@@ -74,14 +74,14 @@ def taken(place: Place, tmp_path: Path, **options: Any) -> list[tuple[int, str]]
 
 def test_each_run_takes_what_has_been_added_since(spark: SparkSession, place: Place, tmp_path: Path) -> None:
     place.add(1, 2, 7)
-    assert taken(place, tmp_path, max_per_batch=2, tasks=3) == [(1, "n1"), (2, "n2"), (7, "n7")]
+    assert run_once(place, tmp_path, max_per_batch=2, tasks=3) == [(1, "n1"), (2, "n2"), (7, "n7")]
     place.sql(f"UPDATE {place.table} SET name = 'other' WHERE id = 2")
     place.sql(f"DELETE FROM {place.table} WHERE id = 1")
     place.add(3, 8, 9, 10, 2**60)
     # 3 came behind the mark, and updates and deletes aren't seen.
-    assert taken(place, tmp_path, tasks=3) == [(i, f"n{i}") for i in (8, 9, 10, 2**60)]
+    assert run_once(place, tmp_path, tasks=3) == [(i, f"n{i}") for i in (8, 9, 10, 2**60)]
     place.add(2**60 + 1)
-    assert taken(place, tmp_path) == [(2**60 + 1, f"n{2**60 + 1}")]
+    assert run_once(place, tmp_path) == [(2**60 + 1, f"n{2**60 + 1}")]
 
 
 def test_names_may_have_percent_signs(spark: SparkSession, place: Place, tmp_path: Path) -> None:
@@ -97,17 +97,17 @@ def test_names_may_have_percent_signs(spark: SparkSession, place: Place, tmp_pat
 
 def test_a_time_may_be_the_column_that_grows(spark: SparkSession, place: Place, tmp_path: Path) -> None:
     place.add(5, 3, 4)
-    assert taken(place, tmp_path, cursor="at") == [(3, "n3"), (4, "n4"), (5, "n5")]
+    assert run_once(place, tmp_path, cursor="at") == [(3, "n3"), (4, "n4"), (5, "n5")]
     place.add(6)
-    assert taken(place, tmp_path, cursor="at") == [(6, "n6")]
+    assert run_once(place, tmp_path, cursor="at") == [(6, "n6")]
 
 
 def test_new_checkpoint_begins_at_start(spark: SparkSession, place: Place, tmp_path: Path) -> None:
     place.add(1, 2, 3)
-    assert taken(place, tmp_path / "from", start=2) == [(2, "n2"), (3, "n3")]
-    assert taken(place, tmp_path / "latest", start="latest") == []
+    assert run_once(place, tmp_path / "from", start=2) == [(2, "n2"), (3, "n3")]
+    assert run_once(place, tmp_path / "latest", start="latest") == []
     place.add(4)
-    assert taken(place, tmp_path / "latest", start="latest") == [(4, "n4")]
+    assert run_once(place, tmp_path / "latest", start="latest") == [(4, "n4")]
 
 
 def test_a_batch_has_all_rows(spark: SparkSession, place: Place, context: Callable[..., ReadContext]) -> None:

@@ -20,10 +20,10 @@ def test_tables_keep_their_promise(spark: SparkSession, server: Server, table: s
         out = getattr(connect, server.kind)(url=server.url, table=name, key=["id"] if len(made) % 2 else [])
         return delivery.Target(out, lambda: [row[0] for row in server.sql(f"SELECT id FROM {name}")])
 
-    def restarted(target: delivery.Target) -> None:
+    def run_again(target: delivery.Target) -> None:
         server.stop()
         server.start()
 
-    report = delivery.check_sink(spark, target, disturbances={"the server is restarted": restarted})
+    report = delivery.check_sink(spark, target, disturbances={"the server is restarted": run_again})
     assert report.passed, str(report)
     assert len(report.trials) == 13

@@ -32,12 +32,12 @@ def disk() -> Iterator[Path]:
 def out(server: Server, table: str, disk: Path) -> Iterator[Connector]:
     """A table of a database whose files, and nothing else, are on the small disk."""
     if server.kind == "postgres":
-        server.sql(f"CREATE TABLESPACE small LOCATION '{_owned(disk, server)}'")
+        server.sql(f"CREATE TABLESPACE small LOCATION '{_change_owner(disk, server)}'")
         server.sql(f"CREATE DATABASE {CROWDED} TABLESPACE small")
     else:
         server.sql(f"CREATE DATABASE {CROWDED}")
         present = server.directory / "data" / CROWDED
-        shutil.copytree(present, _owned(disk, server), dirs_exist_ok=True)
+        shutil.copytree(present, _change_owner(disk, server), dirs_exist_ok=True)
         shutil.rmtree(present)
         present.symlink_to(disk / "data")
     url = server.url.replace(f"/{DATABASE}", f"/{CROWDED}")
@@ -49,7 +49,7 @@ def out(server: Server, table: str, disk: Path) -> Iterator[Connector]:
         server.sql(f"DROP DATABASE {CROWDED}")
 
 
-def _owned(disk: Path, server: Server) -> Path:
+def _change_owner(disk: Path, server: Server) -> Path:
     """A directory on the disk that is the server's own."""
     place = disk / "data"
     place.mkdir(mode=0o700)

@@ -264,13 +264,13 @@ def test_slot_that_the_server_invalidated_is_an_error(orders: Orders) -> None:
     for _ in range(3):
         orders.sql("INSERT INTO {t} (id) VALUES (1)", "DELETE FROM {t}", "SELECT pg_switch_wal()")
 
-    def given_up() -> bool:
+    def wait_for_failure() -> bool:
         orders.sql("CHECKPOINT")  # the server reads its settings again in its own time
         status = "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s"
         return orders.server.sql(status, (orders.slot,)) == [("lost",)]
 
     try:
-        wait_until(given_up)
+        wait_until(wait_for_failure)
         orders.refused(
             "the server has invalidated the replication slot .*\n  hint: select pg_drop_replication_slot"
         )

@@ -55,18 +55,18 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
     out.faults.write("faults_out", faults)
     with pipeline.start(checkpoint=tmp_path / "checkpoint") as running:
 
-        def taken(*letters: str, start: int) -> None:
+        def feed_rows(*letters: str, start: int) -> None:
             feed.add(*rows(*letters, start=start))
             expected = running.status().rows_in + len(letters)
             while running.status().rows_in < expected:
                 assert not running.wait(0.1)
 
-        taken("a", "b", start=0)
+        feed_rows("a", "b", start=0)
         server.sql(f"UPDATE {table} SET pattern = %s WHERE id = 'one'", (pattern("c"),))
-        taken("a", "b", start=2)
+        feed_rows("a", "b", start=2)
         server.sql(f"UPDATE {table} SET version = 6 WHERE id = 'one'")
-        taken("a", "c", start=4)
-        taken("a", start=6)
+        feed_rows("a", "c", start=4)
+        feed_rows("a", start=6)
         graph, place = pipeline.check(), tmp_path / "checkpoint"
         [listed] = tables_listed(graph, place)
         assert [(rule.id, rule.standing, rule.version) for rule in listed.rules] == [
@@ -75,7 +75,7 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         ]
         assert [rule.id for rule, _ in rules_as_steps(graph, out_node(graph))[0]] == ["one"]
         server.stop()
-        taken("x", start=7)
+        feed_rows("x", start=7)
         [why] = why_of(graph, place, key=["x"], rule="one", read_input=False)
         assert [row["row"]["v"] for row in why.rules[0].report.partials[0]["rows"]] == ["a"]
         assert f"the table `{table}` at " in why.notes[0]
@@ -83,10 +83,10 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         [unread] = tables_listed(graph, place)
         assert [(rule.id, rule.version) for rule in unread.rules] == [("one", 6)]
         assert f"the table `{table}` at " in unread.faults[0].what
-        taken("c", start=8)
+        feed_rows("c", start=8)
         server.start()
         server.sql(f"DELETE FROM {table} WHERE id = 'one'")
-        taken("a", "c", start=9)
+        feed_rows("a", "c", start=9)
         assert running.status().rules["alerts"].in_force == {}
     actual = [(row["rule"], row["version"], row["v"]) for row in alerts.contents()]
     assert actual == [("one", 5, "b"), ("one", 5, "b"), ("one", 6, "c"), ("one", 6, "c")]

@@ -35,12 +35,12 @@ def test_sources_keep_their_promise(
             return connect.postgres_cdc(url=server.url, table=name, slot=name, max_per_batch=3)
         return connect.postgres(url=server.url, table=name, cursor="id", delay="0 seconds", max_per_batch=3)
 
-    def restarted(_: delivery.Feed) -> None:
+    def run_again(_: delivery.Feed) -> None:
         server.stop()
         server.start()
 
     try:
-        report = delivery.check_source(feed, disturbances={"the server is restarted": restarted})
+        report = delivery.check_source(feed, disturbances={"the server is restarted": run_again})
     finally:
         server.sql(
             "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name LIKE %s",

@@ -35,7 +35,7 @@ def test_scaling_from_2_to_8_to_3_partitions_keeps_every_row(spark: SparkSession
     undisturbed = connect.memory(rows=[row for piece in pieces for row in piece])
     build(undisturbed, expected).run(until="drained", checkpoint=tmp_path / "b")
 
-    def counted(sink: Any) -> list[tuple[int, int]]:
+    def read_counts(sink: Any) -> list[tuple[int, int]]:
         return sorted((row["k"], row["n"]) for row in sink.contents())
 
-    assert counted(out) == counted(expected) == [(k, 3) for k in range(50)]
+    assert read_counts(out) == read_counts(expected) == [(k, 3) for k in range(50)]

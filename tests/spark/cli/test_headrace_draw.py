@@ -51,7 +51,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def drawn(*words: str) -> None:
+def draw(*words: str) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["draw", *words])
     assert not ended.value.code
@@ -65,7 +65,7 @@ def texts(picture: Path, word: str) -> list[str | None]:
 def test_a_picture_shows_what_came_though_the_case_would_fail(
     spark: SparkSession, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    drawn("cases.transcript.yaml", "--case", "late row", "-o", "pictures/late.svg")
+    draw("cases.transcript.yaml", "--case", "late row", "-o", "pictures/late.svg")
     assert "wrote pictures/late.svg" in capsys.readouterr().err
     picture = here / "pictures" / "late.svg"
     assert texts(picture, "line") == ["rows", "watermark 12", "rows", "watermark 20", "rows"]
@@ -76,7 +76,7 @@ def test_a_picture_shows_what_came_though_the_case_would_fail(
 
 
 def test_several_cases_are_panels_of_one_picture_beside_the_file(spark: SparkSession, here: Path) -> None:
-    drawn("cases.transcript.yaml")
+    draw("cases.transcript.yaml")
     picture = here / "cases.svg"
     assert len(texts(picture, "title")) == 2
     assert texts(picture, "line")[-3:] == ["rows", "10 seconds go by", "end of input"]

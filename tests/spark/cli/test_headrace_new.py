@@ -14,7 +14,7 @@ from headrace.cli.app import main
 from headrace.cli.commands.new import Template
 
 
-def called(*words: str) -> None:
+def call(*words: str) -> None:
     with pytest.raises(SystemExit) as ended:
         main(list(words))
     assert not ended.value.code
@@ -30,13 +30,13 @@ def test_a_new_project_runs_and_its_tests_pass(
 ) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    called("new", "mine", "--template", template)
+    call("new", "mine", "--template", template)
     monkeypatch.chdir(tmp_path / "mine")
     commands = [line.split("#")[0].split() for line in Path("README.md").read_text().splitlines()]
     for command in (command for command in commands if command[:1] == ["headrace"]):
-        called(*command[1:])
+        call(*command[1:])
     capsys.readouterr()
-    called("run", "pipeline.yaml", "--drain", "--json", "--checkpoint", "again")
+    call("run", "pipeline.yaml", "--drain", "--json", "--checkpoint", "again")
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["rows_in"] > 0
 
 
@@ -45,9 +45,9 @@ def test_a_new_connector_writes_and_survives_its_own_tests(
 ) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    called("new", "mine", "--template", "connector")
+    call("new", "mine", "--template", "connector")
     monkeypatch.chdir(tmp_path / "mine")
-    called("run", "pipeline.py", "--drain")
+    call("run", "pipeline.py", "--drain")
     [written] = [path for path in Path("results").glob("[!_]*.jsonl") if path.stat().st_size]
     assert json.loads(written.read_text())["id"] == "a"
     monkeypatch.syspath_prepend(str(Path.cwd()))

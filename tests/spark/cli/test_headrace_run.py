@@ -40,13 +40,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def written(here: Path) -> list[str]:
+def read_output(here: Path) -> list[str]:
     rows = [line for file in (here / "out").glob("*.json") for line in file.read_text().splitlines()]
     return sorted(json.loads(row)["word"] for row in rows)
 
 
 @contextmanager
-def started(*words: str) -> Iterator[subprocess.Popen[str]]:
+def start_process(*words: str) -> Iterator[subprocess.Popen[str]]:
     """A `headrace run` in a process of its own."""
     command = [sys.executable, "-m", "headrace.cli.app", "run", *words, *SMALL, "--status-every", "0.2 s"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -60,7 +60,7 @@ def started(*words: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def said(process: subprocess.Popen[str], wanted: str | Callable[[], bool]) -> str:
+def read_messages(process: subprocess.Popen[str], wanted: str | Callable[[], bool]) -> str:
     """Read its standard error up to the line that holds `wanted`, or until `wanted` is true."""
     assert process.stderr is not None
     seen = []
@@ -79,7 +79,7 @@ def test_once_processes_the_available_input_and_prints_how_to_resume(
         main(["run", "words.py", "--once"])
     message = capsys.readouterr().err
     assert ended.value.code == 0, message
-    assert written(here) == ["be", "be", "not", "or", "to", "to"]
+    assert read_output(here) == ["be", "be", "not", "or", "to", "to"]
     assert "words processed the available input" in message
     assert "written      6 rows  out 6" in message
     assert "to resume    headrace run words.py --once" in message
@@ -109,26 +109,26 @@ def test_failed_run_prints_where_its_log_is_and_exits_with_1(
 
 
 def test_ctrl_c_stops_gracefully_and_the_next_run_resumes(here: Path) -> None:
-    with started("words.py") as process:
-        said(process, "out 6")
+    with start_process("words.py") as process:
+        read_messages(process, "out 6")
         process.send_signal(signal.SIGINT)
-        said(process, "stopping")
-        said(process, "words stopped in")
-        assert "to resume    headrace run words.py" in said(process, "to resume")
+        read_messages(process, "stopping")
+        read_messages(process, "words stopped in")
+        assert "to resume    headrace run words.py" in read_messages(process, "to resume")
         assert process.wait() == 0
-    assert written(here) == ["be", "be", "not", "or", "to", "to"]
+    assert read_output(here) == ["be", "be", "not", "or", "to", "to"]
 
 
 def test_second_ctrl_c_stops_at_once(here: Path) -> None:
     (here / "words.py").write_text(WORDS.format(where=SLOW))
-    with started("words.py") as process:
-        said(process, lambda: any(Path(".headrace/words/queries").glob("*/spark/offsets/0")))
+    with start_process("words.py") as process:
+        read_messages(process, lambda: any(Path(".headrace/words/queries").glob("*/spark/offsets/0")))
         process.send_signal(signal.SIGINT)
-        said(process, "stopping")
+        read_messages(process, "stopping")
         process.send_signal(signal.SIGINT)
-        said(process, "stopped at once")
+        read_messages(process, "stopped at once")
         assert process.wait() == 130
-    assert not (here / "out").exists() or written(here) == []
+    assert not (here / "out").exists() or read_output(here) == []
 
 
 def test_options_of_run_in_the_file_apply_and_are_printed(

@@ -27,7 +27,7 @@ STEPS = [
 ]
 
 
-def seen(directory: Path) -> list[Any]:
+def read_rows(directory: Path) -> list[Any]:
     """Return the rows that a reader of the directory gets."""
     files = [file for file in directory.rglob("*.json") if "_headrace" not in file.parts]
     return sorted(json.loads(line)["v"] for file in files for line in file.read_text().splitlines())
@@ -40,9 +40,9 @@ def test_rows_are_seen_after_the_commit_and_not_before(
     assert writer.open(run()) == -1
     staged = writer.stage(0, rows(spark, ("a", 1), ("b", 2)))
     assert staged.rows == 2
-    assert seen(tmp_path / "out") == []
+    assert read_rows(tmp_path / "out") == []
     writer.commit(0, staged)
-    assert seen(tmp_path / "out") == [1, 2]
+    assert read_rows(tmp_path / "out") == [1, 2]
     assert spark.read.json(str(tmp_path / "out")).count() == 2
 
 
@@ -57,7 +57,7 @@ def test_repeated_epoch_is_written_once(spark: SparkSession, run: MakeRun, tmp_p
     out = connect.files(path=tmp_path, format="json")
     for epoch in (0, 1, 1, 0):
         deliver(out, run(), epoch, rows(spark, ("a", epoch)))
-    assert seen(tmp_path) == [0, 1]
+    assert read_rows(tmp_path) == [0, 1]
 
 
 def test_same_writer_skips_a_committed_epoch(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_same_writer_skips_a_committed_epoch(spark: SparkSession, run: MakeRun, 
     writer.open(run())
     for _ in range(2):
         writer.commit(3, writer.stage(3, rows(spark, ("a", 3))))
-    assert seen(tmp_path) == [3]
+    assert read_rows(tmp_path) == [3]
 
 
 def test_open_returns_the_last_epoch_of_its_checkpoint(
@@ -77,7 +77,7 @@ def test_open_returns_the_last_epoch_of_its_checkpoint(
     assert out.writer().open(run(checkpoint_id="one")) == 4
     assert out.writer().open(run(checkpoint_id="two")) == 0
     assert out.writer().open(run(checkpoint_id="three")) == -1
-    assert seen(tmp_path) == [1, 2]
+    assert read_rows(tmp_path) == [1, 2]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -89,11 +89,11 @@ def test_crash_after_each_step_loses_and_repeats_nothing(
     frame = rows(spark, *[("a", v) for v in range(1, 6)])
     with failpoints.arm(step), pytest.raises(failpoints.Crash, match=step):
         deliver(out, run(), 1, frame)
-    assert set(seen(tmp_path)) in ({0}, {0, 1, 2, 3, 4, 5}) or step == "files.shown"
+    assert set(read_rows(tmp_path)) in ({0}, {0, 1, 2, 3, 4, 5}) or step == "files.shown"
     deliver(out, run(), 1, frame)
-    assert seen(tmp_path) == [0, 1, 2, 3, 4, 5]
+    assert read_rows(tmp_path) == [0, 1, 2, 3, 4, 5]
     deliver(out, run(), 2, rows(spark, ("a", 6)))
-    assert seen(tmp_path) == [0, 1, 2, 3, 4, 5, 6]
+    assert read_rows(tmp_path) == [0, 1, 2, 3, 4, 5, 6]
     assert list(tmp_path.glob("_headrace/*/staging/*")) == []
 
 
@@ -113,7 +113,7 @@ def test_older_run_is_fenced_at_its_commit(spark: SparkSession, run: MakeRun, tm
     with pytest.raises(FencedError, match=r"out: epoch 0 is not written: a newer run has taken over file:.*"):
         old.commit(0, staged)
     new.commit(0, new.stage(0, rows(spark, ("a", 2))))
-    assert seen(tmp_path) == [2]
+    assert read_rows(tmp_path) == [2]
 
 
 def test_newer_run_completes_what_a_dead_one_committed(
@@ -125,9 +125,9 @@ def test_newer_run_completes_what_a_dead_one_committed(
     staged = writer.stage(0, rows(spark, ("a", 1)))
     with failpoints.arm("files.manifest"), pytest.raises(failpoints.Crash):
         writer.commit(0, staged)
-    assert seen(tmp_path) == []
+    assert read_rows(tmp_path) == []
     assert out.writer().open(run()) == 0
-    assert seen(tmp_path) == [1]
+    assert read_rows(tmp_path) == [1]
 
 
 def test_complete_mode_holds_one_file_with_the_last_epoch(
@@ -137,9 +137,9 @@ def test_complete_mode_holds_one_file_with_the_last_epoch(
     deliver(out, run("complete"), 0, rows(spark, ("a", 1), ("b", 1)))
     deliver(out, run("complete"), 1, rows(spark, ("a", 2)))
     assert [file.name for file in tmp_path.glob("*.json")] == ["out.json"]
-    assert seen(tmp_path) == [2]
+    assert read_rows(tmp_path) == [2]
     deliver(out, run("complete"), 2, rows(spark, ("a", 2)).where("false"))
-    assert seen(tmp_path) == []
+    assert read_rows(tmp_path) == []
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -150,16 +150,16 @@ def test_complete_mode_survives_a_crash_after_each_step(
     deliver(out, run("complete"), 0, rows(spark, ("a", 0)))
     with failpoints.arm(step), pytest.raises(failpoints.Crash):
         deliver(out, run("complete"), 1, rows(spark, ("a", 1), ("b", 2)))
-    assert seen(tmp_path) in ([0], [1, 2])
+    assert read_rows(tmp_path) in ([0], [1, 2])
     deliver(out, run("complete"), 1, rows(spark, ("a", 1), ("b", 2)))
-    assert seen(tmp_path) == [1, 2]
+    assert read_rows(tmp_path) == [1, 2]
 
 
 def test_update_mode_appends_changed_rows(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     out = connect.files(path=tmp_path, format="json")
     deliver(out, run("update"), 0, rows(spark, ("a", 1)))
     deliver(out, run("update"), 1, rows(spark, ("a", 2)))
-    assert seen(tmp_path) == [1, 2]
+    assert read_rows(tmp_path) == [1, 2]
 
 
 def test_epoch_without_rows_leaves_no_file(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
@@ -225,8 +225,8 @@ def test_text_takes_one_string_column(spark: SparkSession, run: MakeRun, tmp_pat
 def test_partition_columns_become_directories(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     out = connect.files(path=tmp_path, format="json", partition_by=["k"])
     deliver(out, run(), 0, rows(spark, ("a", 1), ("b", 2)))
-    assert seen(tmp_path / "k=a") == [1]
-    assert seen(tmp_path / "k=b") == [2]
+    assert read_rows(tmp_path / "k=a") == [1]
+    assert read_rows(tmp_path / "k=b") == [2]
     assert spark.read.json(str(tmp_path)).where("k = 'b'").select("v").first() == (2,)
 
 
@@ -285,7 +285,7 @@ def test_other_file_systems_go_through_hadoop(spark: SparkSession, run: MakeRun,
     out = connect.files(path="viewfs://test/data/out", format="json")
     for epoch in (0, 1, 1):
         deliver(out, run(), epoch, rows(spark, ("a", epoch)))
-    assert seen(tmp_path / "out") == [0, 1]
+    assert read_rows(tmp_path / "out") == [0, 1]
     old = out.writer()
     old.open(run())
     out.writer().open(run())

@@ -82,10 +82,10 @@ def checkpoint(spark: SparkSession, feed: Any, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="module")
 def answer(feed: Any, checkpoint: Path) -> Why:
-    return asked(feed, checkpoint, "fraud", "4711")
+    return explain_key(feed, checkpoint, "fraud", "4711")
 
 
-def asked(feed: Any, checkpoint: Path, step: str, *key: str, **more: Any) -> Why:
+def explain_key(feed: Any, checkpoint: Path, step: str, *key: str, **more: Any) -> Why:
     [actual] = why_of(Payments(feed).graph, checkpoint, step=step, key=list(key), **more)
     return actual
 
@@ -95,7 +95,7 @@ def of(why: Why) -> KeyReport:
     return why.report
 
 
-def shown(why: Why) -> str:
+def show(why: Why) -> str:
     return text_of(lines_of(why))
 
 
@@ -140,7 +140,7 @@ def test_rows_that_have_matched_and_rows_that_would(answer: Why) -> None:
 
 
 def test_the_answer_for_a_person(answer: Why) -> None:
-    assert shown(answer).splitlines()[:12] == [
+    assert show(answer).splitlines()[:12] == [
         "fraud  match  card=4711  epoch 1, watermark 2026-03-02T09:00:25Z",
         "  1 partial match",
         "    since 2026-03-02T09:00:10Z, times out at 2026-03-02T09:01:10Z",
@@ -158,9 +158,9 @@ def test_the_answer_for_a_person(answer: Why) -> None:
 
 def test_all_steps_are_queried_and_absence_waits_for_the_time(feed: Any, checkpoint: Path) -> None:
     """`quiet` has two key columns, one of them computed, and a step that any row fits."""
-    quiet = asked(feed, checkpoint, "quiet", "where=se", "card=4711", rows=1)
+    quiet = explain_key(feed, checkpoint, "quiet", "where=se", "card=4711", rows=1)
     assert quiet.key == {"card": "4711", "where": "se"}
-    assert shown(quiet).splitlines()[1:6] == [
+    assert show(quiet).splitlines()[1:6] == [
         "  1 partial match",
         "    since 2026-03-02T09:00:20Z, times out at 2026-03-02T09:00:50Z",
         "      first  2026-03-02T09:00:20Z  card=4711, country=SE, amount=80.0, ts=2026-03-02T09:00:20Z",
@@ -170,7 +170,7 @@ def test_all_steps_are_queried_and_absence_waits_for_the_time(feed: Any, checkpo
 
 
 def test_match_recognize_states_what_each_row_was_tested_for(feed: Any, checkpoint: Path) -> None:
-    trend = of(asked(feed, checkpoint, "trend", "4712"))
+    trend = of(explain_key(feed, checkpoint, "trend", "4712"))
     assert trend.partials[0]["waits_for"] == [{"step": "UP", "condition": "amount > prev(amount)"}]
     assert [row["step"] for row in trend.partials[0]["rows"]] == ["DOWN"]
     [taken] = trend.rows
@@ -183,21 +183,21 @@ def test_match_recognize_states_what_each_row_was_tested_for(feed: Any, checkpoi
 
 def test_a_key_that_only_the_input_knows(spark: SparkSession, feed: Any, checkpoint: Path) -> None:
     more = connect.memory(rows=[*PAYMENTS, payment("4713", 0.3, 60), payment("4713", 3, 65)])
-    fraud = asked(more, checkpoint, "fraud", "card=4713")
+    fraud = explain_key(more, checkpoint, "fraud", "card=4713")
     assert (of(fraud).partials, len(of(fraud).unread), of(fraud).taken) == ((), 2, 0)
-    assert "1 row of the input not read yet\n    2026-03-02T09:01:00Z" in shown(fraud)
-    assert "1 row ahead of the watermark fits no step\n    2026-03-02T09:01:05Z" in shown(fraud)
+    assert "1 row of the input not read yet\n    2026-03-02T09:01:00Z" in show(fraud)
+    assert "1 row ahead of the watermark fits no step\n    2026-03-02T09:01:05Z" in show(fraud)
 
 
 def test_an_input_that_has_changed_is_noticed(spark: SparkSession, checkpoint: Path) -> None:
     other = connect.memory(rows=[payment("4711", 20, 5)])
-    fraud = of(asked(other, checkpoint, "fraud", "4711"))
+    fraud = of(explain_key(other, checkpoint, "fraud", "4711"))
     assert "the replayed input leads to other partial matches than the checkpoint" in fraud.notes[0]
     assert len(fraud.partials) == 1
 
 
 def test_without_the_input_the_checkpoint_still_answers(feed: Any, checkpoint: Path) -> None:
-    fraud = of(asked(feed, checkpoint, "fraud", "4711", read_input=False))
+    fraud = of(explain_key(feed, checkpoint, "fraud", "4711", read_input=False))
     assert (len(fraud.partials), fraud.taken) == (1, None)
     assert fraud.notes == ("the input was not replayed (--no-input)",)
 

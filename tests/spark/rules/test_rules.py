@@ -102,20 +102,20 @@ def test_a_table_that_becomes_wrong_while_the_job_runs_is_reported_and_does_not_
     job.rules(one=PAIR % "b")
     with job.pipeline.start(checkpoint=tmp_path / "checkpoint") as running:
 
-        def taken(*letters: str, start: int) -> None:
+        def feed_rows(*letters: str, start: int) -> None:
             expected = running.status().rows_in + len(letters)
             job.feed.add(*rows(*letters, start=start))
             while running.status().rows_in < expected:
                 assert not running.wait(0.1)
 
-        taken("a", start=0)
+        feed_rows("a", start=0)
         job.table("one: [")
-        taken("b", start=1)
+        feed_rows("b", start=1)
         (tmp_path / "rules.yaml").unlink()
-        taken("a", start=2)
+        feed_rows("a", start=2)
         assert "the rules can't be read: No such file" in running.status().rules["alerts"].faults[0]
         job.rules(one=PAIR % "b", two="{steps: [{a: v = 'a'}], witin: 1 hour}")
-        taken("b", start=3)
+        feed_rows("b", start=3)
         assert len(running.status().rules["alerts"].faults) == 1
     assert job.found == [("one", 1), ("one", 1)]
     faults = job.faults.contents()
@@ -160,19 +160,19 @@ def test_an_epoch_that_is_run_again_uses_the_rules_it_used_before(spark: SparkSe
     case: Case = read_case(CASE)
     first, second, third = (line.tables for line in case.script[:3])  # type: ignore[union-attr]
 
-    def given(*letters: str, start: int) -> dict[str, Any]:
+    def make_rows(*letters: str, start: int) -> dict[str, Any]:
         return {"s": tuple({"k": "x", "v": v, "ts": (start + i) * 1_000_000} for i, v in enumerate(letters))}
 
     stage = Stage(spark, case)
     try:
         stage.rules(first)
-        stage.rows(given("a", "b", "c", start=1), dying=True)
+        stage.rows(make_rows("a", "b", "c", start=1), dying=True)
         stage.rules(second)  # the table changes while the job is down, in an epoch that had begun
         stage.restart()
-        stage.rows(given("a", "b", "c", start=4), dying=True)
+        stage.rows(make_rows("a", "b", "c", start=4), dying=True)
         stage.rules(third)  # and again, in the epoch in which the change took effect
         stage.restart()
-        stage.rows(given("a", "b", "c", start=7))
+        stage.rows(make_rows("a", "b", "c", start=7))
         actual = [(row["version"], row["matched"].content) for row in stage.all_rows("out")]
     finally:
         stage.close()

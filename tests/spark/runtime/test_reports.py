@@ -23,7 +23,7 @@ def reports(spark: SparkSession) -> Iterator[Any]:
     reports.close()
 
 
-def taken(reports: Any, query: str) -> list[dict[str, Any] | None]:
+def read_reports(reports: Any, query: str) -> list[dict[str, Any] | None]:
     """Return the reports of a query so far; None for the end of a run.
 
     Reports of other tests' queries may be included.
@@ -52,7 +52,7 @@ def test_timer_of_a_completed_match_is_cancelled(reports: Any, tmp_path: Path) -
     with pipeline.start(checkpoint=tmp_path / "checkpoint", until="caught_up") as running:
         running.wait(timeout=300)
         status = running.status()
-    *batches, end = taken(reports, "reported.pairs")
+    *batches, end = read_reports(reports, "reported.pairs")
     visits = [
         operator["customMetrics"]["numExpiredTimers"]
         for report in batches

@@ -54,7 +54,7 @@ def bench(spark: SparkSession, tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def shown(sink: Any, *columns: str) -> list[tuple[Any, ...]]:
+def read_columns(sink: Any, *columns: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row[name] for name in columns) for row in sink.contents())
 
 
@@ -68,11 +68,11 @@ def test_stateless_verbs(bench: Bench) -> None:
     split.small.union(split.rest).write("both", both)
     bench.tx.lookup("home", homes, on="card", schema="card string, home string").write("looked", looked)
     status = bench.run(until="caught_up")
-    assert shown(small, "card", "amount") == [("a", 1), ("b", 2)]
-    assert shown(rest, "card", "double") == [("a", 8), ("a", 60)]
-    assert shown(big, "amount", "more") == [(4, 5), (30, 31)]
+    assert read_columns(small, "card", "amount") == [("a", 1), ("b", 2)]
+    assert read_columns(rest, "card", "double") == [("a", 8), ("a", 60)]
+    assert read_columns(big, "amount", "more") == [(4, 5), (30, 31)]
     assert len(both.contents()) == 4
-    assert shown(looked, "amount", "home") == [(1, "FI"), (2, None), (4, "FI"), (30, "FI")]
+    assert read_columns(looked, "amount", "home") == [(1, "FI"), (2, None), (4, "FI"), (30, "FI")]
     assert (status.rows_in, status.sinks["big"], status.active) == (4, 2, False)
 
 
@@ -112,8 +112,8 @@ def test_windows_of_windows_through_an_exchange(bench: Bench) -> None:
     second = panes.window(windows.tumbling("1 minute")).emit(late_rows="count")
     second.aggregate("minutes", n="sum(n)").write("minutes_out", minutes)
     bench.run()
-    assert shown(tens, "n") == [(1,), (1,), (2,)]
-    assert shown(minutes, "n") == [(1,), (3,)]
+    assert read_columns(tens, "n") == [(1,), (1,), (2,)]
+    assert read_columns(minutes, "n") == [(1,), (3,)]
 
 
 def test_panes_windowed_again_keep_their_columns(bench: Bench) -> None:
@@ -122,7 +122,7 @@ def test_panes_windowed_again_keep_their_columns(bench: Bench) -> None:
     panes = first.aggregate("tens", n="count(*)")
     panes.window(windows.trailing("1 minute")).aggregate("trailing", total="sum(n)").write("rows", rows)
     bench.run()  # with late rows kept in files, whose columns must differ
-    assert shown(rows, "n", "total") == [(1, 2), (1, 3), (2, 2)]
+    assert read_columns(rows, "n", "total") == [(1, 2), (1, 3), (2, 2)]
     assert list(rows.contents()[0]) == ["n", "window", "total", "pane"]
 
 
@@ -153,12 +153,12 @@ def test_pending_firing_of_a_killed_run_happens_in_the_next_run(spark: SparkSess
         bench.run(until="drained")
     finally:
         spark.conf.unset(NO_DATA_BATCHES)
-    assert shown(tens, "n") == [(1,), (2,)]
-    assert shown(minutes, "n") == []
+    assert read_columns(tens, "n") == [(1,), (2,)]
+    assert read_columns(minutes, "n") == []
     (bench.directory / "checkpoint" / "drained").unlink()
     bench.run(until="drained")
-    assert shown(tens, "n") == [(1,), (1,), (2,)]
-    assert shown(minutes, "n") == [(1,), (3,)]
+    assert read_columns(tens, "n") == [(1,), (1,), (2,)]
+    assert read_columns(minutes, "n") == [(1,), (3,)]
 
 
 def test_running_aggregate_is_updated(bench: Bench) -> None:
@@ -167,7 +167,7 @@ def test_running_aggregate_is_updated(bench: Bench) -> None:
     bench.run(until="caught_up")
     bench.feed.add(payment("b", 5, 70))
     bench.run(until="caught_up")
-    assert shown(changes, "card", "n", "total") == [("a", 3, 35), ("b", 1, 2), ("b", 2, 7)]
+    assert read_columns(changes, "card", "n", "total") == [("a", 3, 35), ("b", 1, 2), ("b", 2, 7)]
 
 
 def test_complete_mode_writes_all_keys_every_time(bench: Bench) -> None:
@@ -176,7 +176,7 @@ def test_complete_mode_writes_all_keys_every_time(bench: Bench) -> None:
     bench.run(until="caught_up")
     bench.feed.add(payment("b", 5, 70))
     bench.run(until="caught_up")
-    assert shown(everything, "card", "n") == [("a", 3), ("b", 2)]
+    assert read_columns(everything, "card", "n") == [("a", 3), ("b", 2)]
 
 
 def test_sql_over_named_streams(bench: Bench) -> None:
@@ -185,7 +185,7 @@ def test_sql_over_named_streams(bench: Bench) -> None:
     query = "with doubled as (select card, amount * 2 d from some) select card, d from doubled where d > 5"
     bench.pipeline.sql("report", query).write("out", out)
     bench.run(until="caught_up")
-    assert shown(out, "card", "d") == [("a", 8), ("a", 60)]
+    assert read_columns(out, "card", "d") == [("a", 8), ("a", 60)]
 
 
 def test_distinct_with_and_without_within(bench: Bench) -> None:
@@ -194,8 +194,8 @@ def test_distinct_with_and_without_within(bench: Bench) -> None:
     timed.distinct("near", on="card", within="20 seconds").write("near_out", near)
     bench.tx.distinct("ever", on="card").write("ever_out", ever)
     bench.run(until="caught_up")
-    assert shown(near, "card", "amount") == [("a", 1), ("a", 4), ("b", 2)]
-    assert shown(ever, "card", "amount") == [("a", 1), ("b", 2)]
+    assert read_columns(near, "card", "amount") == [("a", 1), ("a", 4), ("b", 2)]
+    assert read_columns(ever, "card", "amount") == [("a", 1), ("b", 2)]
 
 
 def test_distinct_sends_rows_of_expired_state_to_late(bench: Bench) -> None:
@@ -206,7 +206,7 @@ def test_distinct_sends_rows_of_expired_state_to_late(bench: Bench) -> None:
     bench.run(until="caught_up")  # the watermark is 65 now
     bench.feed.add(payment("a", 7, 54), payment("c", 8, 56), {"card": "d", "amount": 9, "ts": None})
     bench.run(until="caught_up")
-    assert ("c", 8) in shown(out, "card", "amount")
+    assert ("c", 8) in read_columns(out, "card", "amount")
     rows = {row["card"]: row for row in late.contents()}
     assert rows["a"]["reason"] == "too_late"
     assert rows["a"]["late_by"].total_seconds() == 11
@@ -219,7 +219,7 @@ def test_ingestion_time_closes_windows_by_the_clock(bench: Bench) -> None:
     window = bench.tx.ingestion_time().window(windows.tumbling("1 hour")).emit(late_rows="count")
     window.aggregate("n", n="count(*)").write("out", out)
     bench.run()
-    assert shown(out, "n") == [(4,)]
+    assert read_columns(out, "n") == [(4,)]
 
 
 def test_caught_up_run_leaves_windows_open_for_the_next_run(bench: Bench) -> None:
@@ -227,10 +227,10 @@ def test_caught_up_run_leaves_windows_open_for_the_next_run(bench: Bench) -> Non
     window = bench.tx.event_time("ts").window(windows.tumbling("1 minute")).emit(late_rows="count")
     window.aggregate("n", n="count(*)").write("out", out)
     bench.run(until="caught_up")
-    assert shown(out, "n") == [(3,)]
+    assert read_columns(out, "n") == [(3,)]
     bench.feed.add(payment("a", 1, 70))
     bench.run(until="drained")
-    assert shown(out, "n") == [(2,), (3,)]
+    assert read_columns(out, "n") == [(2,), (3,)]
 
 
 def test_drained_pipeline_is_not_run_again(bench: Bench) -> None:
@@ -268,8 +268,8 @@ def test_epoch_of_a_failed_run_is_delivered_once(bench: Bench, step: str) -> Non
     with arm(step), pytest.raises((Crash, HeadraceError)):
         bench.run(until="caught_up")
     bench.run(until="caught_up")
-    assert shown(all_rows, "card", "n") == [("a", 3), ("b", 1)]
-    assert shown(some_rows, "card", "n") == [("a", 3)]
+    assert read_columns(all_rows, "card", "n") == [("a", 3), ("b", 1)]
+    assert read_columns(some_rows, "card", "n") == [("a", 3)]
 
 
 @pytest.mark.parametrize(

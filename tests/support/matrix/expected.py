@@ -32,8 +32,8 @@ def expected_outputs(cell: Cell, stream: Sequence[Line]) -> list[tuple[Line, Out
         out: Outputs = {"out": [], "out.late": []}
         for key, message in models.items() if not isinstance(line, Kill) else ():
             rows = [row for row in line.rows if row.k == key] if isinstance(line, Rows) else []
-            for emitted in message.batch([_taken(cell, row) for row in rows], mark, clock):
-                name, shown = _shown(cell, key, emitted, message.watermark, times)
+            for emitted in message.batch([_to_model_row(cell, row) for row in rows], mark, clock):
+                name, shown = _format_pane(cell, key, emitted, message.watermark, times)
                 out[name].append(shown)
         actual.append((line, out))
     return actual
@@ -87,13 +87,13 @@ def _watermark(line: Line) -> int | None:
     return int(line.at * SECOND) if isinstance(line, Watermark) else None
 
 
-def _taken(cell: Cell, row: Row) -> tuple[float | None, Any, Any]:
+def _to_model_row(cell: Cell, row: Row) -> tuple[float | None, Any, Any]:
     """A row as the model takes it."""
     mark = row.x if cell.kind.word == "delta" else row.kind == OPENS.get(cell.kind.word)
     return (None if row.ts is None else int(row.ts * SECOND), row.v, mark)
 
 
-def _shown(
+def _format_pane(
     cell: Cell, key: str, emitted: Mapping[str, Any], watermark: float, times: Mapping[int, float | None]
 ) -> tuple[str, dict[str, Any]]:
     if emitted["output"] == "late":

@@ -72,7 +72,7 @@ def step_of(cell: Cell) -> dict[str, Any]:
 
 def stream_of(disorder: str) -> Iterator[str]:
     """A stream as lines of a script, with every column."""
-    return (line_of(_done(line, ("x", "kind"))) for line in STREAMS[disorder])
+    return (line_of(_write_line(line, ("x", "kind"))) for line in STREAMS[disorder])
 
 
 def flow(value: Any) -> str:
@@ -102,7 +102,7 @@ def _script(cell: Cell) -> Iterator[dict[str, Any]]:
     lines = expected_outputs(cell, STREAMS[cell.disorder])
     due: Outputs = {"out": [], "out.late": []}
     for i, (line, options) in enumerate(lines):
-        yield _done(line, (cell.kind.looks_at,) if cell.kind.looks_at else ())
+        yield _write_line(line, (cell.kind.looks_at,) if cell.kind.looks_at else ())
         for name, rows in options.items():
             due[name] += rows
         dies = i + 1 < len(lines) and lines[i + 1][0] == Kill(before_commit=True)
@@ -112,7 +112,7 @@ def _script(cell: Cell) -> Iterator[dict[str, Any]]:
             due = {"out": [], "out.late": []}
 
 
-def _done(line: Line, looked_at: tuple[str, ...]) -> dict[str, Any]:
+def _write_line(line: Line, looked_at: tuple[str, ...]) -> dict[str, Any]:
     """A line of a stream as a line of a script."""
     match line:
         case Rows(rows):

@@ -20,12 +20,12 @@ Outputs = dict[str, list[dict[str, Any]]]
 
 def expected_outputs(cell: Cell, stream: Sequence[Line]) -> Outputs:
     """The matches, and the rows that came too late for one."""
-    taken, late = _judged(stream)
+    taken, late = _judge(stream)
     actual = [match for key in KEYS for match in _matches(cell, key, [row for row in taken if row.k == key])]
     return {"out": actual, "out.late": late}
 
 
-def _judged(stream: Sequence[Line]) -> tuple[list[Row], list[dict[str, Any]]]:
+def _judge(stream: Sequence[Line]) -> tuple[list[Row], list[dict[str, Any]]]:
     """The rows that are matched, and the late ones as they are given out."""
     mark, taken, late = None, [], []
     for line in stream:

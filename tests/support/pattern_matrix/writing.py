@@ -50,15 +50,15 @@ def document_of(cell: Cell) -> dict[str, Any]:
 
 def stream_of(disorder: str) -> Iterator[str]:
     """A stream as lines of a script."""
-    return (line_of(_done(line)) for line in STREAMS[disorder])
+    return (line_of(_write_line(line)) for line in STREAMS[disorder])
 
 
 def _script(cell: Cell) -> Iterator[dict[str, Any]]:
-    yield from (_done(line) for line in STREAMS[cell.disorder])
+    yield from (_write_line(line) for line in STREAMS[cell.disorder])
     yield {"expect": expected_outputs(cell, STREAMS[cell.disorder])}
 
 
-def _done(line: Line) -> dict[str, Any]:
+def _write_line(line: Line) -> dict[str, Any]:
     if isinstance(line, Rows):
         return {"rows": {"s": [{"k": r.k, "v": r.v, "letter": r.letter, "ts": r.ts} for r in line.rows]}}
     return without_rows(line)

@@ -41,7 +41,7 @@ def payments(
     return pipeline.check()
 
 
-def chained(size: str) -> Graph:
+def build_chain(size: str) -> Graph:
     pipeline = Pipeline("chained")
     rows = pipeline.read("tx", connect.memory(), schema="card string, ts timestamp").event_time("ts")
     counts = rows.key_by("card").window(windows.tumbling(size)).aggregate("counts", n="count(*)")
@@ -135,7 +135,7 @@ def test_renamed_and_changed_step_is_new() -> None:
 
 
 def test_reader_of_a_replayed_step_is_replayed() -> None:
-    comparison = between(chained("1 minute"), chained("2 minutes"))
+    comparison = between(build_chain("1 minute"), build_chain("2 minutes"))
     assert verdicts(comparison) == {"counts": "replay", "sums": "replay"}
     assert comparison.steps[1].reasons == ("reads `counts`, which is replayed",)
 
@@ -187,4 +187,4 @@ def test_state_of_a_removed_step_that_stays_unused_gives_a_warning(tmp_path: Pat
 
 def test_step_with_an_exchange_is_not_renamed(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="exchanges rows with another query"):
-        rename_state(chained("1 minute"), tmp_path, "old", "counts")
+        rename_state(build_chain("1 minute"), tmp_path, "old", "counts")

@@ -21,7 +21,7 @@ COLUMNS = {"card": "string", "shop": "string", "amount": "int", "ts": "timestamp
 TUMBLING = windows.tumbling("5 minutes")
 
 
-def windowed(
+def build_window(
     *,
     key: str = "card",
     window: Any = TUMBLING,
@@ -78,52 +78,52 @@ def changes(was: Node, now: Node, columns: dict[str, str] | None = None, **optio
     ],
 )
 def test_each_change_of_the_declaration_is_reported(now: dict[str, Any], change: str) -> None:
-    assert changes(windowed(), windowed(**now)).startswith(change)
+    assert changes(build_window(), build_window(**now)).startswith(change)
 
 
 def test_a_ttl_is_reported() -> None:
     whole = windows.global_window()
-    change = changes(windowed(window=whole), windowed(window=whole, ttl="7 days"))
+    change = changes(build_window(window=whole), build_window(window=whole, ttl="7 days"))
     assert change.startswith("ttl was `nothing`, is `7 days`")
 
 
 def test_lateness_and_the_trigger_it_brings_are_reported() -> None:
-    change = changes(windowed(), windowed(emit={"lateness": "1 minute"}))
+    change = changes(build_window(), build_window(emit={"lateness": "1 minute"}))
     assert "lateness was `0 seconds`, is `1 minute`" in change
 
 
 def test_another_type_of_a_column_it_looks_at_is_reported() -> None:
-    change = changes(windowed(), windowed(), COLUMNS | {"amount": "bigint"})
+    change = changes(build_window(), build_window(), COLUMNS | {"amount": "bigint"})
     assert change == "columns were `card string, amount int`, are `card string, amount bigint`"
 
 
 def test_event_time_and_the_clock_are_distinguished() -> None:
-    assert changes(windowed(), windowed(), by_clock=True) == "time was `event`, is `clock`"
+    assert changes(build_window(), build_window(), by_clock=True) == "time was `event`, is `clock`"
 
 
 def test_another_name_or_layout_of_the_same_aggregate_is_not_a_change() -> None:
-    assert changes(windowed(), windowed(sum="sum(amount)")) == ""
-    assert changes(windowed(total="sum( amount)"), windowed(total="sum(\n amount)")) == ""
+    assert changes(build_window(), build_window(sum="sum(amount)")) == ""
+    assert changes(build_window(total="sum( amount)"), build_window(total="sum(\n amount)")) == ""
 
 
 def test_columns_that_it_does_not_use_do_not_matter() -> None:
-    assert changes(windowed(), windowed(), {"note": "string", **COLUMNS, "shop": "bigint"}) == ""
+    assert changes(build_window(), build_window(), {"note": "string", **COLUMNS, "shop": "bigint"}) == ""
 
 
 def test_where_rows_wait_in_the_state_every_column_counts() -> None:
     for window in (windows.count(3), windows.trailing("1 minute"), windows.delta(of="amount", by=1)):
-        step = windowed(window=window)
+        step = build_window(window=window)
         assert "note string" in changes(step, step, {**COLUMNS, "note": "string"})
 
 
 def test_in_arrival_order_no_row_waits() -> None:
-    step = windowed(window=windows.count(3, order="arrival"))
+    step = build_window(window=windows.count(3, order="arrival"))
     assert changes(step, step, {**COLUMNS, "note": "string"}) == ""
 
 
 def test_a_condition_of_the_window_is_part_of_it() -> None:
-    was = windowed(window=windows.punctuation("amount = 0", order="arrival"))
-    now = windowed(window=windows.punctuation("shop = ''", order="arrival"))
+    was = build_window(window=windows.punctuation("amount = 0", order="arrival"))
+    now = build_window(window=windows.punctuation("shop = ''", order="arrival"))
     assert "window was `punctuation(" in changes(was, now)
     assert "columns were `card string, amount int`, are `card string, shop string, amount int`" in changes(
         was, now
@@ -153,17 +153,17 @@ def test_distinct_and_running_aggregates() -> None:
 
 
 def test_patterns_are_compared_element_by_element() -> None:
-    def matched(within: str) -> Node:
+    def build_match(within: str) -> Node:
         pipeline = Pipeline("pipe")
         tx = pipeline.read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
         pattern = patterns.step("small", "amount < 1").followed_by("large", "amount > 9")
         tx.event_time("ts").key_by("card").match("totals", pattern, within=within)
         return pipeline.check()["totals"]
 
-    assert changes(matched("1 hour"), matched("2 hours")) == (
+    assert changes(build_match("1 hour"), build_match("2 hours")) == (
         "within was `within(whole=1 hour)`, is `within(whole=2 hours)`"
     )
-    assert changes(matched("1 hour"), matched("1 hour")) == ""
+    assert changes(build_match("1 hour"), build_match("1 hour")) == ""
 
 
 def test_another_kind_of_step_is_reported_as_that_alone() -> None:

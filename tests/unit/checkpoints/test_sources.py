@@ -26,7 +26,7 @@ def changes(table: str) -> connect.postgres_cdc:
     return connect.postgres_cdc(url="postgresql://h/d", table=table)
 
 
-def begun(directory: Path, *sources: Connector, names: str = "ab") -> None:
+def begin(directory: Path, *sources: Connector, names: str = "ab") -> None:
     """Start a pipeline of one query, which reads these sources, as far as to its first epoch."""
     pipeline = Pipeline("p")
     read = [
@@ -53,8 +53,8 @@ def begun(directory: Path, *sources: Connector, names: str = "ab") -> None:
     ],
 )
 def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Connector, tmp_path: Path) -> None:
-    begun(tmp_path, was)
-    begun(tmp_path, now)
+    begin(tmp_path, was)
+    begin(tmp_path, now)
 
 
 @pytest.mark.parametrize(
@@ -81,18 +81,18 @@ def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Conne
 def test_source_with_another_offset_identity_is_rejected_and_the_checkpoint_stays(
     was: Connector, now: Connector, message: str, tmp_path: Path
 ) -> None:
-    begun(tmp_path, was)
+    begin(tmp_path, was)
     with pytest.raises(PlanError) as caught:
-        begun(tmp_path, now)
+        begin(tmp_path, now)
     assert message in str(caught.value)
     assert "\n  hint: put that back to resume, or start over with --fresh" in str(caught.value)
-    begun(tmp_path, was)
+    begin(tmp_path, was)
 
 
 def test_sources_keep_their_order(tmp_path: Path) -> None:
-    begun(tmp_path, visits(), visits("hits"))
+    begin(tmp_path, visits(), visits("hits"))
     with pytest.raises(PlanError, match=r"has the sources `a`, `b`, and now they are `b`, `a`"):
-        begun(tmp_path, visits("hits"), visits(), names="ba")
+        begin(tmp_path, visits("hits"), visits(), names="ba")
 
 
 def test_checkpoint_belongs_to_one_execution_mode(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from headrace.explain.text import text_of
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def drawn(verb: str, progress: Progress, **actual: Any) -> list[str]:
+def draw(verb: str, progress: Progress, **actual: Any) -> list[str]:
     return text_of(lines_of(StepState("totals", verb, progress, StoredEntries(**actual)))).splitlines()
 
 
@@ -34,7 +34,7 @@ def test_windows_with_their_panes() -> None:
         window(start=None, end=None),
         {"start": "09:00", "end": "09:01", "values": {"total": 1}},
     ]
-    lines = drawn(
+    lines = draw(
         "window",
         Progress(7, "09:05", 2),
         keys=30,
@@ -62,7 +62,7 @@ def test_windows_with_their_panes() -> None:
 
 def test_running_results_kept_times_and_many_of_them() -> None:
     entries = ({"key": {}, "values": {"n": 3}}, {"key": {"id": 1}, "kept": [f"09:0{n}" for n in range(7)]})
-    lines = drawn("aggregate", Progress(), keys=2, counts={"kept": 7, "values": 1}, entries=entries)
+    lines = draw("aggregate", Progress(), keys=2, counts={"kept": 7, "values": 1}, entries=entries)
     assert lines[0] == "totals  aggregate  no epoch finished yet, watermark none"
     assert "  2 keys, 7 kept times, 1 result" in lines
     assert "  all rows  n=3" in lines
@@ -71,7 +71,7 @@ def test_running_results_kept_times_and_many_of_them() -> None:
 
 
 def test_after_the_end_of_the_input() -> None:
-    assert drawn("window", Progress(3, "end"))[0] == "totals  window  epoch 3, the input has ended"
+    assert draw("window", Progress(3, "end"))[0] == "totals  window  epoch 3, the input has ended"
 
 
 def test_without_a_checkpoint_it_reports_it_and_starts_nothing(call: Call, here: Path) -> None:

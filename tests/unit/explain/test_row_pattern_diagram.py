@@ -12,7 +12,7 @@ from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
 
 
-def drawn(pattern: str, rest: str = "") -> Diagram:
+def draw(pattern: str, rest: str = "") -> Diagram:
     query = f"select * from t match_recognize (pattern ({pattern}) {rest})"
     actual = split_statement(query, where="m")
     assert actual is not None
@@ -39,13 +39,13 @@ def drawn(pattern: str, rest: str = "") -> Diagram:
     ],
 )  # fmt: skip
 def test_every_way_from_a_row_to_the_next_is_an_edge(pattern: str, edges: list[str]) -> None:
-    actual = [f"{edge.source} {edge.target} {edge.label}".strip() for edge in drawn(pattern).edges]
+    actual = [f"{edge.source} {edge.target} {edge.label}".strip() for edge in draw(pattern).edges]
     assert actual == edges
 
 
 def test_states_hold_conditions_and_the_picture_all_of_it() -> None:
     message = "within interval '1' hour define A as v >\n 1, B as v < 1"
-    diagram = drawn("A {- B -} PERMUTE(A, B)", message)
+    diagram = draw("A {- B -} PERMUTE(A, B)", message)
     assert [(state.name, state.condition) for state in diagram.states] == [
         ("A", "v > 1"),
         ("B", "v < 1, not shown"),

@@ -36,7 +36,7 @@ def check_schema(event: dict[str, Any]) -> None:
         validator.validate(part)
 
 
-def built_pipeline() -> Pipeline:
+def build_pipeline() -> Pipeline:
     pipeline = Pipeline("p")
     kafka = connect.kafka(servers="broker:9092,other:9092", topic="payments")
     rows = pipeline.read("tx", kafka, format="json", schema="a int")
@@ -48,7 +48,7 @@ def built_pipeline() -> Pipeline:
 @pytest.mark.parametrize("state", sorted(EVENTS))
 @pytest.mark.parametrize("error", [None, "boom"])
 def test_openlineage_accepts_the_event_of_every_state(state: JobState, error: str | None) -> None:
-    event = run_event(replace(JOB, state=state, error=error), datasets_of(built_pipeline().check()))
+    event = run_event(replace(JOB, state=state, error=error), datasets_of(build_pipeline().check()))
     check_schema(json.loads(json.dumps(event)))
     assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
     assert event["job"] == {"namespace": "headrace", "name": "fraud"}
@@ -95,7 +95,7 @@ def test_the_event_follows_the_state(state: JobState, error: str | None, kind: s
 
 
 def test_datasets_are_named_without_passwords() -> None:
-    assert datasets_of(built_pipeline().check()) == {
+    assert datasets_of(build_pipeline().check()) == {
         "inputs": [{"namespace": "kafka://broker:9092", "name": "payments"}],
         "outputs": [
             {"namespace": "postgres://db:5432", "name": "shop.orders"},

@@ -17,7 +17,7 @@ from headrace.yaml import dump, from_text
 TABLE = connect.sqlite(path="homes.db", table="homes")
 
 
-def looked_up(table: Any = TABLE, **options: Any) -> Rows:
+def build_lookup(table: Any = TABLE, **options: Any) -> Rows:
     rows = Pipeline("p").read("tx", connect.memory(), schema="id int, card string")
     actual = rows.lookup("home", table, on="card", schema="card string, home string", **options)
     actual.write("out", connect.memory())
@@ -40,12 +40,12 @@ def looked_up(table: Any = TABLE, **options: Any) -> Rows:
 )
 def test_options_that_do_not_fit_are_plan_errors(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(PlanError) as raised:
-        looked_up(**options)._pipeline.check()
+        build_lookup(**options)._pipeline.check()
     assert [actual.what for actual in raised.value.problems] == [problem]
 
 
 def test_document_has_the_options_of_a_lookup() -> None:
-    actual = looked_up(load="key", cache=0, ttl="30 seconds", concurrency=4, on_miss="dead_letter")
+    actual = build_lookup(load="key", cache=0, ttl="30 seconds", concurrency=4, on_miss="dead_letter")
     text = dump(actual._pipeline.graph)
     assert "load: key" in text
     assert "ttl: 30 seconds" in text
@@ -53,18 +53,18 @@ def test_document_has_the_options_of_a_lookup() -> None:
 
 
 def test_dead_letters_of_a_lookup_by_key_come_from_the_query_of_its_rows() -> None:
-    actual = looked_up(load="key", on_miss="dead_letter")
+    actual = build_lookup(load="key", on_miss="dead_letter")
     actual.dead_letters.write("missing", connect.memory())
     [query] = queries_of(actual._pipeline.graph)
     assert (query.name, query.sinks) == ("home", ("out", "missing"))
 
 
 def test_step_without_dead_letters_has_no_such_output() -> None:
-    assert not hasattr(looked_up(), "dead_letters")
+    assert not hasattr(build_lookup(), "dead_letters")
 
 
 def test_explanation_names_the_tier_and_the_loading() -> None:
-    text = str(explain(looked_up(load="key", on_miss="dead_letter")._pipeline.graph))
+    text = str(explain(build_lookup(load="key", on_miss="dead_letter")._pipeline.graph))
     assert "by key, cached for 1 minute" in text
     assert "rows that match nothing go to .dead_letters" in text
 

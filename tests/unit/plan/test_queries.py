@@ -27,7 +27,7 @@ def payments(pipeline: Pipeline, connector: object = None) -> SourceStream:
     return pipeline.read("tx", connector or connect.files(path="in"), format="json", schema=SCHEMA)  # type: ignore[arg-type]
 
 
-def cut(pipeline: Pipeline) -> dict[str, Query]:
+def divide(pipeline: Pipeline) -> dict[str, Query]:
     return {query.name: query for query in queries_of(pipeline.check())}
 
 
@@ -39,7 +39,9 @@ def totals(stream: SourceStream, name: str = "totals"):  # type: ignore[no-untyp
 def test_a_stateless_pipeline_with_one_sink_is_one_query_up_to_the_sink() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", connect.memory(), schema=SCHEMA).where("amount > 5").write("big", files("big"))
-    assert cut(pipeline) == {"tx": Query("tx", Ref("tx:where"), ("big",), ("tx",), primary_reader_of=("tx",))}
+    assert divide(pipeline) == {
+        "tx": Query("tx", Ref("tx:where"), ("big",), ("tx",), primary_reader_of=("tx",))
+    }
 
 
 def test_a_sink_of_dead_letters_beside_it_is_no_reason_to_end_the_query_earlier() -> None:
@@ -47,7 +49,7 @@ def test_a_sink_of_dead_letters_beside_it_is_no_reason_to_end_the_query_earlier(
     tx = payments(pipeline)
     tx.where("amount > 5").write("big", files("big"))
     tx.dead_letters.write("bad", files("bad"))
-    (query,) = cut(pipeline).values()
+    (query,) = divide(pipeline).values()
     assert (query.output, query.sinks, query.dead_letters_of) == (Ref("tx:where"), ("big", "bad"), ("tx",))
 
 
@@ -56,7 +58,7 @@ def test_several_stateless_sinks_of_one_source_share_its_query() -> None:
     tx = payments(pipeline)
     tx.where("amount > 5").write("big", files("big"))
     tx.where("amount <= 5").write("small", files("small"))
-    (query,) = cut(pipeline).values()
+    (query,) = divide(pipeline).values()
     assert (query.output, query.sinks) == (Ref("tx"), ("big", "small"))
 
 
@@ -66,7 +68,7 @@ def test_a_stateful_step_is_in_one_query_with_any_consumers() -> None:
     panes.write("all", files("all"))
     panes.where("n > 3").write("many", files("many"))
     panes.late.write("late", files("late"))
-    (query,) = cut(pipeline).values()
+    (query,) = divide(pipeline).values()
     assert (query.name, query.output, query.sinks) == ("totals", Ref("totals"), ("all", "many", "late"))
 
 
@@ -75,7 +77,7 @@ def test_two_stateful_steps_read_a_replayable_source_each_for_itself() -> None:
     tx = payments(pipeline)
     totals(tx, "a").write("a_out", files("a"))
     totals(tx, "b").write("b_out", files("b"))
-    queries = cut(pipeline)
+    queries = divide(pipeline)
     assert [query.sources for query in queries.values()] == [("tx",), ("tx",)]
     assert not any(query.writes for query in queries.values())
 
@@ -86,7 +88,7 @@ def test_only_the_first_reader_of_a_source_delivers_its_dead_letters() -> None:
     totals(tx, "a").write("a_out", files("a"))
     totals(tx, "b").write("b_out", files("b"))
     tx.dead_letters.write("broken", files("broken"))
-    queries = cut(pipeline)
+    queries = divide(pipeline)
     assert (queries["a"].dead_letters_of, queries["a"].sinks) == (("tx",), ("a_out", "broken"))
     assert queries["a"].primary_reader_of == ("tx",)
     assert queries["b"].dead_letters_of == queries["b"].primary_reader_of == ()
@@ -96,14 +98,14 @@ def test_dead_letters_alone_still_read_their_source() -> None:
     pipeline = Pipeline("p")
     payments(pipeline).dead_letters.write("broken", files("broken"))
     query = Query("tx", Ref("tx"), ("broken",), ("tx",), dead_letters_of=("tx",), primary_reader_of=("tx",))
-    assert cut(pipeline) == {"tx": query}
+    assert divide(pipeline) == {"tx": query}
 
 
 def test_a_stateful_step_after_another_reads_a_hand_over_log() -> None:
     pipeline = Pipeline("p")
     hourly = totals(payments(pipeline)).window(windows.tumbling("1 hour")).aggregate("hourly", n="sum(n)")
     hourly.write("out", files("out"))
-    queries = cut(pipeline)
+    queries = divide(pipeline)
     assert list(queries) == ["totals", "hourly"]
     assert queries["totals"].writes == (Ref("totals"),)
     assert (queries["hourly"].reads, queries["hourly"].sources) == ((Ref("totals"),), ())
@@ -114,7 +116,7 @@ def test_a_source_that_cannot_be_replayed_is_read_once_into_a_log() -> None:
     tx = payments(pipeline, Fleeting())
     totals(tx, "a").write("a_out", files("a"))
     totals(tx, "b").write("b_out", files("b"))
-    queries = cut(pipeline)
+    queries = divide(pipeline)
     assert list(queries) == ["tx", "a", "b"]
     assert queries["tx"].writes == (Ref("tx"),)
     assert all(queries[name].reads == (Ref("tx"),) and not queries[name].sources for name in "ab")
@@ -124,7 +126,7 @@ def test_a_union_of_two_stateful_steps_is_a_query_of_its_own_behind_their_logs()
     pipeline = Pipeline("p")
     tx = payments(pipeline)
     totals(tx, "a").union(totals(tx, "b")).write("both", files("both"))
-    queries = cut(pipeline)
+    queries = divide(pipeline)
     assert list(queries) == ["a", "b", "both"]
     assert queries["both"].reads == (Ref("a"), Ref("b"))
 
@@ -133,7 +135,7 @@ def test_a_stateful_step_on_dead_letters_reads_them_from_their_log() -> None:
     pipeline = Pipeline("p")
     tx = payments(pipeline)
     tx.dead_letters.key_by("reason").aggregate("reasons", n="count(*)").write("out", files("out"))
-    queries = cut(pipeline)
+    queries = divide(pipeline)
     assert queries["reasons"].reads == (Ref("tx", "dead_letters"),)
     assert queries["tx"].writes == (Ref("tx", "dead_letters"),)
 
@@ -143,4 +145,4 @@ def test_what_no_sink_depends_on_is_not_run() -> None:
     tx = payments(pipeline)
     totals(tx)
     tx.write("out", files("out"))
-    assert list(cut(pipeline)) == ["tx"]
+    assert list(divide(pipeline)) == ["tx"]

@@ -30,7 +30,7 @@ def read(pipeline: Pipeline, **options: Any) -> Any:
     )
 
 
-def blocked(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
+def list_obstacles(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
     steps = explain(pipeline.check()).steps
     return {name: step.real_time.blocked for name, step in steps.items() if step.real_time.blocked}
 
@@ -42,7 +42,7 @@ def test_a_chain_from_kafka_to_kafka_could_run_there_and_is_reported_with_what_d
     counts.write("out", Topic())
     counts.late.write("late", Topic())
     explanation = explain(pipeline.check())
-    assert blocked(pipeline) == {}
+    assert list_obstacles(pipeline) == {}
     text = text_of(drawing(explanation, width=110))
     assert text[text.index("Real time") :].splitlines() == [
         "Real time   nothing blocks it; what would be different",
@@ -63,7 +63,7 @@ def test_running_aggregates_and_distinct_could_run_there() -> None:
     read(pipeline).distinct("unique", on="k").write("once", Topic())
     other = Pipeline("q")
     read(other).key_by("k").aggregate("counts", n="count(*)").write("out", Topic())
-    assert blocked(pipeline) == blocked(other) == {}
+    assert list_obstacles(pipeline) == list_obstacles(other) == {}
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_running_aggregates_and_distinct_could_run_there() -> None:
 def test_what_blocks_a_step(build: Any, step: str, reason: str) -> None:
     pipeline = Pipeline("p")
     build(read(pipeline))
-    assert any(text.startswith(reason) for text in blocked(pipeline)[step])
+    assert any(text.startswith(reason) for text in list_obstacles(pipeline)[step])
 
 
 def test_a_log_between_two_queries_blocks_both() -> None:
     pipeline = Pipeline("p")
     tens = read(pipeline).event_time("ts").window(windows.count(10)).aggregate("tens", n="count(*)")
     tens.window(windows.tumbling("1 hour")).aggregate("hours", n="sum(n)").write("out", Topic())
-    actual = blocked(pipeline)
+    actual = list_obstacles(pipeline)
     assert "another query reads its rows through an exchange" in " ".join(actual["tens"])
     assert "it reads the exchange of tens, which is stored in files" in actual["hours"]
 

@@ -11,7 +11,7 @@ from headrace import Pipeline, connect, windows
 from headrace.explain.explanation import explain
 
 
-def bound_text(build: Callable[[Any], Any]) -> str:
+def describe_bound(build: Callable[[Any], Any]) -> str:
     pipeline = Pipeline("p")
     tx = pipeline.read("tx", connect.memory(), schema="k string, v int, ts timestamp")
     build(tx).write("out", connect.memory())
@@ -19,7 +19,7 @@ def bound_text(build: Callable[[Any], Any]) -> str:
     return str(step.state)
 
 
-def windowed(
+def build_window(
     window: windows.Window, n: str = "count(*)", ttl: str | None = None, **emit: Any
 ) -> Callable[[Any], Any]:
     def build(tx: Any) -> Any:
@@ -33,22 +33,22 @@ def windowed(
     ("build", "expected"),
     [
         (
-            windowed(windows.tumbling("10 minutes"), lateness="5 minutes"),
+            build_window(windows.tumbling("10 minutes"), lateness="5 minutes"),
             "open windows of each k, kept 16 minutes from their start",
         ),
         (
-            windowed(windows.session("1 minute"), n="count(distinct v)"),
+            build_window(windows.session("1 minute"), n="count(distinct v)"),
             "open sessions of each k, kept 2 minutes from their last row; distinct keeps values of every "
             "row in it",
         ),
-        (windowed(windows.trailing("1 hour")), "the rows of each k of the last 61 minutes"),
+        (build_window(windows.trailing("1 hour")), "the rows of each k of the last 61 minutes"),
         (
-            windowed(windows.global_window(), n="sort_array(collect_list(v))"),
+            build_window(windows.global_window(), n="sort_array(collect_list(v))"),
             "one window of each k, never expired; collect_list keeps values of every row in it; "
             "no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
         ),
         (
-            windowed(windows.count(3)),
+            build_window(windows.count(3)),
             "the open window of each k, until the row that closes it arrives, and rows up to 1 minute "
             "behind; no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
         ),
@@ -73,7 +73,7 @@ def windowed(
     ],
 )
 def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], expected: str) -> None:
-    assert bound_text(build) == expected
+    assert describe_bound(build) == expected
 
 
 @pytest.mark.parametrize(
@@ -88,4 +88,4 @@ def test_what_a_step_keeps_and_what_has_no_bound(build: Callable[[Any], Any], ex
     ],
 )
 def test_a_ttl_is_a_bound(window: windows.Window, expected: str) -> None:
-    assert bound_text(windowed(window, ttl="7 days")) == expected
+    assert describe_bound(build_window(window, ttl="7 days")) == expected

@@ -34,12 +34,12 @@ def read(pipeline: Pipeline, schema: str = SCHEMA) -> SourceStream:
     return pipeline.read("tx", connect.files(path="in"), format="json", schema=schema)
 
 
-def timed(pipeline: Pipeline) -> TimedStream:
+def read_timed(pipeline: Pipeline) -> TimedStream:
     return read(pipeline).event_time("ts")
 
 
 def lossy(pipeline: Pipeline) -> None:
-    window = timed(pipeline).window(windows.tumbling("1 minute"))
+    window = read_timed(pipeline).window(windows.tumbling("1 minute"))
     window.emit(trigger=triggers.after_count(3)).aggregate("w", n="count(*)")
 
 
@@ -48,14 +48,14 @@ def twice(pipeline: Pipeline) -> None:
     pipeline.read("out", connect.files(path="in"), format="text")
 
 
-def refined(pipeline: Pipeline) -> None:
-    early = timed(pipeline).window(windows.tumbling("1 minute")).emit(early=triggers.after_count(1))
+def refine(pipeline: Pipeline) -> None:
+    early = read_timed(pipeline).window(windows.tumbling("1 minute")).emit(early=triggers.after_count(1))
     early.aggregate("w", n="count(*)").distinct("again", on="n", within="1 minute")
 
 
-def counted(window: windows.Window, **emit: object) -> Callable[[Pipeline], None]:
+def build_counts(window: windows.Window, **emit: object) -> Callable[[Pipeline], None]:
     def build(pipeline: Pipeline) -> None:
-        timed(pipeline).window(window).emit(late_rows="count", **emit).aggregate("w", n="count(*)")  # type: ignore[arg-type]
+        read_timed(pipeline).window(window).emit(late_rows="count", **emit).aggregate("w", n="count(*)")  # type: ignore[arg-type]
 
     return build
 
@@ -66,7 +66,7 @@ def two_modes(pipeline: Pipeline) -> None:
     running.write("b", connect.memory(), mode="complete")
 
 
-def shared_directory(pipeline: Pipeline) -> None:
+def share_directory(pipeline: Pipeline) -> None:
     tx = read(pipeline)
     tx.write("a", OUT)
     tx.where("amount > 50").write("b", OUT)
@@ -154,23 +154,29 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "a trigger that ends": (lossy, "this trigger may leave rows unemitted", "set allow_loss=True"),
     "lateness on count windows": (
-        lambda p: timed(p).window(windows.count(3)).emit(lateness="1 minute").aggregate("w", n="count(*)"),
+        lambda p: (
+            read_timed(p).window(windows.count(3)).emit(lateness="1 minute").aggregate("w", n="count(*)")
+        ),
         "count windows process rows in order, so they have no lateness",
         "increase out_of_order",
     ),
     "a ttl of windows that end": (
-        lambda p: timed(p).window(windows.session("1 minute"), ttl="1 day").aggregate("w", n="count(*)"),
+        lambda p: read_timed(p).window(windows.session("1 minute"), ttl="1 day").aggregate("w", n="count(*)"),
         "session windows end by themselves, so they have no ttl",
         "remove ttl",
     ),
-    "native count windows": (counted(windows.count(3)), "which have no count window", "remove late_rows"),
+    "native count windows": (
+        build_counts(windows.count(3)),
+        "which have no count window",
+        "remove late_rows",
+    ),
     "native early firings": (
-        counted(windows.tumbling("1 minute"), early=triggers.after_count(1)),
+        build_counts(windows.tumbling("1 minute"), early=triggers.after_count(1)),
         "which fire once, when the watermark passes",
         "remove late_rows",
     ),
     "a stateful step on rows that come again": (
-        refined,
+        refine,
         "so it would be counted twice",
         "let the step before fire once",
     ),
@@ -215,7 +221,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         "the stream and the table both have it",
     ),
     "two sinks of one directory": (
-        shared_directory,
+        share_directory,
         "`b`: `a` writes to the same target, the directory ",
         "write a union of the two streams",
     ),
@@ -267,7 +273,7 @@ def test_all_problems_are_reported_at_once_with_file_and_line() -> None:
 
 def test_a_right_plan_passes() -> None:
     pipeline = Pipeline("p")
-    timed(pipeline).key_by("card").window(windows.sliding("1 hour", every="1 minute")).aggregate(
+    read_timed(pipeline).key_by("card").window(windows.sliding("1 hour", every="1 minute")).aggregate(
         "w", n="count(*)"
     ).write("out", OUT)
     assert pipeline.check().name == "p"

@@ -84,7 +84,7 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADRACE_MAVEN_MIRROR", raising=False)
 
 
-def wanted_from(repository: Repository, directory: Path, sha256: str = SHA256) -> Download:
+def make_download(repository: Repository, directory: Path, sha256: str = SHA256) -> Download:
     return Download(f"{repository.url}/{PATH}", directory / "tool.jar", sha256, len(CONTENT))
 
 
@@ -123,14 +123,14 @@ def test_a_truncated_jar_in_the_cache_is_downloaded_again(repository: Repository
 def test_a_broken_download_goes_on_where_it_stopped(repository: Repository, tmp_path: Path) -> None:
     repository.breaks_after = [100_000, 50_000]
     pauses: list[float] = []
-    download(wanted_from(repository, tmp_path), pause=pauses.append)
+    download(make_download(repository, tmp_path), pause=pauses.append)
     assert (tmp_path / "tool.jar").read_bytes() == CONTENT
     assert repository.ranges == [None, "bytes=100000-", "bytes=150000-"]
     assert pauses == [0.5, 1.0]
 
 
 def test_a_later_process_goes_on_as_well(repository: Repository, tmp_path: Path) -> None:
-    wanted = wanted_from(repository, tmp_path)
+    wanted = make_download(repository, tmp_path)
     wanted.part.write_bytes(CONTENT[:200_000])
     seen: list[int] = []
     download(wanted, lambda _, done: seen.append(done))
@@ -143,21 +143,21 @@ def test_a_server_that_ignores_the_range_is_read_from_the_start(
     repository: Repository, tmp_path: Path
 ) -> None:
     repository.takes_ranges = False
-    wanted = wanted_from(repository, tmp_path)
+    wanted = make_download(repository, tmp_path)
     wanted.part.write_bytes(b"x" * 1000)
     download(wanted)
     assert wanted.target.read_bytes() == CONTENT
 
 
 def test_a_part_that_is_longer_than_the_file_is_thrown_away(repository: Repository, tmp_path: Path) -> None:
-    wanted = wanted_from(repository, tmp_path)
+    wanted = make_download(repository, tmp_path)
     wanted.part.write_bytes(CONTENT + b"more")
     download(wanted)
     assert wanted.target.read_bytes() == CONTENT
 
 
 def test_another_file_than_the_locked_one_is_refused(repository: Repository, tmp_path: Path) -> None:
-    wanted = wanted_from(repository, tmp_path, sha256="0" * 64)
+    wanted = make_download(repository, tmp_path, sha256="0" * 64)
     with pytest.raises(SetupError) as caught:
         download(wanted)
     assert f"is not the expected file: expected SHA-256 {'0' * 64}, got {SHA256}" in str(caught.value)
@@ -170,7 +170,7 @@ def test_a_connection_that_keeps_breaking_gives_up_and_keeps_what_came(
     repository: Repository, tmp_path: Path
 ) -> None:
     repository.breaks_after = [1000, 1000, 1000, 1000]
-    wanted = wanted_from(repository, tmp_path)
+    wanted = make_download(repository, tmp_path)
     with pytest.raises(OSError, match=r"ended after 4000 of 256000 bytes|IncompleteRead"):
         download(wanted, pause=lambda seconds: None)
     assert wanted.part.stat().st_size == 4000

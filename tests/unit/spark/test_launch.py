@@ -19,12 +19,12 @@ def test_ctrl_c_while_the_jvm_starts_leaves_none_behind(
 ) -> None:
     started: list[subprocess.Popen[bytes]] = []
 
-    def interrupted(conf: object, options: dict[str, Any]) -> None:
+    def interrupt(conf: object, options: dict[str, Any]) -> None:
         started.append(launcher.Popen([sys.executable, "-c", "import signal; signal.pause()"]))
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pyspark.SparkContext._gateway", None)
-    monkeypatch.setattr(launcher, "launch_gateway", interrupted)
+    monkeypatch.setattr(launcher, "launch_gateway", interrupt)
     with pytest.raises(KeyboardInterrupt):
         start({"spark.master": "local[1]"}, (), tmp_path)
     assert started[0].wait(120) == -9

@@ -33,7 +33,7 @@ def pane(
     }
 
 
-def left(step: str, *rows: dict[str, Any]) -> list[tuple[str, int, int]]:
+def compute_final(step: str, *rows: dict[str, Any]) -> list[tuple[str, int, int]]:
     actual = final_rows(graph(step), Ref("out"), rows)
     assert all("pane" not in row for row in actual)
     return [(row["k"], row["window"]["start"].micros, row["n"]) for row in actual]
@@ -49,18 +49,18 @@ SESSION = (
 
 def test_the_last_pane_of_each_key_and_window_is_left() -> None:
     rows = [pane("a", 0, 10, 1), pane("b", 0, 10, 1), pane("a", 10, 20, 1), pane("a", 0, 10, 2)]
-    assert sorted(left(TUMBLING, *rows)) == [("a", 0, 2), ("a", 10, 1), ("b", 0, 1)]
+    assert sorted(compute_final(TUMBLING, *rows)) == [("a", 0, 2), ("a", 10, 1), ("b", 0, 1)]
 
 
 def test_a_window_that_grows_with_its_rows_is_known_by_its_number() -> None:
     count = "key_by: k, window: {count: 3}, emit: {early: {after_count: 1}}, aggregate: {n: count(*)}"
     rows = [pane("a", 0, end, n, number=number) for end, n, number in ((0, 1, 0), (9, 3, 0), (12, 1, 1))]
-    assert left(count, *rows) == [("a", 0, 3), ("a", 0, 1)]
+    assert compute_final(count, *rows) == [("a", 0, 3), ("a", 0, 1)]
 
 
 def test_a_retraction_takes_its_pane_away() -> None:
     rows = [pane("a", 0, 10, 1), pane("a", 0, 10, 1, retraction=True)]
-    assert left(TUMBLING, *rows) == []
+    assert compute_final(TUMBLING, *rows) == []
 
 
 def test_a_merged_session_swallows_those_it_was_made_of() -> None:
@@ -71,12 +71,12 @@ def test_a_merged_session_swallows_those_it_was_made_of() -> None:
         pane("a", 0, 22, 3),
         pane("a", 22, 32, 1),
     ]
-    assert sorted(left(SESSION, *rows)) == [("a", 0, 3), ("a", 22, 1), ("b", 0, 1)]
+    assert sorted(compute_final(SESSION, *rows)) == [("a", 0, 3), ("a", 22, 1), ("b", 0, 1)]
 
 
 def test_a_session_that_was_over_before_the_row_came_that_would_join_it_is_not_swallowed() -> None:
     rows = [pane("a", 1, 7, 2), pane("a", 6, 10, 1), pane("b", 20, 30, 1)]
-    assert left(SESSION, *rows) == [("a", 1, 2), ("a", 6, 1), ("b", 20, 1)]
+    assert compute_final(SESSION, *rows) == [("a", 1, 2), ("a", 6, 1), ("b", 20, 1)]
     plan = graph(SESSION)
     final = final_rows(plan, Ref("out"), rows)
     assert split_sessions(plan, Ref("out"), final)

@@ -19,7 +19,7 @@ script: [expect: {a: []}]
 """
 
 
-def collected(directory: Path, *arguments: str) -> str:
+def collect(directory: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "--co", "-p", "no:cacheprovider", *arguments]
     environment = os.environ | {"PYTEST_ADDOPTS": ""}
     done = subprocess.run(
@@ -35,7 +35,7 @@ def test_files_are_taken_by_their_name_or_their_place(tmp_path: Path) -> None:
     (tmp_path / "cases" / "deep.yaml").write_text(CASE % "placed")
     (tmp_path / "some.transcript.yaml").write_text(CASE % "named" + "---" + CASE % "named")
     (tmp_path / "other.yaml").write_text("a: 1")
-    actual = collected(tmp_path)
+    actual = collect(tmp_path)
     assert "cases/deep.yaml::placed" in actual
     assert "some.transcript.yaml::named\n" in actual
     assert "some.transcript.yaml::named (2)\n" in actual
