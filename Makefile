@@ -1,5 +1,5 @@
-# Everything a developer does, each in one word; `make help` lists them. Nothing has to be installed first but
-# Python 3.11 or newer: uv comes into .tools if the machine has none, Java and Spark come from PyPI.
+# Targets for development; `make help` lists them. Only Python 3.11 or newer must be installed: uv is installed into
+# .tools if it is missing, Java and Spark from PyPI.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -11,21 +11,21 @@ RUN := .venv/bin
 READY := .venv/.ready
 TESTS := tests -n 2 --dist loadfile --no-loadscope-reorder --durations=40
 
-# The tests start hundreds of Python processes: keep the bytecode, and compile the packages before the first test.
+# The tests start hundreds of Python processes: write bytecode, and compile packages before the first test.
 export PYTHONDONTWRITEBYTECODE :=
 test: export UV_COMPILE_BYTECODE := 1
 
-# Debian packages that tests talk to, as command:package. They are installed where the command is missing.
+# Debian packages of servers that tests use, as command:package. Installed if the command is missing.
 SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql openssl:openssl mosquitto:mosquitto redis-server:redis-server \
 	rabbitmq-server:rabbitmq-server chromium:chromium
 
-help: ## this list
+help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-demo: kernel ## card fraud on a live page, with alerts on the terminal; in CI it ends by itself
+demo: kernel ## run card fraud: alerts on the terminal and a live page; ends by itself in CI
 	@$(RUN)/python -m examples.demo
 
-check: $(READY) ## format, lint, types, import layers and the tests that need no JVM; under a minute
+check: $(READY) ## format, lint, types, import order, and tests without a JVM; under a minute
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint unit
 
 lint: $(READY)
@@ -38,44 +38,44 @@ lint: $(READY)
 unit: $(READY)
 	$(RUN)/pytest -q -n 2 -m 'not slow' tests/unit
 
-test: lint kernel scala servers archive ## all tests; what CI runs
+test: lint kernel scala servers archive ## run all tests, as CI does
 	$(RUN)/pytest $(TESTS)
 
-coverage: kernel servers archive ## all tests, with the lines that none of them runs
+coverage: kernel servers archive ## run all tests and list the lines that they do not cover
 	$(RUN)/pytest $(TESTS) --cov=headrace --cov-report=term:skip-covered
 
-bench: kernel ## Headrace beside plain PySpark, same input; tables and plots in benchmarks/results
+bench: kernel ## compare with PySpark, Flink and others; tables and plots in benchmarks/results
 	$(UV) run --locked --group bench python -m benchmarks
 
-soak: kernel ## every kind of step for an hour; fails if disk, heap, state or file descriptors keep growing
+soak: kernel ## run every kind of step for an hour; fails if disk, heap, state or file descriptors keep growing
 	$(RUN)/python -m benchmarks.soak --minutes 60
 
-delivery: kernel servers ## kill runs after every step and at random, brokers, and fill disks; writes the tables of the documentation
+delivery: kernel servers ## crash tests: kill runs and brokers, fill disks; updates the tables of the documentation
 	$(RUN)/pytest tests/services/slow_*.py
 	$(RUN)/python -m tests.services.test_every_row_once
 	$(RUN)/python -m tests.services.test_every_change_once
 	$(RUN)/python -m tests.services.test_edge_kills --kills 50
 
-docs: $(READY) ## the documentation, into site/
+docs: $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --strict
 
-picture: $(READY) ## draw the README's picture again, from a real run of the demo
+picture: $(READY) ## record the demo as an SVG
 	$(RUN)/python docs/_making/picture.py docs/images/demo.svg make demo
 
-pictures: kernel ## draw the time lines of the documentation again, from docs/transcripts
+pictures: kernel ## draw the time lines of the documentation from docs/transcripts
 	$(RUN)/python docs/_making/timelines.py
 
-matrix: kernel ## every window and every pattern in every mode and disorder through Spark; what passed goes on the reference's pages
+matrix: kernel ## run every combination of windows and patterns on Spark; updates the matrices of the reference
 	$(RUN)/python -m tests.support.matrix kernel batch spark
 	$(RUN)/python -m tests.support.pattern_matrix kernel batch spark
 
-kernel: $(READY) ## compile the Scala kernel, if it changed
+kernel: $(READY) ## compile the Scala kernel if it has changed
 	@$(RUN)/python -m headrace.spark.kernel_jar
 
-archive: kernel ## store the classes that Spark loads, for faster starts; some builds of Java can't
+archive: kernel ## store the classes that Spark loads for faster starts; not supported by some builds of Java
 	-@$(RUN)/headrace jars archive
 
-scala: kernel ## format check and unit tests of the kernel's Scala
+scala: kernel ## check the format of the Scala code and run its unit tests
 	$(RUN)/python kernel/tools.py format --check
 	$(RUN)/python kernel/tools.py test
 
@@ -83,11 +83,11 @@ servers:
 	@missing=(); \
 	for pair in $(SERVERS); do command -v "$${pair%%:*}" >/dev/null || missing+=("$${pair##*:}"); done; \
 	if [ "$${#missing[@]}" = 0 ]; then exit 0; fi; \
-	if [ "$$(id -u)" != 0 ]; then echo "tests will be skipped for want of: $${missing[*]}" >&2; exit 0; fi; \
-	apt-get update -qq; : "run level 1: their services are not to start"; \
+	if [ "$$(id -u)" != 0 ]; then echo "tests that need these packages will be skipped: $${missing[*]}" >&2; exit 0; fi; \
+	apt-get update -qq; : "run level 1: do not start the services"; \
 	RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
 
-clean: ## delete what was built; the download cache stays
+clean: ## delete build outputs; keeps the download cache
 	rm -rf .venv .tools dist build site htmlcov .coverage* .headrace src/headrace/jars
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,1 +1,1 @@
-"""Benchmarks: Headrace beside what a user would pick instead."""
+"""Benchmarks of Headrace against the alternatives that a user would choose."""

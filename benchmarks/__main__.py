@@ -1,33 +1,39 @@
-"""`make bench`: every benchmark, or those named: `python -m benchmarks native_windows decode`.
+"""Run the benchmarks: all (`make bench`), or those named, `python -m benchmarks native_windows decode`.
 
-What follows the names as options is for the benchmark: `python -m benchmarks windows --case sliding`.
+Options after the names are passed to the benchmark: `python -m benchmarks windows --case sliding`.
 """
 
 from __future__ import annotations
 
 import importlib
 import itertools
-import pkgutil
 import sys
-from pathlib import Path
 
-from benchmarks.topics import ended_by_sigterm
+from benchmarks.topics import exit_on_sigterm
 
-NOT_BENCHMARKS = {"__main__", "cpu_meter", "engines", "harness", "nowhere", "topics"}
+COMPARISONS = (
+    "backpressure",
+    "connectors",
+    "decode",
+    "edge",
+    "joins",
+    "latency",
+    "native_windows",
+    "patterns",
+    "python",
+    "windows",
+)
+"""The benchmarks that `make bench` runs."""
 
 
 def main() -> None:
-    """Run the benchmarks that are named, or all."""
-    known = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent)]))
-    named = list(itertools.takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
-    names = named or [name for name in known if name not in NOT_BENCHMARKS]
-    del sys.argv[1 : len(named) + 1]  # a benchmark reads options of its own, and the names are not theirs
-    for name in names:
-        if name not in known:
-            raise SystemExit(
-                f"there is no benchmark `{name}`. Known: {', '.join(set(known) - NOT_BENCHMARKS)}"
-            )
-        with ended_by_sigterm():  # what a benchmark has started ends with it
+    """Run the named benchmarks, or all."""
+    names = list(itertools.takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+    del sys.argv[1 : len(names) + 1]  # a benchmark parses the rest
+    for name in names or COMPARISONS:
+        if name not in COMPARISONS:
+            raise SystemExit(f"unknown benchmark `{name}`. Known: {', '.join(COMPARISONS)}")
+        with exit_on_sigterm():  # a benchmark stops the processes it started
             importlib.import_module(f"benchmarks.{name}").main()
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cpu_meter import CpuMeter
-from benchmarks.topics import ended_by_sigterm
+from benchmarks.topics import exit_on_sigterm
 from headrace import Pipeline, connect, windows
 from headrace.devtools import spark_cluster
 from headrace.devtools.spark_cluster import ClusterOptions
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, nargs="+", default=[2, 8, 32])
     parser.add_argument("--executors", type=int, help="default: local mode on all cores")
     options = parser.parse_args()
-    with ended_by_sigterm(), CpuMeter() as meter, open_master(options.executors) as master:
+    with exit_on_sigterm(), CpuMeter() as meter, open_master(options.executors) as master:
         for number, partitions in enumerate([options.partitions[0], *options.partitions]):
             with tempfile.TemporaryDirectory() as directory:
                 bench = Bench(Path(directory), master, partitions, meter)

@@ -1,12 +1,10 @@
-"""A burst of ten times the usual rate into a slow sink: what waits, waits in Kafka; memory stays as it was.
+"""Backpressure: a tenfold burst into a slow sink waits in Kafka, memory stays bounded, no event is lost.
 
-Nothing is lost.
-
-    python -m benchmarks backpressure                  # 3 minutes; the plot goes to benchmarks/results
+    python -m benchmarks backpressure                  # 3 minutes; plot in benchmarks/results
     python -m benchmarks backpressure --picture docs/images/backpressure.svg
 
-Events of 4 kB come at a steady rate, then for a while ten times as fast, then steadily again. The sink takes
-three times the steady rate and no more. The burst is larger than the JVM's heap.
+Events of 4 kB arrive at a steady rate, then ten times as fast for a while, then at the steady rate again. The
+sink accepts three times the steady rate. The burst is larger than the JVM's heap.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ PAYLOAD = "x" * 4_000
 
 
 class SlowSink(Connector):
-    """Takes rows with a number `n`, notes every number, and makes each epoch wait."""
+    """A sink that records column `n` of every row and delays each epoch."""
 
     kind: ClassVar[str] = "slow"
     roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
@@ -46,19 +44,19 @@ class SlowSink(Connector):
 
     @classmethod
     def waiting(cls, pause: Callable[[int], None]) -> SlowSink:
-        """A sink that calls `pause` with the number of rows before it takes an epoch."""
+        """Return a sink that calls `pause` with the number of rows before it accepts an epoch."""
         sink = cls()
         sink._pause.append(pause)
         return sink
 
     @property
     def numbers(self) -> list[int]:
-        """The number of every row that came, in the order of the epochs."""
+        """Return the numbers of all received rows, in the order of the epochs."""
         return self._numbers
 
     @property
     def epochs(self) -> list[int]:
-        """How many rows each epoch had."""
+        """Return the rows per epoch."""
         return self._epochs
 
     def writer(self) -> Writer:
@@ -81,22 +79,22 @@ class _Writer:
         return StagedRows(len(numbers))
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        """Noted when they were staged: this sink is for runs that nobody kills."""
+        """Do nothing: rows are recorded in `stage`; the sink does not support recovery."""
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the sink has no connection."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """How many events a second, for how many seconds."""
+    """A steady rate of events, with a burst after `steady` seconds."""
 
     rate: int
     steady: float
     burst: float
 
     def at(self, second: float) -> float:
-        """How many events are to have been sent by then."""
+        """Return the number of events due by this second."""
         before = min(second, self.steady)
         within = min(max(second - self.steady, 0), self.burst)
         after = max(second - self.steady - self.burst, 0)
@@ -105,7 +103,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Moment:
-    """What was seen at a moment: events sent and delivered so far, and the bytes of the JVM's heap in use."""
+    """A sample: events sent and delivered so far, and bytes of the JVM's heap in use."""
 
     second: float
     sent: int
@@ -115,7 +113,7 @@ class Moment:
 
 @dataclass
 class Sender:
-    """Sends numbered events to a topic, as the load says, until the sink has caught up."""
+    """Sends numbered events to a topic at the rate of the load until the sink has caught up."""
 
     servers: str
     topic: str
@@ -124,15 +122,15 @@ class Sender:
     done: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Send until `done`, and be sure that everything is written."""
+        """Send until `done`, then flush."""
         import confluent_kafka
 
         producer = confluent_kafka.Producer(
             {"bootstrap.servers": self.servers, "linger.ms": 20, "acks": "all", "log_level": 3}
         )
-        begun = time.monotonic()
+        start = time.monotonic()
         while not self.done.wait(0.02):
-            for number in range(self.sent, int(self.load.at(time.monotonic() - begun))):
+            for number in range(self.sent, int(self.load.at(time.monotonic() - start))):
                 value = f'{{"n":{number},"note":"{PAYLOAD}"}}'
                 while True:
                     try:
@@ -146,8 +144,8 @@ class Sender:
             raise SystemExit("not all events could be sent")
 
 
-def piped(servers: str, topic: str, sink: SlowSink, *, max_per_batch: int) -> Pipeline:
-    """From the topic to the sink, so many events in an epoch at most."""
+def build_pipeline(servers: str, topic: str, sink: SlowSink, *, max_per_batch: int) -> Pipeline:
+    """Build a pipeline from the topic to the sink with a limit of events per epoch."""
     pipeline = Pipeline("backpressure")
     source = connect.kafka(servers=servers, topic=topic, max_per_batch=max_per_batch)
     pipeline.read("events", source, format="json", schema="n bigint, note string").write("out", sink)
@@ -155,18 +153,18 @@ def piped(servers: str, topic: str, sink: SlowSink, *, max_per_batch: int) -> Pi
 
 
 def measure(load: Load, place: Path) -> list[Moment]:
-    """WriteContext it, and look twice a second."""
+    """Run the load and sample twice a second."""
     sink = SlowSink.waiting(_at_most(3 * load.rate))
     with topics.kafka() as servers:
-        topic = topics.fresh(servers, "burst")
+        topic = topics.create_empty_topic(servers, "burst")
         sender = Sender(servers, topic, load)
-        pipeline = piped(servers, topic, sink, max_per_batch=5 * load.rate)
+        pipeline = build_pipeline(servers, topic, sink, max_per_batch=5 * load.rate)
         options: dict[str, Any] = {"master": "local[2]", "conf": {"spark.driver.memory": HEAP}}
         with pipeline.start(checkpoint=place / "checkpoint", **options) as running:
             thread = threading.Thread(target=sender.run)
             thread.start()
             try:
-                seen = list(_watched(running.spark, sender, sink))
+                samples = list(_watch(running.spark, sender, sink))
             finally:
                 sender.done.set()
                 thread.join()
@@ -174,11 +172,11 @@ def measure(load: Load, place: Path) -> list[Moment]:
             running.stop()
         written = sum(item.records for item in Client(servers).topics() if item.name == topic)
     lost = written - len(set(sink.numbers))
-    doubled = len(sink.numbers) - len(set(sink.numbers))
-    print(f"{written:,} events were sent; {lost} were lost, {doubled} came twice", flush=True)
-    if lost or doubled:
-        raise SystemExit("a burst must neither lose nor double events")
-    return seen
+    duplicates = len(sink.numbers) - len(set(sink.numbers))
+    print(f"{written:,} events were sent; {lost} lost, {duplicates} duplicates", flush=True)
+    if lost or duplicates:
+        raise SystemExit("events were lost or duplicated")
+    return samples
 
 
 def main() -> None:
@@ -187,17 +185,19 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=1_000, help="events a second, before and after the burst")
     parser.add_argument("--steady", type=float, default=30, help="seconds before the burst")
     parser.add_argument("--burst", type=float, default=30, help="seconds of the burst")
-    parser.add_argument("--picture", type=Path, help="where to draw it; benchmarks/results if not said")
+    parser.add_argument("--picture", type=Path, help="path of the plot; default: benchmarks/results")
     chosen = parser.parse_args()
     load = Load(chosen.rate, chosen.steady, chosen.burst)
     with tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as place:
-        seen = measure(load, Path(place))
+        samples = measure(load, Path(place))
     harness.RESULTS.mkdir(exist_ok=True)
-    (harness.RESULTS / "backpressure.json").write_text(json.dumps([asdict(item) for item in seen], indent=2))
-    plot(load, seen, chosen.picture or harness.RESULTS / "backpressure.svg")
-    before = max(item.heap for item in seen if item.second <= load.steady)
-    later = max(item.heap for item in seen if item.second > load.steady)
-    behind = max(item.sent - item.delivered for item in seen)
+    (harness.RESULTS / "backpressure.json").write_text(
+        json.dumps([asdict(item) for item in samples], indent=2)
+    )
+    plot(load, samples, chosen.picture or harness.RESULTS / "backpressure.svg")
+    before = max(item.heap for item in samples if item.second <= load.steady)
+    later = max(item.heap for item in samples if item.second > load.steady)
+    behind = max(item.sent - item.delivered for item in samples)
     print(
         f"at most {behind:,} events waited; heap at most {before / 2**20:.0f} MiB before the burst and "
         f"{later / 2**20:.0f} MiB from then on, of {HEAP}",
@@ -205,8 +205,8 @@ def main() -> None:
     )
 
 
-def plot(load: Load, seen: list[Moment], path: Path) -> None:
-    """Three pictures over one time: events a second, events that wait, memory."""
+def plot(load: Load, samples: list[Moment], path: Path) -> None:
+    """Plot rates, waiting events and memory over time."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -214,18 +214,18 @@ def plot(load: Load, seen: list[Moment], path: Path) -> None:
 
     matplotlib.rcParams["svg.hashsalt"] = "headrace"
     figure, (rates, waiting, memory) = pyplot.subplots(3, 1, figsize=(8, 7), sharex=True)
-    seconds = [item.second for item in seen]
+    seconds = [item.second for item in samples]
     for name, label, colour in (
         ("sent", "sent to the topic", "tab:blue"),
-        ("delivered", "taken by the sink", "tab:orange"),
+        ("delivered", "delivered to the sink", "tab:orange"),
     ):
-        rates.plot(*_rates(seen, name), label=label, color=colour)
-    waiting.plot(seconds, [item.sent - item.delivered for item in seen], color="tab:green")
+        rates.plot(*_rates(samples, name), label=label, color=colour)
+    waiting.plot(seconds, [item.sent - item.delivered for item in samples], color="tab:green")
     memory.plot(
-        seconds, [item.heap / 2**20 for item in seen], linewidth=0.8, color="tab:purple", label="in use"
+        seconds, [item.heap / 2**20 for item in samples], linewidth=0.8, color="tab:purple", label="in use"
     )
     memory.axhline(int(HEAP.rstrip("m")), linestyle="--", color="grey", label="at most")
-    titles = ("events a second", "events that wait in Kafka", "the JVM's heap, MiB")
+    titles = ("events a second", "events waiting in Kafka", "the JVM's heap, MiB")
     for axes, title in zip((rates, waiting, memory), titles, strict=True):
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_ylim(bottom=0)
@@ -252,9 +252,9 @@ def plot(load: Load, seen: list[Moment], path: Path) -> None:
     pyplot.close(figure)
 
 
-def _rates(seen: list[Moment], name: str) -> tuple[list[float], list[float]]:
-    """Moments and events a second, over five seconds each: an epoch's rows come all at once."""
-    pairs = list(pairwise(seen[::10]))
+def _rates(samples: list[Moment], name: str) -> tuple[list[float], list[float]]:
+    """Return times and rates over five seconds each, because an epoch delivers its rows at once."""
+    pairs = list(pairwise(samples[::10]))
     middle = [(before.second + after.second) / 2 for before, after in pairs]
     steps = [
         (getattr(after, name) - getattr(before, name)) / (after.second - before.second)
@@ -264,10 +264,9 @@ def _rates(seen: list[Moment], name: str) -> tuple[list[float], list[float]]:
 
 
 def _at_most(rate: int) -> Callable[[int], None]:
-    """Waits until a sink that takes so many rows a second is through with its rows.
+    """Return a function that limits the sink to a rate.
 
-    What Spark did since the last call counts as time in which the sink worked on the rows it had, so that the
-    sink's rate is the one that is told, on a slow machine as well.
+    Time since the last call counts as processing time, so that the rate is exact on a slow machine too.
     """
     free = time.monotonic()
 
@@ -279,12 +278,12 @@ def _at_most(rate: int) -> Callable[[int], None]:
     return pause
 
 
-def _watched(spark: Any, sender: Sender, sink: SlowSink, timeout: float = 900) -> Iterator[Moment]:
-    """Until the burst is over and the sink has caught up."""
+def _watch(spark: Any, sender: Sender, sink: SlowSink, timeout: float = 900) -> Iterator[Moment]:
+    """Sample until the burst is over and the sink has caught up."""
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
-    begun = time.monotonic()
+    start = time.monotonic()
     over = sender.load.steady + sender.load.burst
-    while (second := time.monotonic() - begun) < timeout:
+    while (second := time.monotonic() - start) < timeout:
         delivered = len(sink.numbers)
         yield Moment(second, sender.sent, delivered, runtime.totalMemory() - runtime.freeMemory())
         if second > over + 5 and sender.sent - delivered < 5 * sender.load.rate:

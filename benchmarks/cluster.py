@@ -1,8 +1,8 @@
-"""Card fraud on a standalone cluster of two workers beside local mode on the same two cores.
+"""Card fraud on a standalone cluster of two workers compared with local mode on the same two cores.
 
     python -m benchmarks.cluster [--runs 2] [--speed max]
 
-Each run is a process of its own, `headrace run pipeline.yaml --drain`, and its time includes the start of Spark and
+Each run is a separate process, `headrace run pipeline.yaml --drain`, and its time includes the start of Spark and
 of the executors; the cluster is up, as `headrace cluster up` starts it. `--speed` replaces the speed of the
 replay, 120 times that of the recording; `max` does not wait. The tables of both sides must be equal.
 """
@@ -22,7 +22,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.cpu_meter import CpuMeter
-from benchmarks.topics import ended_by_sigterm
+from benchmarks.topics import exit_on_sigterm
 from headrace.devtools import spark_cluster
 from headrace.devtools.spark_cluster import ClusterOptions
 
@@ -33,13 +33,13 @@ AIM = 2.0
 
 def main() -> None:
     """Run both sides in turn and print the ratio of their medians."""
-    parser = argparse.ArgumentParser(description="A cluster beside local mode.")
+    parser = argparse.ArgumentParser(description="Compare a cluster with local mode.")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--speed", default="120")
     options = parser.parse_args()
     seconds: dict[str, list[float]] = {"local": [], "cluster": []}
     rows = []
-    with ended_by_sigterm(), tempfile.TemporaryDirectory() as directory, CpuMeter() as meter:
+    with exit_on_sigterm(), tempfile.TemporaryDirectory() as directory, CpuMeter() as meter:
         place = Path(directory)
         cluster = spark_cluster.start(place / "cluster", ClusterOptions(port=0))
         masters = {"local": "local[2]", "cluster": cluster.master}

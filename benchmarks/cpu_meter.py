@@ -1,4 +1,4 @@
-"""CPU time of a process and everything below it, the processes that have ended meanwhile as well."""
+"""CPU time of this process and its descendants, including those that have ended."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from typing import Self
 
 
 class CpuMeter:
-    """Looks at the processes twice a second.
+    """Samples the processes twice a second, because Spark's Python workers may end at any time.
 
-    Spark's Python workers end as they please, and nobody adds up their time.
-
-    Without `/proc` it counts nothing.
+    Without `/proc` the result is zero.
     """
 
     PERIOD = 0.5
 
     def __init__(self) -> None:
         self._ticks: dict[tuple[int, int], int] = {}
-        """CPU time by process: its number and when it began."""
+        """CPU ticks by process id and start time."""
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cpu meter", daemon=True)
 
     def seconds(self) -> float:
-        """CPU seconds so far."""
-        self._look()
+        """Return the CPU seconds so far."""
+        self._sample()
         with self._lock:
             return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
 
@@ -42,9 +40,9 @@ class CpuMeter:
 
     def _watch(self) -> None:
         while not self._ended.wait(self.PERIOD):
-            self._look()
+            self._sample()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         stats = _stats()
         below, measured = {os.getpid()}, 0
         while len(below) > measured:
@@ -52,15 +50,15 @@ class CpuMeter:
             below |= {pid for pid, (parent, _, _) in stats.items() if parent in below}
         with self._lock:
             for pid in below & stats.keys():
-                _, begun, ticks = stats[pid]
-                self._ticks[pid, begun] = ticks
+                _, start, ticks = stats[pid]
+                self._ticks[pid, start] = ticks
 
 
 def _stats() -> dict[int, tuple[int, int, int]]:
-    """Of each process its parent, when it began, and its CPU time."""
+    """Return parent, start time and CPU ticks by process id."""
     measured = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
+        with contextlib.suppress(OSError):  # the process has just ended
             words = file.read_text().rpartition(")")[2].split()
             measured[int(file.parent.name)] = int(words[1]), int(words[19]), int(words[11]) + int(words[12])
     return measured

@@ -1,9 +1,9 @@
-"""JSON bytes to rows: the kernel's decode beside Spark's `from_json`, in one run.
+"""Decoding JSON: the kernel's decoder compared with Spark's `from_json`.
 
-Both read the same records, alternating, and every column of every row is consumed. Prints the medians and
-their ratio, once for records held in memory and once for a Parquet file of them.
+Both decode the same records, alternating, and compute every column. Prints the medians and their ratio, for
+records in memory and in a Parquet file.
 
-    python benchmarks/decode.py [--records 200000] [--rounds 5]
+    python -m benchmarks decode [--records 200000] [--rounds 5]
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NESTED = (
 
 
 def records(spark: SparkSession, kind: str, count: int) -> DataFrame:
-    """Records as a source gives them; the JSON is written by Spark itself."""
+    """Return records as a source delivers them; Spark writes the JSON."""
     ids = spark.range(0, count, 1, 4)
     at = "date_format(timestamp_seconds(1700000000 + id), \"yyyy-MM-dd'T'HH:mm:ss.SSSXXX\")"
     flat = f"struct(concat('card-', id % 10000) card, 'FI' country, round(rand(1) * 500, 2) amount, {at} ts)"
@@ -53,24 +53,24 @@ def by_headrace(spark: SparkSession, frame: DataFrame, schema: str) -> DataFrame
 
 
 def by_from_json(_: SparkSession, frame: DataFrame, schema: str) -> DataFrame:
-    """Without a filter for what didn't decode: Spark would push it down and parse every record twice."""
+    """Decode with `from_json`, without a filter on errors: Spark would push it down and parse twice."""
     position = f.struct(f.lit("bench").alias("source"), "partition", "offset").alias("__position")
     parsed = frame.select(f.from_json(f.col("value").cast("string"), schema).alias("d"), position)
     return parsed.select("d.*", "__position")
 
 
-def seconds(work: Callable[[], None]) -> float:
+def measure_seconds(work: Callable[[], None]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
-def alternating(frames: dict[str, DataFrame], rounds: int) -> dict[str, float]:
-    """The median time of each, taken in turns after two rounds to warm up."""
+def measure_alternating(frames: dict[str, DataFrame], rounds: int) -> dict[str, float]:
+    """Return the median time of each, in alternating runs after two warm-up rounds."""
     times: dict[str, list[float]] = {name: [] for name in frames}
     for turn in range(rounds + 2):
         for name, frame in frames.items():
-            took = seconds(frame.write.format("noop").mode("overwrite").save)
+            took = measure_seconds(frame.write.format("noop").mode("overwrite").save)
             if turn >= 2:
                 times[name].append(took)
     return {name: statistics.median(each) for name, each in times.items()}
@@ -83,7 +83,7 @@ def compare(spark: SparkSession, label: str, frame: DataFrame, schema: str, roun
         "headrace": by_headrace(spark, frame, schema),
         "from_json": by_from_json(spark, frame, schema),
     }
-    median = alternating(ways, rounds)
+    median = measure_alternating(ways, rounds)
     rates = "  ".join(f"{name} {count / took / 1e3:6.0f} k/s" for name, took in median.items())
     decode_only = (median["from_json"] - median["only read"]) / (median["headrace"] - median["only read"])
     ratio = median["from_json"] / median["headrace"]
@@ -99,9 +99,9 @@ def main() -> None:
     chosen = options.parse_args()
     spark = open_session("bench-decode", master="local[2]", conf={"spark.driver.memory": "2g"})
     for kind, schema in (("flat", PAYMENTS), ("nested", NESTED)):
-        made = records(spark, kind, chosen.records)
+        rows = records(spark, kind, chosen.records)
         with tempfile.TemporaryDirectory() as directory:
-            made.write.mode("overwrite").parquet(directory)
+            rows.write.mode("overwrite").parquet(directory)
             on_disk = spark.read.parquet(directory)
             in_memory = on_disk.persist()
             in_memory.count()

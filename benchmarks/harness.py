@@ -1,7 +1,7 @@
-"""Contenders side by side: the same input, one machine, one Spark, warm, alternating; medians and ratios.
+"""Comparison of contenders on the same input: one warm Spark session, alternating runs, medians and ratios.
 
-Seconds mean little on a shared machine, so what is reported is the ratio within one run of the harness; and
-beside the seconds on the wall those of CPU time, over all processes, which others' work disturbs less.
+Absolute seconds vary on a shared machine, so the report has ratios within one run, by wall time and by the CPU
+time of all processes, which other work disturbs less.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Measured:
-    """What one contender did: seconds of each run, and rows per second at the median."""
+    """The runs of one contender: seconds of each, and rows per second at the median."""
 
     contender: str
     seconds: tuple[float, ...]
     rows: int
     cpu: tuple[float, ...] = ()
-    """CPU seconds of each run, over this process and all below it; empty where the system doesn't tell."""
+    """CPU seconds of each run, over this process and its descendants; empty without `/proc`."""
 
     @property
     def median(self) -> float:
@@ -50,7 +50,7 @@ def compare(
 ) -> list[Measured]:
     """Run the contenders in turn, `runs` times each after `warm_up`.
 
-    The first is what the others are compared with.
+    The first is the baseline.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     cpu: dict[str, list[float]] = {name: [] for name in contenders}
@@ -59,7 +59,7 @@ def compare(
         for turn in range(runs + warm_up):
             for name, run in contenders.items():
                 before = meter.seconds()
-                took = _timed(run)
+                took = _measure_seconds(run)
                 if turn >= warm_up:
                     seconds[name].append(took)
                     cpu[name].append(meter.seconds() - before)
@@ -91,10 +91,10 @@ def report(title: str, measured: list[Measured]) -> None:
     _plot(title, measured, RESULTS / f"{name}.svg")
 
 
-def _timed(run: Callable[[], None]) -> float:
-    begun = time.perf_counter()
+def _measure_seconds(run: Callable[[], None]) -> float:
+    start = time.perf_counter()
     run()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def _plot(title: str, measured: list[Measured], path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The cost of metrics: a pipeline as a job that reports every tick, beside the same pipeline without reports.
+"""The cost of metrics: a pipeline as a job with reports compared with the same pipeline without.
 
     python -m benchmarks.metrics_cost [--rows 1000000] [--runs 5]
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks.nowhere import Nowhere
+from benchmarks.noop_sink import NoopSink
 from headrace import Pipeline, connect, windows
 from headrace.jobs.driver import Driver
 from headrace.jobs.model import JobSettings
@@ -37,7 +37,7 @@ def build(rows: int) -> Pipeline:
     read = pipeline.read("rows", source, schema="k string, v double, ts timestamp")
     timed = read.where("v > 10").event_time("ts", out_of_order="2 seconds")
     sums = timed.key_by("k").window(windows.tumbling("10 seconds")).aggregate("sums", n="count(*)")
-    sums.write("out", Nowhere())
+    sums.write("out", NoopSink())
     return pipeline
 
 

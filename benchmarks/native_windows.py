@@ -1,4 +1,4 @@
-"""Tumbling, sliding and session windows on Spark's own operators: through Headrace and by hand.
+"""Tumbling, sliding and session windows on Spark's operators: in Headrace and in plain PySpark.
 
 Both read the same Parquet files, drop and count late rows, and write Parquet files exactly once.
 """
@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[windows.Window, Callable[[], Column]]] = {
 
 
 def main() -> None:
-    """Measure all three."""
+    """Measure the three kinds of windows."""
     spark = open_session("benchmarks", conf={"spark.driver.memory": "4g"})
     with tempfile.TemporaryDirectory() as place:
         source = write_input(spark, Path(place) / "in")
@@ -41,17 +41,17 @@ def main() -> None:
 
 
 def measure(spark: SparkSession, kind: str, source: Path, place: Path) -> list[Measured]:
-    """One kind of window, both ways."""
+    """Compare both sides on one kind of window."""
     window, native = KINDS[kind]
     contenders = {
-        "PySpark by hand": lambda: by_hand(spark, native(), source, place / uuid4().hex),
-        "Headrace": lambda: through_headrace(window, source, place / uuid4().hex),
+        "PySpark": lambda: run_pyspark(spark, native(), source, place / uuid4().hex),
+        "Headrace": lambda: run_headrace(window, source, place / uuid4().hex),
     }
     return compare(f"{kind} windows, native", contenders, rows=ROWS)
 
 
 def write_input(spark: SparkSession, path: Path) -> Path:
-    """Rows of an hour, ten thousand keys, in disorder of up to ten seconds."""
+    """Write rows of one hour and ten thousand keys, up to ten seconds out of order."""
     rows = spark.range(0, ROWS, 1, FILES).select(
         (F.xxhash64("id") % KEYS).alias("key"),
         (F.xxhash64("id", F.lit(1)) % 1000).cast("double").alias("value"),
@@ -63,16 +63,16 @@ def write_input(spark: SparkSession, path: Path) -> Path:
     return path
 
 
-def by_hand(spark: SparkSession, window: Column, source: Path, place: Path) -> None:
-    """What a user writes today."""
+def run_pyspark(spark: SparkSession, window: Column, source: Path, place: Path) -> None:
+    """Run the plain PySpark query."""
     rows = spark.readStream.schema(SCHEMA).parquet(str(source)).withWatermark("ts", "10 seconds")
     panes = rows.groupBy("key", window).agg(F.count("*").alias("n"), F.sum("value").alias("total"))
     writer = panes.writeStream.format("parquet").option("checkpointLocation", str(place / "checkpoint"))
     writer.trigger(availableNow=True).start(str(place / "out")).awaitTermination()
 
 
-def through_headrace(window: windows.Window, source: Path, place: Path) -> None:
-    """The same as a pipeline."""
+def run_headrace(window: windows.Window, source: Path, place: Path) -> None:
+    """Run the pipeline."""
     pipeline = Pipeline("bench")
     rows = pipeline.read("rows", connect.files(path=str(source), format="parquet"), schema=SCHEMA)
     panes = (

@@ -1,4 +1,4 @@
-"""State that is repartitioned from 2 to 8 to 3 partitions: equal rows, and the time it takes.
+"""Repartitioning of state from 2 to 8 to 3 partitions: equal rows, and the time.
 
     python -m benchmarks.scaling [--keys 1000000]
 
@@ -56,13 +56,13 @@ def run_scaled(place: Path, keys: int) -> DataFrame:
     pipeline = build(place)
     for batch in range(3):
         write_batch(place, keys, batch)
-        timed(
+        time_call(
             f"batch {batch + 1}", lambda: pipeline.run(until="caught_up", checkpoint=place / "c", conf=CONF)
         )
         for target in STEPS[batch : batch + 1]:
             rewrite = partial(repartition, pipeline.check(), place / "c", target)
-            timed(f"to {target} partitions", rewrite)
-    timed("drain", lambda: pipeline.run(until="drained", checkpoint=place / "c", conf=CONF))
+            time_call(f"to {target} partitions", rewrite)
+    time_call("drain", lambda: pipeline.run(until="drained", checkpoint=place / "c", conf=CONF))
     return results(place)
 
 
@@ -71,7 +71,7 @@ def run_plain(place: Path, keys: int) -> DataFrame:
     for batch in range(3):
         write_batch(place, keys, batch)
     pipeline = build(place)
-    timed("undisturbed", lambda: pipeline.run(until="drained", checkpoint=place / "c", conf=CONF))
+    time_call("undisturbed", lambda: pipeline.run(until="drained", checkpoint=place / "c", conf=CONF))
     return results(place)
 
 
@@ -88,7 +88,7 @@ def results(place: Path) -> DataFrame:
     return open_session("scaling", conf=CONF).read.parquet(str(place / "out")).select("k", "n")
 
 
-def timed(name: str, action: Callable[[], object]) -> None:
+def time_call(name: str, action: Callable[[], object]) -> None:
     """Call a function and print how long it took."""
     began = time.perf_counter()
     action()

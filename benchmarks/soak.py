@@ -21,7 +21,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.nowhere import Nowhere
+from benchmarks.noop_sink import NoopSink
 from headrace import Pipeline, connect, patterns, triggers, windows
 from headrace.runtime.handle import RunHandle
 from headrace.spark.gateway import jvm
@@ -83,7 +83,7 @@ def build() -> Pipeline:
     tens = keyed.window(windows.tumbling("10 seconds")).aggregate("tens", n="count(*)")
     outputs["minutes"] = tens.window(windows.tumbling("1 minute")).aggregate("minutes", n="sum(n)")
     for name, stream in outputs.items():
-        stream.write(f"{name}_out", Nowhere())
+        stream.write(f"{name}_out", NoopSink())
     return pipeline
 
 

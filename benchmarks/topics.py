@@ -1,9 +1,8 @@
-"""Topics full of JSON events, made quickly and kept: what the benchmarks of several engines read.
+"""Kafka topics with generated JSON events, stored for later runs: the input of all engines.
 
 An event is `{"k": "k123", "v": 456, "ts": 1767225600123, "note": "..."}`: a key out of `keys`, a number below
-1,000, a time in milliseconds that grows by one with each event of its partition, and a text that no benchmark
-looks at, as records in practice have. It depends on its number and the seed only, so a topic is the same
-wherever it is made.
+1,000, a time in milliseconds that grows by one per event of a partition, and a text that no benchmark reads.
+An event depends on its number and the seed only, so a topic can be generated again.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ PARTITIONS = 2
 _NOTES = ("paid at the counter", "online", "by telephone, to be confirmed", "returned")
 
 
-class Made(Protocol):
-    """What a topic is filled with; `numbers` make it again, in a process for each partition."""
+class TopicContent(Protocol):
+    """Generated events of a topic; `numbers` are the constructor arguments for the process of a partition."""
 
     @property
     def count(self) -> int: ...
@@ -43,7 +42,7 @@ class Made(Protocol):
 
 @dataclass(frozen=True)
 class Events:
-    """What a topic holds: how many events, of how many keys, in an order that the seed decides."""
+    """Events with random keys and values, determined by the seed."""
 
     count: int
     keys: int = 10_000
@@ -58,7 +57,7 @@ class Events:
         return self.count, self.keys, self.seed
 
     def lines(self, partition: int, partitions: int = PARTITIONS) -> Iterator[bytes]:
-        """The events of one partition: every `partitions`th one, in order of time."""
+        """Generate the events of one partition, every `partitions`th event, in order of time."""
         for number in range(partition, self.count, partitions):
             mixed = ((number + self.seed) * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
             mixed ^= mixed >> 29
@@ -74,19 +73,18 @@ class Events:
 
 @contextmanager
 def kafka(place: Path | None = None) -> Iterator[str]:
-    """A Kafka of the benchmarks' own, ended afterwards; its topics stay in `place` for the next time.
+    """Run a Kafka broker for the block and yield its address; SIGTERM stops it too.
 
-    Without a place they go with it. Yields the address. A SIGTERM ends the block as an exception would, and
-    with it the broker, which is a process of its own.
+    Topics are stored in `place`, or in a temporary directory.
     """
-    # Old events must not be cleaned away: their times are of 2026.
+    # The times of events are in 2026: disable retention by time.
     settings = {"log.retention.ms": "-1"}
     with (
-        ended_by_sigterm(),
-        tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as fleeting,
+        exit_on_sigterm(),
+        tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as temporary,
     ):
-        directory = (place or Path(fleeting)).absolute()
-        left_over = kafka_server.running_cluster(directory)  # of a benchmark that was killed
+        directory = (place or Path(temporary)).absolute()
+        left_over = kafka_server.running_cluster(directory)  # by a killed benchmark
         cluster = left_over or kafka_server.start(directory, port=0, settings=settings)
         try:
             yield cluster.servers
@@ -95,14 +93,14 @@ def kafka(place: Path | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM raises SystemExit in the block instead of ending the process where it stands."""
+def exit_on_sigterm() -> Iterator[None]:
+    """Raise SystemExit on SIGTERM in the block, so that `finally` clauses run."""
 
     def leave(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread is told of signals
+        yield  # only the main thread receives signals
         return
     before = signal.signal(signal.SIGTERM, leave)
     try:
@@ -111,11 +109,8 @@ def ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def fill(servers: str, events: Made) -> str:
-    """The topic with these events: made by a process for each partition, unless it is there.
-
-    Returns its name.
-    """
+def fill(servers: str, events: TopicContent) -> str:
+    """Fill the topic with these events, one process per partition, unless it is filled; return its name."""
     client = Client(servers)
     held = {topic.name: topic.records for topic in client.topics()}
     if held.get(events.topic) == events.count:
@@ -123,22 +118,22 @@ def fill(servers: str, events: Made) -> str:
     if events.topic in held:
         client.delete(events.topic)
     client.create(events.topic, partitions=PARTITIONS, settings={"compression.type": "producer"})
-    made = type(events)
-    sending = f"from {made.__module__} import {made.__name__} as Made; from benchmarks.topics import send; import sys; "
-    sending += "send(sys.argv[1], int(sys.argv[2]), Made(*map(int, sys.argv[3:])))"
+    content = type(events)
+    sending = f"from {content.__module__} import {content.__name__} as Content; from benchmarks.topics import send; import sys; "
+    sending += "send(sys.argv[1], int(sys.argv[2]), Content(*map(int, sys.argv[3:])))"
     numbers = [str(number) for number in events.numbers]
     filling = [
         subprocess.Popen([sys.executable, "-c", sending, servers, str(partition), *numbers])
         for partition in range(PARTITIONS)
     ]
-    ended = [process.wait() for process in filling]  # all of them, also where one failed
+    ended = [process.wait() for process in filling]  # wait for all, even if one failed
     if any(ended):
         raise SystemExit(f"the topic {events.topic} could not be filled")
     return events.topic
 
 
-def fresh(servers: str, name: str, settings: dict[str, str] | None = None) -> str:
-    """An empty topic of this name, with as many partitions as the topics of events have."""
+def create_empty_topic(servers: str, name: str, settings: dict[str, str] | None = None) -> str:
+    """Create an empty topic with the number of partitions of event topics; return its name."""
     client = Client(servers)
     if any(topic.name == name for topic in client.topics()):
         client.delete(name)
@@ -146,8 +141,8 @@ def fresh(servers: str, name: str, settings: dict[str, str] | None = None) -> st
     return name
 
 
-def send(servers: str, partition: int, events: Made) -> None:
-    """Send in big compressed batches; a topic on disk is a sixth of its size, and quick to read."""
+def send(servers: str, partition: int, events: TopicContent) -> None:
+    """Send the events of a partition in large lz4 batches."""
     import confluent_kafka
 
     producer = confluent_kafka.Producer(

@@ -1,1 +1,1 @@
-"""Use cases, each with a pipeline in Python and in YAML, its events and the rows it must give."""
+"""Use cases, each with a pipeline in Python and in YAML, its events and its expected rows."""

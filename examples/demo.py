@@ -32,7 +32,7 @@ NEXT = """\
 What to try next:
   sqlite3 {directory}/fraud.db 'select * from tested'   the cards that were being tested
   headrace explain {directory}/pipeline.yaml            what Spark runs for it
-  headrace serve                                        run jobs of your own; the page is at port 8642
+  headrace serve                                        run your own jobs; the page is at port 8642
   less examples/card_fraud/README.md                    what to notice, and what to change
   less docs/tutorial/index.md                           your own pipeline, in six steps"""
 

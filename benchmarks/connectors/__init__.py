@@ -1,13 +1,10 @@
-"""Kafka in, Kafka and PostgreSQL out.
+"""Kafka to Kafka and PostgreSQL: Headrace compared with plain PySpark and Flink SQL.
 
-Headrace beside PySpark by hand and Flink SQL, on one topic, in one run.
+    python -m benchmarks connectors                   # all cases, 2 + 10 million events; an hour
+    python -m benchmarks connectors --case filter --warm 200000 --events 1000000 --batch 100000
 
-    python -m benchmarks connectors                                            # all, 2 + 10 million events:
-    an hour python -m benchmarks connectors --case filter --warm 200000 --events 1000000 --batch 100000
-
-Each side runs in a process of its own, one after the other, and reads the same topic from its beginning: the
-first `--warm` events warm it up, the next `--events` are measured, in the same run. All Spark sides have the
-same session.
+Each side runs in its own process and reads the same topic from the earliest offset: `--warm` events to warm up,
+then `--events` measured events in the same run. All Spark sides use the same session settings.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.engines.taken import Taken
+from benchmarks.engines.consumed import Consumed
 
 if TYPE_CHECKING:
     from benchmarks.connectors.cases import Case
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Measurable(Protocol):
-    """A case with sides that have aims."""
+    """A case with sides that have targets."""
 
     @property
     def name(self) -> str: ...
@@ -43,7 +40,7 @@ class Measurable(Protocol):
 
 
 def main() -> None:
-    """Measure the cases that are asked for, or all."""
+    """Measure the selected cases, or all."""
     from benchmarks.connectors.cases import CASES
 
     chosen = _options([case.name for case in CASES])
@@ -52,14 +49,14 @@ def main() -> None:
         return
     for case in CASES:
         if case.name in chosen.case:
-            compared(case, chosen)
+            compare_sides(case, chosen)
 
 
-def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]]:
-    """All sides of a case, one after the other, and a table of them.
+def compare_sides(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]]:
+    """Measure all sides of a case one after the other and print a table.
 
     Raises:
-        RuntimeError: sides that should give the same results didn't.
+        RuntimeError: the sides produced different results.
     """
     from tests.support.servers import started
 
@@ -86,37 +83,41 @@ def compared(case: Case, chosen: argparse.Namespace) -> list[tuple[str, Outcome]
             command += ["--warm", str(chosen.warm), "--events", str(chosen.events), "--memory", chosen.memory]
             message = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             measured.append((side.name, read_outcome(message)))
-            Console().print(f"{case.name}: {side.name}: {measured[-1][1].taken.rate:,.0f} events/s")
+            Console().print(f"{case.name}: {side.name}: {measured[-1][1].consumed.rate:,.0f} events/s")
     report(case, measured)
     check(case, measured)
     return measured
 
 
 def measure(side: Side, setting: Setting) -> Outcome:
-    """One side, in this process, with its share of the events; Spark's use the active session."""
+    """Measure one side in this process, with its share of the events; Spark sides use the active session."""
     warm, events, batch = (int(size * side.share) for size in (setting.warm, setting.events, setting.batch))
     return side.run(replace(setting, warm=warm, events=events, batch=batch))
 
 
 def check(case: Measurable, measured: list[tuple[str, Outcome]]) -> None:
-    """Whether the sides that count their results have as many."""
+    """Raise an error if the counted results of the sides differ."""
     counts = {name: outcome.results for name, outcome in measured if outcome.results is not None}
     if len(set(counts.values())) > 1:
-        raise RuntimeError(f"{case.name}: the sides gave different results: {counts}")
+        raise RuntimeError(f"{case.name}: the sides produced different results: {counts}")
 
 
 def report(case: Measurable, measured: list[tuple[str, Outcome]], benchmark: str = "connectors") -> None:
     """Print a table, and write it as JSON to `benchmarks/results`."""
     from benchmarks import harness
 
-    ours = next(outcome.taken.rate for name, outcome in measured if name == "Headrace")
+    ours = next(outcome.consumed.rate for name, outcome in measured if name == "Headrace")
     table = Table(title=case.title)
-    for heading in ("side", "events", "seconds", "events/s", "Headrace is", "aim"):
+    for heading in ("side", "events", "seconds", "events/s", "Headrace is", "target"):
         table.add_column(heading, justify="left" if heading == "side" else "right")
     for name, outcome in measured:
         aim = case.side(name).aim
-        times = f"{ours / outcome.taken.rate:.2f} times"
-        cells = f"{outcome.taken.events:,}", f"{outcome.taken.seconds:.2f}", f"{outcome.taken.rate:,.0f}"
+        times = f"{ours / outcome.consumed.rate:.2f} times"
+        cells = (
+            f"{outcome.consumed.events:,}",
+            f"{outcome.consumed.seconds:.2f}",
+            f"{outcome.consumed.rate:,.0f}",
+        )
         table.add_row(name, *cells, times if name != "Headrace" else "", f"{aim:g}" if aim else "")
     Console().print(table)
     harness.RESULTS.mkdir(exist_ok=True)
@@ -125,7 +126,7 @@ def report(case: Measurable, measured: list[tuple[str, Outcome]], benchmark: str
 
 
 def _in_this_process(chosen: argparse.Namespace) -> None:
-    """What a process for one side does: it says on its last line what was seen."""
+    """Measure one side in a child process; print the outcome as the last line."""
     from benchmarks.connectors.cases import CASES
     from benchmarks.connectors.setting import Setting
     from benchmarks.engines.flink import LOCK
@@ -151,7 +152,7 @@ def read_outcome(message: str) -> Outcome:
     from benchmarks.connectors.setting import Outcome
 
     outcome = json.loads(message.strip().splitlines()[-1])
-    return Outcome(Taken(**outcome["taken"]), outcome["results"])
+    return Outcome(Consumed(**outcome["consumed"]), outcome["results"])
 
 
 def _options(names: list[str]) -> argparse.Namespace:
@@ -160,17 +161,17 @@ def _options(names: list[str]) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    options.add_argument("--case", action="append", choices=names, help="only this one; may be said again")
+    options.add_argument("--case", action="append", choices=names, help="only this case; repeatable")
     options.add_argument(
-        "--beside", action="append", metavar="SIDE", help="Headrace and only this side; may be said again"
+        "--beside", action="append", metavar="SIDE", help="Headrace and this side only; repeatable"
     )
-    options.add_argument("--warm", type=int, default=2_000_000, help="events that warm a side up")
-    options.add_argument("--events", type=int, default=10_000_000, help="events that are measured")
-    options.add_argument("--batch", type=int, default=1_000_000, help="events of one micro-batch")
+    options.add_argument("--warm", type=int, default=2_000_000, help="warm-up events")
+    options.add_argument("--events", type=int, default=10_000_000, help="measured events")
+    options.add_argument("--batch", type=int, default=1_000_000, help="events per micro-batch")
     options.add_argument("--keys", type=int, default=10_000)
-    options.add_argument("--memory", default="2g", help="of Spark's driver; Flink's is 2g")
+    options.add_argument("--memory", default="2g", help="heap of Spark's driver; Flink has 2g")
     options.add_argument(
-        "--kept", type=Path, default=Path("build/benchmarks/kafka"), help="where topics are kept"
+        "--kept", type=Path, default=Path("build/benchmarks/kafka"), help="directory of the topics"
     )
     options.add_argument("--side", nargs=4, help=argparse.SUPPRESS)
     chosen = options.parse_args()

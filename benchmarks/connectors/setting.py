@@ -1,4 +1,4 @@
-"""What every side of a case is given, what it gives back, and how a Spark side is timed."""
+"""Input and outcome of a side, and the timing of Spark sides."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from benchmarks.engines.taken import Taken, measured
-from benchmarks.reports import reports
+from benchmarks.engines.consumed import Consumed, measure_range
+from benchmarks.progress_reports import listen_to_progress
 
 COLUMNS = "k string, v int, ts bigint, note string"
 FEW = "v < 100"
@@ -22,7 +22,7 @@ DISORDER = "1 second"
 
 @dataclass(frozen=True)
 class Setting:
-    """The topic, how much of it is read, and where results may go."""
+    """The topic, the events to read, and the target of results."""
 
     servers: str
     topic: str
@@ -31,62 +31,62 @@ class Setting:
     batch: int
     place: Path
     database: str = ""
-    """The address of a PostgreSQL, for the cases that write to one, or of the server of a lookup."""
+    """The address of PostgreSQL, for the cases that write to it, or of the server of a lookup."""
     right: str = ""
     """The topic of the right side of a join."""
 
     def checkpoint(self) -> Path:
-        """A new one: every run starts at the topic's beginning."""
+        """Return a new checkpoint directory: every run starts at the earliest offset."""
         return self.place / uuid4().hex
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How fast a side was, and how many results it gave where it can tell."""
+    """The rate of a side, and its number of results if it counts them."""
 
-    taken: Taken
+    consumed: Consumed
     results: int | None = None
 
 
 @dataclass(frozen=True)
 class Side:
-    """One engine's way to do a case."""
+    """The implementation of a case on one engine."""
 
     name: str
     run: Callable[[Setting], Outcome]
     aim: float | None = None
-    """How many times as fast as this Headrace is to be."""
+    """Target for the ratio of Headrace's rate to this side's."""
     share: float = 1.0
-    """The share of the events that is enough to measure it by, where it is too slow for all."""
+    """The share of the events to measure, for sides too slow for all."""
 
 
 @dataclass
 class Batches:
-    """When each micro-batch ended, and how many events had been taken from Kafka by then."""
+    """Samples of the events read from Kafka at the end of each micro-batch."""
 
-    seen: list[tuple[float, int]] = field(default_factory=list)
+    samples: list[tuple[float, int]] = field(default_factory=list)
 
     def add(self, report: dict[str, Any]) -> None:
-        """Note a batch that read something."""
-        begun = datetime.fromisoformat(report["timestamp"]).timestamp()
+        """Add the report of a batch that read events."""
+        start = datetime.fromisoformat(report["timestamp"]).timestamp()
         took = report["durationMs"]["triggerExecution"] / 1000
         ends = [source["endOffset"] for source in report["sources"] if "Kafka" in source["description"]]
         if report["numInputRows"] and ends:
             topics = {topic: offsets for end in ends for topic, offsets in end.items()}
-            taken = sum(sum(offsets.values()) for offsets in topics.values())
-            if not self.seen:
-                self.seen.append((begun, 0))
-            self.seen.append((begun + took, taken))
+            consumed = sum(sum(offsets.values()) for offsets in topics.values())
+            if not self.samples:
+                self.samples.append((start, 0))
+            self.samples.append((start + took, consumed))
 
 
-def shared_session() -> SparkSession:
-    """The session that every Spark side uses; the active one of a thread may be another."""
+def get_session() -> SparkSession:
+    """Return the session of all Spark sides; the active session of a thread may be another."""
     return SparkSession.builder.getOrCreate()
 
 
-def timed(setting: Setting, run: Callable[[], None]) -> Taken:
-    """Run a query to its end, and tell how long it took for the events that count."""
+def measure_run(setting: Setting, run: Callable[[], None]) -> Consumed:
+    """Run a query to its end and return the time of the measured events."""
     batches = Batches()
-    with reports(shared_session(), batches.add):
+    with listen_to_progress(get_session(), batches.add):
         run()
-    return measured(batches.seen, setting.warm, setting.events)
+    return measure_range(batches.samples, setting.warm, setting.events)

@@ -1,1 +1,1 @@
-"""Other engines to be measured beside Headrace."""
+"""Other engines that benchmarks compare with."""

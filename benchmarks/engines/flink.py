@@ -1,15 +1,14 @@
-"""Flink SQL beside Headrace: a mini-cluster in a process of its own, driven from Python.
+"""Flink SQL as a mini-cluster in its own process, driven from Python.
 
     with Flink(parallelism=2, state="heap") as flink:
         flink.sql(kafka_table("events", "k string, v int", servers, topic))
-        flink.sql(nowhere_table("out", "k string, v int"))
-        taken = flink.measure("insert into out select k, v from events where v < 10", warm=2_000_000,
+        flink.sql(blackhole_table("out", "k string, v int"))
+        consumed = flink.measure("insert into out select k, v from events where v < 10", warm=2_000_000,
         events=10_000_000)
-    taken.rate          # events/s of the 10 million after the first 2 million, of one run
+    consumed.rate       # events/s of the 10 million after the first 2 million
 
-The jars come from Maven Central, pinned in `jars.toml` beside this module; only benchmarks fetch them. How
-far a job is, is what its Kafka source says (the current offset of each partition), asked over Flink's REST
-interface ten times a second.
+The jars are downloaded from Maven Central, pinned in `jars.toml`; only benchmarks use them. The progress of a
+job is the current offset of each partition of its Kafka source, polled from Flink's REST API ten times a second.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from benchmarks.engines.taken import ALL, Taken, measured
+from benchmarks.engines.consumed import ALL, Consumed, measure_range
 from headrace.devtools.ports import free_ports
 from headrace.spark.jars import fetch
 from headrace.spark.java import find_java
@@ -37,9 +36,9 @@ LOCK = Path(__file__).with_name("jars.toml")
 VERSION = "2.2.0"
 _POLL = 0.1
 _SETTLED = 10.0
-"""Seconds without a new row after which a sink is taken to have them all."""
+"""Seconds without a new row after which a sink is complete."""
 _SINK_ROWS = re.compile(r"^\d+\..*Writer.*\.numRecordsIn$")
-# What Flink's own scripts open for it on Java 17.
+# The packages that Flink's scripts open on Java 17.
 _OPENED = ("lang", "net", "io", "nio", "lang.reflect", "text", "time", "util", "util.concurrent")
 _LOG4J = """\
 appender.console.type = Console
@@ -53,16 +52,16 @@ rootLogger.appenderRef.console.ref = console
 
 
 class Flink:
-    """A Flink of the benchmarks' own: a JVM that runs one SQL job after the other, each in a mini-cluster.
+    """A JVM with Flink that runs SQL jobs one after the other, each in a mini-cluster.
 
     Objects are reused between operators. State is on the heap, or in RocksDB with incremental checkpoints.
 
     Args:
         parallelism: tasks of each operator.
         state: `heap` or `rocksdb`.
-        memory: of the JVM's heap, as `-Xmx` takes it.
+        memory: size of the JVM's heap, as for `-Xmx`.
         checkpoints: seconds between checkpoints, written to a directory on disk; None for no checkpoints.
-        settings: more of Flink's settings, by their names.
+        settings: further Flink settings.
     """
 
     def __init__(
@@ -97,20 +96,20 @@ class Flink:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._gateway.shutdown()
-        self._gateway.java_process.stdin.close()  # it ends with its standard input
+        self._gateway.java_process.stdin.close()  # the JVM ends with its standard input
         self._gateway.java_process.wait()
         self._place.cleanup()
 
     def sql(self, statement: str) -> None:
         """Run a statement that ends at once, such as `create table`."""
-        _executed(self._tables, statement)
+        _execute(self._tables, statement)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """All rows of a query over bounded tables, for checks: everything as text but null.
+        """Return all rows of a query over bounded tables, for checks; values are text or None.
 
-        Of a running aggregate these are all its changes, each with a call to the JVM: not for many rows.
+        A running aggregate returns its whole changelog. Each row costs calls to the JVM.
         """
-        result = _executed(self._tables, query).collect()
+        result = _execute(self._tables, query).collect()
         rows_read = []
         while result.hasNext():
             row = result.next()
@@ -119,64 +118,64 @@ class Flink:
         return rows_read
 
     def explain(self, query: str) -> str:
-        """Flink's plan of a statement."""
+        """Return Flink's plan of a statement."""
         details = self._gateway.new_array(self._gateway.jvm.org.apache.flink.table.api.ExplainDetail, 0)
         return str(self._tables.explainSql(query, details))
 
-    def measure(self, insert: str, *, warm: int, events: int, timeout: float = 1800) -> Taken:
-        """Run an `insert` until `warm + events` events were taken from Kafka, and time the last `events` of them.
+    def measure(self, insert: str, *, warm: int, events: int, timeout: float = 1800) -> Consumed:
+        """Run an `insert` until it has read `warm + events` events from Kafka, and time the last `events`.
 
-        From bounded tables it runs to its end, which then is the end of the measured range. Otherwise it is
-        cancelled as soon as it has taken enough; the topic may hold more.
+        A job over bounded tables runs to its end, which then ends the measured range. Other jobs are
+        cancelled as soon as they have read enough; the topic may hold more.
         """
         job = self.start(insert)
-        seen: list[tuple[float, int]] = []
+        samples: list[tuple[float, int]] = []
         try:
-            for moment, count in self._progress(job, timeout):
-                seen.append((moment, count))
+            for seconds, count in self._progress(job, timeout):
+                samples.append((seconds, count))
                 if count >= warm + events:
                     break
         finally:
             self.stop(job)
-        return measured(seen, warm, events)
+        return measure_range(samples, warm, events)
 
     def measure_results(
         self, insert: str, *, warm: int, events: int, total: int, timeout: float = 1800
-    ) -> tuple[Taken, int]:
-        """As `measure`, with the rows that reached the sink, counted once all `total` events were taken.
+    ) -> tuple[Consumed, int]:
+        """As `measure`, and count the rows that reached the sink after all `total` events were read.
 
-        The topics must end with events that let the watermark pass all others.
+        The topics must end with events that move the watermark past all others.
         """
         job = self.start(insert)
-        seen: list[tuple[float, int]] = []
+        samples: list[tuple[float, int]] = []
         try:
-            for moment, count in self._progress(job, timeout):
-                seen.append((moment, count))
+            for seconds, count in self._progress(job, timeout):
+                samples.append((seconds, count))
                 if count >= total:
                     break
             written = -1
-            while (now := self.written(job)) != written:
+            while (now := self.count_written(job)) != written:
                 written = now
                 time.sleep(_SETTLED)
         finally:
             self.stop(job)
-        return measured(seen, warm, events), written
+        return measure_range(samples, warm, events), written
 
-    def written(self, job: Any) -> int:
+    def count_written(self, job: Any) -> int:
         """Return the number of rows that a job's sink has received so far."""
         return sum(self._metrics(str(job.getJobID()), _SINK_ROWS).values())
 
     def run(self, insert: str, timeout: float = 1800) -> float:
-        """Run an `insert` from bounded tables to its end; returns the seconds it took."""
-        begun = time.monotonic()
+        """Run an `insert` from bounded tables to its end and return the seconds."""
+        started = time.monotonic()
         job = self.start(insert)
         for _ in self._progress(job, timeout):
             pass
-        return time.monotonic() - begun
+        return time.monotonic() - started
 
     def start(self, insert: str) -> Any:
-        """Start an `insert` that runs on; `stop` ends it."""
-        return _executed(self._tables, insert).getJobClient().get()
+        """Start an `insert` in the background; `stop` ends it."""
+        return _execute(self._tables, insert).getJobClient().get()
 
     def stop(self, job: Any) -> None:
         """Cancel a job, unless it has ended, and wait for its end."""
@@ -185,34 +184,34 @@ class Flink:
         while self._state(job) not in ("CANCELED", "FINISHED", "FAILED", None):
             time.sleep(_POLL)
 
-    def taken(self, job: Any) -> int:
-        """How many events a job's Kafka sources have taken so far."""
+    def count_consumed(self, job: Any) -> int:
+        """Return the number of events that a job's Kafka sources have read so far."""
         return sum(self._offsets(str(job.getJobID())).values())
 
     def _state(self, job: Any) -> str | None:
-        """What a job says of itself; None where its cluster is gone, as it is soon after the job's end."""
+        """Return the status of a job, or None if its cluster has ended, as it does soon after the job."""
         try:
             return str(job.getJobStatus().get().name())
         except Exception:
             return None
 
     def _progress(self, job: Any, timeout: float) -> Iterator[tuple[float, int]]:
-        """(Moment, events taken) until the job's end."""
+        """Yield samples (seconds, events consumed) until the job ends."""
         deadline = time.monotonic() + timeout
         finished = job.getJobExecutionResult()
         highest = 0
         while not finished.isDone():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"Flink took {highest} events in {timeout:.0f} s")
+                raise TimeoutError(f"Flink read {highest} events in {timeout:.0f} s")
             with suppress(urllib.error.URLError, OSError):
-                highest = max(highest, self.taken(job))
+                highest = max(highest, self.count_consumed(job))
                 yield time.monotonic(), highest
             time.sleep(_POLL)
-        finished.get()  # raises what the job failed with
+        finished.get()  # raises the error of a failed job
         yield time.monotonic(), ALL
 
     def _offsets(self, job: str) -> dict[str, int]:
-        """The number of records taken from each partition, by the metric's name."""
+        """Return the number of records read per partition, by metric name."""
         offsets = self._metrics(job, re.compile(r"\.currentOffset$"))
         return {name: offset + 1 for name, offset in offsets.items()}
 
@@ -223,8 +222,8 @@ class Flink:
             place = f"/jobs/{job}/vertices/{vertex['id']}/metrics"
             names = [metric["id"] for metric in _get(self._rest, place) if name.search(metric["id"])]
             if names:
-                asked = urllib.parse.urlencode({"get": ",".join(names)})
-                for metric in _get(self._rest, f"{place}?{asked}"):
+                query = urllib.parse.urlencode({"get": ",".join(names)})
+                for metric in _get(self._rest, f"{place}?{query}"):
                     values[metric["id"]] = int(metric["value"])
         return values
 
@@ -238,9 +237,9 @@ def kafka_table(
     bounded: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> str:
-    """`create table` for a topic of JSON: read from its beginning, without end or to where it ends now.
+    """Return `create table` for a topic of JSON.
 
-    Or written.
+    It is read from the earliest offset, unbounded or to the current end, or written.
     """
     chosen = {
         "connector": "kafka",
@@ -259,8 +258,8 @@ def kafka_table(
     return f"create temporary table {name} ({columns}) with ({_options(chosen)})"
 
 
-def nowhere_table(name: str, columns: str) -> str:
-    """`create table` for a sink that computes every row and keeps none."""
+def blackhole_table(name: str, columns: str) -> str:
+    """Return `create table` for a sink that discards every row."""
     return f"create temporary table {name} ({columns}) with ({_options({'connector': 'blackhole'})})"
 
 
@@ -271,9 +270,9 @@ def _options(chosen: Mapping[str, str]) -> str:
 def _settings(
     parallelism: int, state: str, checkpoints: float | None, place: Path, rest: int
 ) -> dict[str, str]:
-    kept: dict[str, str] = {}
+    checkpointing: dict[str, str] = {}
     if checkpoints is not None:
-        kept = {
+        checkpointing = {
             "execution.checkpointing.interval": f"{round(checkpoints * 1000)} ms",
             "execution.checkpointing.dir": (place / "checkpoints").as_uri(),
             "execution.checkpointing.incremental": "true",
@@ -291,12 +290,12 @@ def _settings(
         "rest.address": "127.0.0.1",
         "metrics.fetcher.update-interval": "50",
         "io.tmp.dirs": str(place),
-        **kept,
+        **checkpointing,
     }
 
 
 def _launch(place: Path, memory: str) -> Any:
-    """A JVM with Flink's jars that takes calls from Python, as Spark's does."""
+    """Launch a JVM with Flink's jars and a py4j gateway, as PySpark does for Spark."""
     import pyspark
     from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
@@ -324,8 +323,8 @@ def _launch(place: Path, memory: str) -> Any:
     return JavaGateway(gateway_parameters=parameters, java_process=process)
 
 
-def _executed(tables: Any, statement: str) -> Any:
-    """Have a statement run; what Flink says against it is told while its JVM still answers."""
+def _execute(tables: Any, statement: str) -> Any:
+    """Run a statement; format Flink's error while its JVM is still running."""
     from py4j.protocol import Py4JJavaError
 
     try:

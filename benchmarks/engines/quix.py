@@ -4,7 +4,7 @@
 # ///
 """The mean of the last 100 amounts of each key in Quix Streams, over a topic of a local broker.
 
-A script with an environment of its own (`uv run --script`). It produces the rows, then runs the operator on
+A script with its own environment (`uv run --script`). It produces the rows, then runs the operator on
 all of them, and prints the seconds from the first row to the last and the sum of the means, as JSON.
 """
 

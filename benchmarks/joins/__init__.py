@@ -72,7 +72,7 @@ def compare(case: JoinCase, servers: str, options: argparse.Namespace) -> list[t
             if outcome.results != expected:
                 raise RuntimeError(f"{case.name}: {side.name}: {outcome.results} results, not {expected}")
             outcomes.append((side.name, outcome))
-            rate, results = outcome.taken.rate, outcome.results
+            rate, results = outcome.consumed.rate, outcome.results
             Console().print(f"{case.name}: {side.name}: {rate:,.0f} events/s, {results:,} results")
     connectors.report(case, outcomes, "joins")
     if case.expected is None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow
 
-from benchmarks.connectors import by_hand
-from benchmarks.connectors.setting import Outcome, Setting, timed
+from benchmarks.connectors import plain_pyspark
+from benchmarks.connectors.setting import Outcome, Setting, measure_run
 from benchmarks.joins.events import is_known
-from benchmarks.nowhere import Nowhere
+from benchmarks.noop_sink import NoopSink
 from headrace import Pipeline, connect
 from headrace.connectors.base import Connector
 
@@ -75,9 +75,9 @@ def _looked_up(setting: Setting, table: Connector) -> Outcome:
     rows = pipeline.read("payments", source, format="json", schema=PAYMENTS).select("card", "amount")
     schema = CARDS if table.kind == "redis" else None
     measured = rows.lookup("cards", table, on="card", load="key", how="inner", cache=0, schema=schema)
-    sink = Nowhere()
+    sink = NoopSink()
     measured.write("out", sink)
-    taken = timed(setting, lambda: pipeline.run(until="caught_up", checkpoint=setting.checkpoint()))
+    taken = measure_run(setting, lambda: pipeline.run(until="caught_up", checkpoint=setting.checkpoint()))
     return Outcome(taken, sink.tally.panes)
 
 
@@ -138,6 +138,6 @@ def _each(setting: Setting, connected: Callable[[], Find]) -> Outcome:
             arrays = [pyarrow.array(list(column), kind) for column, kind in zip(columns, types, strict=True)]
             yield pyarrow.RecordBatch.from_arrays(arrays, names=list(names))
 
-    rows = by_hand.events(setting, setting.topic, PAYMENTS, setting.batch).select("card", "amount")
+    rows = plain_pyspark.events(setting, setting.topic, PAYMENTS, setting.batch).select("card", "amount")
     mapper: Any = look_up
-    return by_hand.counted(setting, rows.mapInArrow(mapper, FOUND))
+    return plain_pyspark.count_results(setting, rows.mapInArrow(mapper, FOUND))

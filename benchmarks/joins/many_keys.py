@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.harness import Measured, report
 from benchmarks.joins.events import Clicks, Views
-from benchmarks.topics import PARTITIONS, START, fresh, send
+from benchmarks.topics import PARTITIONS, START, create_empty_topic, send
 
 TOUCHED = 10_000
 BATCHES = 8
@@ -56,8 +56,8 @@ class Held:
 
     def load(self, spark: Any) -> None:
         """Create the topics and read a view of each key."""
-        fresh(self.servers, self.views.topic)
-        fresh(self.servers, self.clicks.topic)
+        create_empty_topic(self.servers, self.views.topic)
+        create_empty_topic(self.servers, self.clicks.topic)
         self._send(self.views)
         self.run(spark, self.keys // 4)
 
@@ -83,11 +83,11 @@ class Held:
     def run(self, spark: Any, batch: int) -> list[float]:
         """Continue from the checkpoint; returns the seconds of each micro-batch with a full load."""
         from benchmarks.joins.streams import CLICKS, SELECT_PAIR, VIEWS
-        from benchmarks.nowhere import Nowhere
-        from benchmarks.reports import reports
+        from benchmarks.noop_sink import NoopSink
+        from benchmarks.progress_reports import listen_to_progress
         from headrace import Pipeline, connect
 
-        pipeline, sink = Pipeline(f"held-{self.keys}"), Nowhere()
+        pipeline, sink = Pipeline(f"held-{self.keys}"), NoopSink()
 
         def read(name: str, topic: str, schema: str) -> Any:
             source = connect.kafka(servers=self.servers, topic=topic, max_per_batch=batch)
@@ -103,7 +103,7 @@ class Held:
             if progress["numInputRows"] >= batch * 0.9:
                 took.append(progress["durationMs"]["triggerExecution"] / 1000)
 
-        with reports(spark, add):
+        with listen_to_progress(spark, add):
             pipeline.run(until="caught_up", checkpoint=self.place / str(self.keys))
         self.results += sink.tally.panes
         return took

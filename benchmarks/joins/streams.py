@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from benchmarks.connectors import by_hand
-from benchmarks.connectors.setting import Outcome, Setting, timed
-from benchmarks.engines.flink import Flink, kafka_table, nowhere_table
-from benchmarks.nowhere import Nowhere
+from benchmarks.connectors import plain_pyspark
+from benchmarks.connectors.setting import Outcome, Setting, measure_run
+from benchmarks.engines.flink import Flink, blackhole_table, kafka_table
+from benchmarks.noop_sink import NoopSink
 from benchmarks.topics import PARTITIONS
 from headrace import Pipeline, connect
 from headrace.streams.rows import Rows
@@ -48,7 +48,7 @@ def interval_by_hand(setting: Setting) -> Outcome:
     clicks = _events(setting, setting.right, CLICKS, "clicked").withColumnRenamed("ad", "clicked_ad")
     close = "ad = clicked_ad and clicked_at >= seen_at and clicked_at <= seen_at + interval 10 minutes"
     pairs = views.join(clicks, F.expr(close)).select("ad", "seen", "clicked", "campaign", "cost")
-    return by_hand.counted(setting, pairs)
+    return plain_pyspark.count_results(setting, pairs)
 
 
 def interval_by_flink(setting: Setting) -> Outcome:
@@ -95,14 +95,14 @@ def read_both(setting: Setting, left: str, right: str) -> tuple[Pipeline, TimedS
 
 
 def _run(setting: Setting, pipeline: Pipeline, results: Rows) -> Outcome:
-    sink = Nowhere()
+    sink = NoopSink()
     results.write("out", sink)
-    taken = timed(setting, lambda: pipeline.run(until="drained", checkpoint=setting.checkpoint()))
+    taken = measure_run(setting, lambda: pipeline.run(until="drained", checkpoint=setting.checkpoint()))
     return Outcome(taken, sink.tally.panes)
 
 
 def _events(setting: Setting, topic: str, schema: str, time: str) -> DataFrame:
-    rows = by_hand.events(setting, topic, schema, setting.batch // 2).withColumnRenamed("ts", time)
+    rows = plain_pyspark.events(setting, topic, schema, setting.batch // 2).withColumnRenamed("ts", time)
     return rows.withColumn(f"{time}_at", F.timestamp_millis(time)).withWatermark(f"{time}_at", DISORDER)
 
 
@@ -112,7 +112,7 @@ def _by_flink(
     with Flink(state="rocksdb") as flink:
         flink.sql(kafka_table("l", left + _FLINK_TIME, setting.servers, setting.topic))
         flink.sql(kafka_table("r", right + _FLINK_TIME, setting.servers, setting.right))
-        flink.sql(nowhere_table("out_", output))
+        flink.sql(blackhole_table("out_", output))
         if view is not None:
             flink.sql(view)
         taken, results = flink.measure_results(

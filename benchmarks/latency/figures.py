@@ -1,10 +1,8 @@
-"""What a trial's results say.
+"""Percentiles of the latencies of a trial, over all rows and without those that waited for the end of a batch.
 
-Shares of the latencies, over all rows and without those that met the end of a batch.
-
-A run in real time ends a batch now and then, and commits offsets and state; meanwhile its rows wait. Around
-each commit the longest time in which nothing was written is the *pause*. A row met it if it was on its way
-during the pause, or came while what had waited was caught up, for which a pause gets as long again as it was.
+When a real-time batch ends, offsets and state are committed and rows wait. The longest time without output
+around a commit is its *pause*. A row met the pause if it was in flight during it, or was sent while the backlog
+was processed, for which a pause counts twice its length.
 """
 
 from __future__ import annotations
@@ -15,15 +13,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 BEFORE, AFTER = 3_000, 5_000
-"""Milliseconds around a commit in which its pause is looked for."""
+"""Milliseconds before and after a commit to search for its pause."""
 
 Row = tuple[int, int]
-"""When a record was sent and when its result was written, in milliseconds since 1970."""
+"""Times of sending a record and of writing its result, in milliseconds since 1970."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Milliseconds from produced to written, over so many results."""
+    """Percentiles of the milliseconds from produced to written."""
 
     results: int
     p50: float
@@ -33,7 +31,7 @@ class Shares:
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Shares:
-        """The shares of some rows; zeros where there are none."""
+        """Return the percentiles of rows; zeros if there are none."""
         times = sorted(written - sent for sent, written in rows) or [0]
         return cls(
             len(rows),
@@ -43,28 +41,28 @@ class Shares:
 
 @dataclass(frozen=True)
 class Latency:
-    """One trial."""
+    """The latencies of one trial."""
 
     mode: str
     kind: str
     rate: int
     reached: float
-    """Records sent per second, which may be less than the rate that was asked for."""
+    """Records sent per second, which may be less than the requested rate."""
     all: Shares
     between: Shares
-    """Of the rows that met no end of a batch."""
+    """Rows that met no pause."""
     met: Shares
-    """Of the rows that met one."""
+    """Rows that met a pause."""
     pauses: tuple[int, ...]
-    """How long nothing was written around each commit, in milliseconds."""
+    """Length of the pause around each commit, in milliseconds."""
     fed: Shares
-    """From sent to in the input's topic: what of the time is the benchmark's own and the broker's, and if
-    that is much, the machine's, which then has other work to do.
+    """From sent to stored in the input topic: the part of the producer and the broker. High values indicate a
+    busy machine.
     """
 
 
 def pauses(rows: Sequence[Row], commits: Sequence[float]) -> list[Row]:
-    """The longest time without a result around each commit: from when to when."""
+    """Return begin and end of the longest time without a result around each commit."""
     written = sorted(at for _, at in rows)
     measured = []
     for commit in commits:
@@ -74,8 +72,8 @@ def pauses(rows: Sequence[Row], commits: Sequence[float]) -> list[Row]:
     return measured
 
 
-def told_apart(rows: Sequence[Row], gaps: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows that met no pause, and those that did."""
+def split_by_pause(rows: Sequence[Row], gaps: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Split rows into those that met no pause and those that did."""
     between: list[Row] = []
     met: list[Row] = []
     for sent, written in rows:

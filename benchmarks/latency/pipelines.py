@@ -1,4 +1,4 @@
-"""The pipelines under test, in Headrace and in Flink SQL, and the records they get."""
+"""The pipelines under test, in Headrace and Flink SQL, and their input records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = 100
 
 
 def build(servers: str, name: str, kind: Kind) -> Pipeline:
-    """The pipeline under test, over the topics of a name."""
+    """Build the pipeline under test over the topics with this prefix."""
     pipeline = Pipeline(name)
     source = connect.kafka(servers=servers, topic=f"{name}-in", start="latest")
     rows = pipeline.read(
@@ -27,17 +27,17 @@ def build(servers: str, name: str, kind: Kind) -> Pipeline:
         return pipeline
     if kind == "patterns":
         pair = patterns.step("login", "v = 0").followed_by("pay", "v > 90")
-        measured = (
+        pairs = (
             rows.event_time("ts")
             .key_by("k")
             .match(
                 "pairs", pair, within="60 seconds", order="arrival", select={"sent": "pay.sent", "v": "pay.v"}
             )
         )
-        measured.write("out", out)
-        # In real time every output has a topic: what no sink takes is otherwise kept in files.
-        measured.late.write("late", connect.kafka(servers=servers, topic=f"{name}-late"))
-        measured.timeouts.write("timeouts", connect.kafka(servers=servers, topic=f"{name}-late"))
+        pairs.write("out", out)
+        # Real-time mode needs a topic for every output: unrouted side outputs are files.
+        pairs.late.write("late", connect.kafka(servers=servers, topic=f"{name}-late"))
+        pairs.timeouts.write("timeouts", connect.kafka(servers=servers, topic=f"{name}-late"))
         return pipeline
     windowed = rows.event_time("ts").key_by("k").window(windows.tumbling("1 hour"))
     totals = windowed.emit(early=triggers.after_count(1)).aggregate("totals", n="count(*)", sent="max(sent)")
@@ -47,7 +47,7 @@ def build(servers: str, name: str, kind: Kind) -> Pipeline:
 
 
 def flink(servers: str, name: str, kind: Kind) -> None:
-    """The same as Flink SQL, until this process is ended: no checkpoints, no waiting for batches to fill."""
+    """Run the Flink SQL job until this process ends, without checkpoints and buffer timeout."""
     columns = "k string, v int, sent bigint"
     latest = {"scan.startup.mode": "latest-offset"}
     with Flink(checkpoints=None, settings={"execution.buffer-timeout.interval": "0 ms"}) as engine:
@@ -72,13 +72,13 @@ def flink(servers: str, name: str, kind: Kind) -> None:
 
 
 def line(number: int, kind: Kind) -> tuple[str, str]:
-    """A record; for a pattern every second one, of the same key, completes what the one before began."""
+    """Return a record; for patterns, every second record completes a match with the one before."""
     if kind == "patterns":
         return record(f"k{number // 2 % KEYS}", 91 if number % 2 else 0)
     return record(f"k{number % KEYS}", number)
 
 
 def record(key: str, value: int, sent: int | None = None) -> tuple[str, str]:
-    """A key and a JSON text, sent now unless it is said when."""
+    """Return a key and a JSON value; `sent` defaults to now."""
     now = time.time_ns() // 1_000_000 if sent is None else sent
     return key, json.dumps({"k": key, "v": value, "sent": now})

@@ -1,9 +1,8 @@
-"""Patterns: a login, then a payment over 90 of the same card within 60 seconds, asked of several engines.
+"""A pattern on several engines: a login, then a payment over 90 with the same card within 60 seconds.
 
-Each engine reads the same topic of JSON events, on 2 cores, in a process of its own: it warms up on the first
-events and is measured on those after them, in the same run. Flink and Headrace count an event when its
-source, or its micro-batch, is through with it; Pathway when the minibatch is through that has its answers,
-which must be every pair.
+Each engine reads the same topic of JSON events on 2 cores in its own process, warms up on the first events and
+is measured on the next ones of the same run. An event counts when Flink's source has read it, when its Spark
+micro-batch has ended, and when its Pathway minibatch has ended; Pathway must emit every pair.
 
     python -m benchmarks patterns
     python -m benchmarks patterns --engine headrace --engine flink-match --warm 500000 --events 1000000
@@ -22,32 +21,32 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import harness
-from benchmarks.patterns.engines import ENGINES, Given, Result
+from benchmarks.patterns.engines import ENGINES, Result, Settings
 from benchmarks.patterns.events import CardEvents
 from benchmarks.topics import fill, kafka
 
 KEPT = Path("build/benchmarks/kafka")
 AIMS = {"flink-match": 3.0, "flink-join": 1.0, "pathway": 1.0, "python-rows": 5.0, "python-pandas": 5.0}
-"""So many times as fast as these Headrace is to be."""
+"""Targets for the ratio of Headrace's rate to the engine's."""
 
 
 def main() -> None:
-    """All engines in turn, as a table and as JSON in benchmarks/results."""
+    """Measure all engines; print a table and write JSON to `benchmarks/results`."""
     setting = _arguments()
     if setting.child:
         engine, servers, topic, warm, events, epoch = setting.child
-        asked = Given(servers, topic, int(warm), int(events), int(epoch))
-        print(json.dumps(asdict(ENGINES[engine][1](asked))), flush=True)
+        settings = Settings(servers, topic, int(warm), int(events), int(epoch))
+        print(json.dumps(asdict(ENGINES[engine][1](settings))), flush=True)
         return
     with kafka(setting.kept) as servers:
         topic = fill(servers, CardEvents(setting.warm + setting.events, setting.cards))
-        asked = Given(servers, topic, setting.warm, setting.events, setting.epoch)
-        ran = [measured(engine, asked) for engine in setting.engine or ENGINES]
+        settings = Settings(servers, topic, setting.warm, setting.events, setting.epoch)
+        ran = [measure_engine(engine, settings) for engine in setting.engine or ENGINES]
         report([result for result in ran if result is not None])
 
 
-def measured(engine: str, setting: Given) -> Result | None:
-    """An engine in a process of its own; None if it failed, which must not cost what the others did."""
+def measure_engine(engine: str, setting: Settings) -> Result | None:
+    """Measure an engine in a child process; return None if it failed, so that others still run."""
     numbers = [str(number) for number in (setting.warm, setting.events, setting.epoch)]
     command = [sys.executable, "-m", "benchmarks.patterns", "--child", engine, setting.servers, setting.topic]
     done = subprocess.run([*command, *numbers], stdout=subprocess.PIPE, text=True, check=False)
@@ -63,7 +62,7 @@ def report(results: list[Result]) -> None:
     """Print the table; write it to `benchmarks/results/patterns.json`."""
     ours = next((result for result in results if result.engine == "headrace"), None)
     table = Table(title="login, then pay > 90 within 60 s")
-    for heading in ("engine", "events/s", "seconds", "CPU s", "answers", "Headrace is", "by CPU", "aim"):
+    for heading in ("engine", "events/s", "seconds", "CPU s", "matches", "Headrace is", "by CPU", "target"):
         table.add_column(heading, justify="left" if heading == "engine" else "right")
     for item in results:
         times = by_cpu = ""
@@ -89,10 +88,10 @@ def _arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--engine", action="append", choices=list(ENGINES), help="only these")
-    parser.add_argument("--warm", type=int, default=2_000_000, help="events of the warm-up")
-    parser.add_argument("--events", type=int, default=10_000_000, help="events that are measured")
+    parser.add_argument("--warm", type=int, default=2_000_000, help="warm-up events")
+    parser.add_argument("--events", type=int, default=10_000_000, help="measured events")
     parser.add_argument("--cards", type=int, default=10_000)
-    parser.add_argument("--epoch", type=int, default=1_000_000, help="events in a micro-batch on Spark")
-    parser.add_argument("--kept", type=Path, default=KEPT, help="where the topics are kept for the next time")
+    parser.add_argument("--epoch", type=int, default=1_000_000, help="events per Spark micro-batch")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="directory of the topics")
     parser.add_argument("--child", nargs=6, help=argparse.SUPPRESS)
     return parser.parse_args()

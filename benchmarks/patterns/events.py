@@ -1,11 +1,11 @@
-"""What people do with their cards: JSON events in a topic, and which of them answer the question.
+"""Card events as JSON in a topic, and the number of matches among them.
 
 An event is `{"card": "c123", "kind": "pay", "amount": 57.12, "ts": 1767225600123, "shop": "..."}`. A tenth
-are logins, three tenths payments of up to 100, of which a tenth are over 90; the rest is views. There is one
-event every millisecond, so a card has one in about `cards` milliseconds, and a card's events are all in one
-partition, in order of time. An event depends on its number only, so a topic is the same wherever it is made.
+are logins, three tenths payments of up to 100, of which a tenth are over 90; the rest are views. There is one
+event per millisecond, and the events of a card are in one partition, in order of time. An event depends on its
+number only, so a topic can be generated again.
 
-The question: a login, then a payment over 90 of the same card within 60 seconds.
+The pattern: a login, then a payment over 90 with the same card within 60 seconds.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from benchmarks.topics import PARTITIONS, START
 
 SCHEMA = "card string, kind string, amount double, ts bigint, shop string"
 WITHIN = 60_000
-"""In milliseconds; a payment that comes exactly so long after the login is too late."""
+"""Milliseconds, exclusive: a payment exactly this long after the login does not match."""
 OUT_OF_ORDER = 5_000
 _SHOPS = ("grocer", "bookshop, 2nd floor", "petrol station", "online")
 
 
 @dataclass(frozen=True)
 class CardEvents:
-    """What a topic holds: how many events, of how many cards."""
+    """The events of a topic."""
 
     count: int
     cards: int = 10_000
     every: int = 1
-    """Milliseconds from one to the next."""
+    """Milliseconds between events."""
 
     @property
     def topic(self) -> str:
@@ -37,7 +37,7 @@ class CardEvents:
 
     @staticmethod
     def of(topic: str) -> CardEvents:
-        """What a topic of this name holds."""
+        """Return the events of the topic with this name."""
         return CardEvents(*map(int, topic.split("-")[1:]))
 
     @property
@@ -45,7 +45,7 @@ class CardEvents:
         return self.count, self.cards, self.every
 
     def values(self, partition: int) -> Iterator[tuple[int, str, int, int, str]]:
-        """Card, kind, amount in hundredths, time and shop of the events of one partition."""
+        """Yield card, kind, amount in hundredths, time and shop of the events of one partition."""
         for number in range(partition, self.count, PARTITIONS):
             mixed = ((number + 1) * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
             mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
@@ -56,7 +56,7 @@ class CardEvents:
             yield card, kind, amount, START + number * self.every, _SHOPS[mixed & 3]
 
     def lines(self, partition: int) -> Iterator[bytes]:
-        """The events of one partition, in order of time."""
+        """Yield the events of one partition, in order of time."""
         for card, kind, amount, ts, shop in self.values(partition):
             yield b'{"card":"c%d","kind":"%s","amount":%d.%02d,"ts":%d,"shop":"%s"}' % (
                 card,
@@ -70,19 +70,19 @@ class CardEvents:
 
 @dataclass(frozen=True)
 class Answers:
-    """How many answers there are, as engines count them."""
+    """The expected number of results."""
 
     matches: int
-    """Matches of the pattern: no event is in two of them."""
+    """Matches of the pattern, without shared events."""
     pairs: int
-    """Pairs of a login and a payment: what a join gives."""
+    """Pairs of a login and a payment, as a join emits them."""
 
 
 def answers(events: CardEvents, until: int | None = None) -> Answers:
-    """What is to be found among all events, or those before a time; some seconds for each million."""
+    """Count the results among all events, or those before `until`; takes seconds per million events."""
     logins: dict[int, list[int]] = {}
     matches = pairs = 0
-    begun: dict[int, int] = {}  # the first login of a card that no match has and that may still be followed
+    matched: dict[int, int] = {}  # time of the last match, by card
     for partition in range(PARTITIONS):
         for card, kind, amount, ts, _ in events.values(partition):
             if until is not None and ts >= until:
@@ -93,7 +93,7 @@ def answers(events: CardEvents, until: int | None = None) -> Answers:
                 recent = [at for at in logins.get(card, ()) if ts - at < WITHIN]
                 logins[card] = recent
                 pairs += len(recent)
-                if any(at > begun.get(card, 0) for at in recent):
+                if any(at > matched.get(card, 0) for at in recent):
                     matches += 1
-                    begun[card] = ts
+                    matched[card] = ts
     return Answers(matches, pairs)

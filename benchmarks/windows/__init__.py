@@ -1,14 +1,12 @@
-"""Windows of the kernel beside what one would write by hand.
+"""Windows of the kernel compared with plain PySpark: rate, cost of many keys, memory over time.
 
-Rows per second, the cost of many keys, memory over time.
-
-    python -m benchmarks windows                                   # all; takes most of an hour
+    python -m benchmarks windows                                   # all cases; most of an hour
     python -m benchmarks windows --case count-arrival --rows 200000
     python -m benchmarks windows --case many-keys --keys 100000
     python -m benchmarks windows --case memory
 
-Both sides of a case read the same files and compute every row, in one Spark, warm, in turn. Tables, plots and
-figures are in `benchmarks/results`.
+Both sides of a case read the same files and compute every row, alternating in one warm session. Tables and plots
+are written to `benchmarks/results`.
 """
 
 from __future__ import annotations
@@ -22,15 +20,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from benchmarks.harness import Measured
-    from benchmarks.nowhere import Tally
+    from benchmarks.noop_sink import Tally
     from benchmarks.windows.cases import Case
 
 ALONE = ("many-keys", "many-keys-timed", "memory")
-"""Cases that compare nothing by hand."""
+"""Cases without a PySpark side."""
 
 
 def main() -> None:
-    """Measure the cases that are asked for, or all."""
+    """Measure the selected cases, or all."""
     from benchmarks.windows.cases import CASES
     from headrace.spark.session import open_session
 
@@ -40,18 +38,18 @@ def main() -> None:
     )
     for case in CASES:
         if case.name in chosen.case:
-            compared(spark, case, chosen)
+            compare_sides(spark, case, chosen)
     for name in ALONE:
         if name in chosen.case:
             _alone(spark, name, chosen)
     spark.stop()
 
 
-def compared(spark: SparkSession, case: Case, chosen: argparse.Namespace) -> list[Measured]:
-    """One case, both ways in turn; whether they did the same is looked at too.
+def compare_sides(spark: SparkSession, case: Case, chosen: argparse.Namespace) -> list[Measured]:
+    """Measure both sides of a case, alternating, and compare their results.
 
     Raises:
-        RuntimeError: they gave different results, so that their times say nothing.
+        RuntimeError: the sides produced different results.
     """
     from benchmarks.harness import compare
     from benchmarks.windows.inputs import Shape, write_rows
@@ -68,23 +66,23 @@ def compared(spark: SparkSession, case: Case, chosen: argparse.Namespace) -> lis
             tallies[name] = job(setting)
 
         contenders = {
-            case.against: lambda: contender(case.against, case.by_hand),
+            case.against: lambda: contender(case.against, case.by_pyspark),
             "Headrace": lambda: contender("Headrace", case.headrace),
         }
         measured = compare(case.title, contenders, rows=rows, runs=chosen.runs, warm_up=chosen.warm_up)
     if case.same and len({(tally.panes, tally.rows) for tally in tallies.values()}) > 1:
-        raise RuntimeError(f"{case.name}: the two sides gave different results: {tallies}")
-    _say(case, measured, tallies)
+        raise RuntimeError(f"{case.name}: the sides produced different results: {tallies}")
+    _print_summary(case, measured, tallies)
     return measured
 
 
-def _say(case: Case, measured: list[Measured], tallies: dict[str, Tally]) -> None:
+def _print_summary(case: Case, measured: list[Measured], tallies: dict[str, Tally]) -> None:
     ratio = measured[0].median / measured[1].median
     by_cpu = measured[0].cpu_median / measured[1].cpu_median if measured[1].cpu_median else ratio
-    aim = f", aimed at {case.target:g}" if case.target is not None else ""
-    setting = ", ".join(f"{name} gave {tally.panes:,} results" for name, tally in tallies.items())
+    target = f", target {case.target:g}" if case.target is not None else ""
+    results = ", ".join(f"{name}: {tally.panes:,} results" for name, tally in tallies.items())
     print(
-        f"{case.name}: {ratio:.2f} times {case.against}, {by_cpu:.2f} times by CPU time{aim}; {setting}",
+        f"{case.name}: {ratio:.2f} times {case.against}, {by_cpu:.2f} times by CPU time{target}; {results}",
         flush=True,
     )
 
@@ -113,12 +111,12 @@ def _options(names: list[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     known = [*names, *ALONE]
-    options.add_argument("--case", action="append", choices=known, help="only this one; may be said again")
-    options.add_argument("--rows", type=int, help="rows of input, instead of the case's own number")
-    options.add_argument("--keys", type=int, help="keys, instead of one for 200 rows")
-    options.add_argument("--batches", type=int, default=5, help="micro-batches that the input is read in")
-    options.add_argument("--runs", type=int, default=3, help="runs of each side that count")
-    options.add_argument("--warm-up", type=int, default=1, help="runs of each side before those")
+    options.add_argument("--case", action="append", choices=known, help="only this case; repeatable")
+    options.add_argument("--rows", type=int, help="input rows; default: set by the case")
+    options.add_argument("--keys", type=int, help="keys; default: one per 200 rows")
+    options.add_argument("--batches", type=int, default=5, help="micro-batches")
+    options.add_argument("--runs", type=int, default=3, help="measured runs per side")
+    options.add_argument("--warm-up", type=int, default=1, help="warm-up runs per side")
     options.add_argument("--touched", type=int, default=10_000, help="many-keys: keys with rows in a batch")
     options.add_argument("--open-windows", type=int, default=1_000_000, help="memory: windows in state")
     options.add_argument("--epochs", type=int, default=200, help="memory: micro-batches")

@@ -1,4 +1,4 @@
-"""What is compared with what, and what is aimed at."""
+"""The cases with both sides and their targets."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from benchmarks.windows.jobs import Format, Job, by_headrace, by_pandas, by_wind
 from headrace import triggers, windows
 
 PANDAS = "transformWithStateInPandas"
-NATIVE = "Spark's own window"
+NATIVE = "Spark's window"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One job, by hand and through Headrace."""
+    """One job in PySpark and in Headrace."""
 
     name: str
     title: str
     against: str
-    by_hand: Job
+    by_pyspark: Job
     headrace: Job
     target: float | None
-    """How many times the rows per second of the other side Headrace is to reach; None: the figure is only
-    stated.
-    """
+    """Target for the ratio of Headrace's rows per second to the other side's; None: no target."""
     rows: int = 1_000_000
     rows_per_key: int = 200
     kind: Format = "parquet"
     same: bool = True
-    """Whether both give the same results; where one of them fires early, too, it gives more."""
+    """True if both sides have equal results; with early panes Headrace has more."""
 
 
-def _ordered(name: str, processor: str, declared: Callable[..., windows.Window], *setting: Any) -> list[Case]:
-    def by_hand(*, in_event_time: bool) -> Job:
-        def made() -> Any:
+def _order_dependent_cases(
+    name: str, processor: str, declared: Callable[..., windows.Window], *setting: Any
+) -> list[Case]:
+    def by_pyspark(*, in_event_time: bool) -> Job:
+        def make_processor() -> Any:
             from benchmarks.windows import processors
 
             return getattr(processors, processor)(in_event_time=in_event_time)
 
-        return by_pandas(made, watermark=in_event_time)
+        return by_pandas(make_processor, watermark=in_event_time)
 
     arrival = by_headrace(declared(*setting, order="arrival"))
     in_order = by_headrace(declared(*setting))
@@ -51,7 +51,7 @@ def _ordered(name: str, processor: str, declared: Callable[..., windows.Window],
             f"{name}-arrival",
             f"{name} windows, arrival order",
             PANDAS,
-            by_hand(in_event_time=False),
+            by_pyspark(in_event_time=False),
             arrival,
             6,
         ),
@@ -59,7 +59,7 @@ def _ordered(name: str, processor: str, declared: Callable[..., windows.Window],
             f"{name}-event-time",
             f"{name} windows, event-time order",
             PANDAS,
-            by_hand(in_event_time=True),
+            by_pyspark(in_event_time=True),
             in_order,
             3,
         ),
@@ -67,12 +67,12 @@ def _ordered(name: str, processor: str, declared: Callable[..., windows.Window],
 
 
 def _by_time(processor: str) -> Job:
-    def made() -> Any:
+    def make_processor() -> Any:
         from benchmarks.windows import processors
 
         return getattr(processors, processor)()
 
-    return by_pandas(made, watermark=True)
+    return by_pandas(make_processor, watermark=True)
 
 
 def _tumbling(name: str, size: str, target: float | None, early: triggers.Trigger) -> Case:
@@ -92,9 +92,11 @@ def _tumbling(name: str, size: str, target: float | None, early: triggers.Trigge
 
 
 CASES: tuple[Case, ...] = (
-    *_ordered("count", "Count", windows.count, 100),
-    *_ordered("delta", "Delta", lambda **order: windows.delta("value", by=20, **order)),
-    *_ordered("punctuation", "Punctuation", lambda **order: windows.punctuation("kind = 'end'", **order)),
+    *_order_dependent_cases("count", "Count", windows.count, 100),
+    *_order_dependent_cases("delta", "Delta", lambda **order: windows.delta("value", by=20, **order)),
+    *_order_dependent_cases(
+        "punctuation", "Punctuation", lambda **order: windows.punctuation("kind = 'end'", **order)
+    ),
     Case(
         "sessions-early",
         "sessions with early panes",

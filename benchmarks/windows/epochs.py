@@ -1,4 +1,4 @@
-"""What Spark reports of each micro-batch, and how much memory the JVM has at that moment."""
+"""Progress reports of micro-batches, with the memory of the JVM."""
 
 from __future__ import annotations
 
@@ -22,19 +22,17 @@ class Epoch:
     number: int
     rows: int
     millis: float
-    """Since the report before it. Spark's own account stands still where a query lives by a clock that
-    does.
-    """
+    """Since the previous report; Spark's own duration is wrong with a manual clock."""
     state_bytes: int
-    """What the state store says it uses outside the heap."""
+    """Off-heap memory reported by the state store."""
     visits: int
-    """Timers that came."""
+    """Timers that fired."""
     resident: int
-    """Bytes of the JVM in memory, heap and all else."""
+    """Resident memory of the JVM in bytes."""
 
 
-class Watch(StreamingQueryListener):
-    """Collects the micro-batches of whatever runs."""
+class EpochListener(StreamingQueryListener):
+    """Collects the micro-batches of all queries."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
@@ -71,25 +69,25 @@ class Watch(StreamingQueryListener):
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         self._ended.set()
 
-    def settled(self) -> list[Epoch]:
-        """All micro-batches, once the last report has come."""
+    def wait_for_reports(self) -> list[Epoch]:
+        """Return all micro-batches after the last report."""
         self._ended.wait(30)
         return self.epochs
 
 
 @contextmanager
-def watched(spark: SparkSession) -> Iterator[Watch]:
-    """Watch what runs inside."""
-    watch = Watch(spark)
-    spark.streams.addListener(watch)
+def watch_epochs(spark: SparkSession) -> Iterator[EpochListener]:
+    """Collect the micro-batches of queries that run in the block."""
+    listener = EpochListener(spark)
+    spark.streams.addListener(listener)
     try:
-        yield watch
+        yield listener
     finally:
-        spark.streams.removeListener(watch)
+        spark.streams.removeListener(listener)
 
 
 def resident(pid: int) -> int:
-    """The resident memory of a process in bytes; 0 where the system doesn't tell."""
+    """Return the resident memory of a process in bytes; 0 without `/proc`."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         return 0

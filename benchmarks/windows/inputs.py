@@ -1,4 +1,4 @@
-"""The rows that both sides read: seeded by their number, so that every run of a benchmark has the same."""
+"""Input rows of both sides, seeded by their number, so that every run has the same."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 SCHEMA = "id bigint, key string, kind string, value double, ts timestamp"
 DISORDER = "10 seconds"
-"""How much later than its place in the stream a row's time may be; with a watermark this far behind none
-is late.
-"""
+"""Maximum disorder of event times; with this watermark delay no row is late."""
 SPACING = 18_000_000
 """Microseconds between two rows of a key, on average."""
 FILES_PER_BATCH = 2
@@ -22,7 +20,7 @@ FILES_PER_BATCH = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """How many rows of how many keys, read in so many micro-batches."""
+    """Number of rows, keys and micro-batches."""
 
     rows: int
     keys: int
@@ -37,7 +35,7 @@ class Shape:
 def write_rows(
     spark: SparkSession, path: Path, shape: Shape, kind: Literal["parquet", "json"] = "parquet"
 ) -> Path:
-    """Files in the order of their names and times; a micro-batch takes `FILES_PER_BATCH` of them.
+    """Write files in the order of their names and times; a micro-batch reads `FILES_PER_BATCH`.
 
     A row's key is random. Its value rises by about one from row to row of a key, and starts again at 1000.
     """
@@ -50,11 +48,11 @@ def write_rows(
         F.timestamp_micros((F.col("id") * shape.step).cast("bigint") + _random(4, 10_000_000)).alias("ts"),
     )
     rows.write.format(kind).save(str(path))
-    return in_order(path)
+    return set_file_times(path)
 
 
-def in_order(path: Path, first: int = 1_700_000_000) -> Path:
-    """Give the files times in the order of their names: Spark reads the oldest first."""
+def set_file_times(path: Path, first: int = 1_700_000_000) -> Path:
+    """Set the modification times in the order of the names: Spark reads the oldest first."""
     files = sorted(file for file in path.iterdir() if file.name.startswith("part-"))
     for number, file in enumerate(files):
         os.utime(file, (first + number, first + number))

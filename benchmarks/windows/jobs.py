@@ -1,7 +1,4 @@
-"""One job, two ways: as a pipeline, and with Spark's own interface.
-
-Both read the same files and write nowhere.
-"""
+"""One job as a pipeline and in PySpark; both read the same files and write to a no-op sink."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from benchmarks.nowhere import Nowhere, Tally
+from benchmarks.noop_sink import NoopSink, Tally
 from benchmarks.windows.inputs import DISORDER, FILES_PER_BATCH, SCHEMA
 from headrace import Pipeline, connect, windows
 
@@ -24,14 +21,14 @@ AGGREGATES = {"n": "count(*)", "total": "sum(value)"}
 
 @dataclass(frozen=True)
 class Setting:
-    """What a job is given: the session, its input, and a directory for checkpoints."""
+    """The session, the input, and a directory for checkpoints."""
 
     spark: SparkSession
     source: Path
     place: Path
 
     def checkpoint(self) -> Path:
-        """A new one: every run starts without state."""
+        """Return a new checkpoint directory: every run starts without state."""
         return self.place / uuid4().hex
 
 
@@ -39,17 +36,17 @@ Job = Callable[[Setting], Tally]
 
 
 def by_headrace(window: windows.Window, *, kind: Format = "parquet", **emit: Any) -> Job:
-    """The job as a user of Headrace declares it."""
+    """Return the job as a pipeline."""
 
     def run(setting: Setting) -> Tally:
-        pipeline, sink = windowed(setting.source, window, kind=kind, **emit)
+        pipeline, sink = build_pipeline(setting.source, window, kind=kind, **emit)
         pipeline.run(until="caught_up", checkpoint=setting.checkpoint())
         return sink.tally
 
     return run
 
 
-def windowed(
+def build_pipeline(
     source: Path,
     window: windows.Window,
     *,
@@ -58,9 +55,9 @@ def windowed(
     schema: str = SCHEMA,
     out_of_order: str = DISORDER,
     **emit: Any,
-) -> tuple[Pipeline, Nowhere]:
-    """The pipeline, and the sink that counts what it gives."""
-    pipeline, sink = Pipeline("bench"), Nowhere()
+) -> tuple[Pipeline, NoopSink]:
+    """Build the pipeline and its counting sink."""
+    pipeline, sink = Pipeline("bench"), NoopSink()
     connector = connect.files(path=str(source), format=kind, max_files_per_batch=files)
     rows = pipeline.read("rows", connector, format=kind, schema=schema)
     keyed = rows.event_time("ts", out_of_order=out_of_order).key_by("key")
@@ -69,18 +66,18 @@ def windowed(
 
 
 def by_window_function(window: Callable[[], Column], *, kind: Format = "parquet") -> Job:
-    """The job on Spark's own windowed aggregation: one result for each window, late rows dropped."""
+    """Return the job as a windowed aggregation of Spark: one result per window, late rows dropped."""
 
     def run(setting: Setting) -> Tally:
         rows = _rows(setting, kind).withWatermark("ts", DISORDER)
         aggregates = [F.expr(text).alias(name) for name, text in AGGREGATES.items()]
-        return _through(rows.groupBy("key", window()).agg(*aggregates), setting)
+        return _run_query(rows.groupBy("key", window()).agg(*aggregates), setting)
 
     return run
 
 
 def by_pandas(processor: Callable[[], Any], *, watermark: bool) -> Job:
-    """The job as a stateful processor in Python."""
+    """Return the job as a stateful processor in Python."""
 
     def run(setting: Setting) -> Tally:
         from benchmarks.windows.processors import OUTPUT
@@ -89,7 +86,7 @@ def by_pandas(processor: Callable[[], Any], *, watermark: bool) -> Job:
         if watermark:
             rows = rows.withWatermark("ts", DISORDER)
         mode = "EventTime" if watermark else "None"
-        return _through(
+        return _run_query(
             rows.groupBy("key").transformWithStateInPandas(processor(), OUTPUT, "Append", mode), setting
         )
 
@@ -101,7 +98,7 @@ def _rows(setting: Setting, kind: Format) -> DataFrame:
     return reader.format(kind).load(str(setting.source))
 
 
-def _through(results: DataFrame, setting: Setting) -> Tally:
+def _run_query(results: DataFrame, setting: Setting) -> Tally:
     tally = Tally()
     writer = results.writeStream.outputMode("append").foreachBatch(tally.take)
     writer = writer.option("checkpointLocation", str(setting.checkpoint()))

@@ -1,8 +1,8 @@
-"""What a batch costs when many keys are in state and few of them have rows in it.
+"""The cost of a batch with many keys in state, few of which have rows in it.
 
-Two pipelines, one with ten times the keys of the other in open windows. Then both get batches that touch the
-same number of keys, in turn. The first batch of each turn loads the state, and with a timed early trigger it
-also visits every open window whose time has come; it is reported apart.
+Two pipelines, one with ten times the keys of the other in open windows, alternately receive batches that touch
+the same number of keys. The first batch of each turn loads the state, and with a processing-time trigger fires
+every open window that is due; it is reported separately.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from benchmarks.harness import Measured, report
-from benchmarks.windows.epochs import Epoch, watched
-from benchmarks.windows.inputs import in_order
-from benchmarks.windows.jobs import windowed
+from benchmarks.windows.epochs import Epoch, watch_epochs
+from benchmarks.windows.inputs import set_file_times
+from benchmarks.windows.jobs import build_pipeline
 from headrace import triggers, windows
 
 SCHEMA = "key string, value double, ts timestamp"
 BATCHES = 6
-"""Batches of a turn; the first one doesn't count."""
+"""Batches of a turn, including the first, which is not measured."""
 
 
 @dataclass
 class Keys:
-    """One of the two: so many keys, each with an open window."""
+    """One of the two pipelines, with an open window per key."""
 
     keys: int
     place: Path
@@ -37,7 +37,7 @@ class Keys:
     firsts: list[Epoch] = field(default_factory=list)
 
     def add(self, spark: SparkSession, touched: int, batches: int) -> None:
-        """More files, one for each batch, of so many rows with different keys."""
+        """Add a file per batch, with `touched` rows of different keys."""
         stride = max(1, self.keys // touched)
         ids = spark.range(0, touched * batches, 1, batches)
         number = self.loaded + F.floor(F.col("id") / touched)
@@ -49,13 +49,13 @@ class Keys:
             F.lit(1.0).alias("value"),
             F.timestamp_seconds(number + 1_000_000).alias("ts"),
         )
-        made = self.place / f"made-{self.loaded}"
-        rows.write.parquet(str(made))
-        in_order(made)
-        for file in sorted(made.glob("part-*")):
+        files = self.place / f"new-{self.loaded}"
+        rows.write.parquet(str(files))
+        set_file_times(files)
+        for file in sorted(files.glob("part-*")):
             self.loaded += 1
             file.rename(self.source / f"part-{self.loaded:06}.parquet")
-        in_order(self.source)
+        set_file_times(self.source)
 
     @property
     def source(self) -> Path:
@@ -64,8 +64,8 @@ class Keys:
         return path
 
     def run(self, spark: SparkSession, emit: dict[str, Any]) -> list[Epoch]:
-        """Go on from the checkpoint with the files that are new."""
-        pipeline, _ = windowed(
+        """Resume from the checkpoint and process the new files."""
+        pipeline, _ = build_pipeline(
             self.source,
             windows.tumbling("365 days"),
             files=1,
@@ -73,15 +73,15 @@ class Keys:
             out_of_order="0 seconds",
             **emit,
         )
-        with watched(spark) as watch:
+        with watch_epochs(spark) as listener:
             pipeline.run(until="caught_up", checkpoint=self.place / "checkpoint")
-            return list(watch.settled())
+            return list(listener.wait_for_reports())
 
 
 def measure(
     spark: SparkSession, place: Path, *, keys: int, touched: int, timed: bool, runs: int
 ) -> list[Measured]:
-    """The time of a batch with `keys` in state, beside that with a tenth of them."""
+    """Compare the time of a batch with `keys` in state and with a tenth of them."""
     early = triggers.every("1 second") if timed else triggers.after_count(1000)
     emit = {"early": early}
     both = [Keys(keys // 10, place / "few"), Keys(keys, place / "many")]
@@ -100,15 +100,13 @@ def measure(
     ]
     report(f"a batch of {touched:,} rows{', timed early panes' if timed else ''}", measured)
     for item in both:
-        _say(item)
+        _print_summary(item)
     ratio = measured[1].median / measured[0].median
-    print(
-        f"a batch costs {ratio:.2f} times as much with ten times the keys, aimed at 1.5 at most", flush=True
-    )
+    print(f"a batch costs {ratio:.2f} times as much with ten times the keys; target: at most 1.5", flush=True)
     return measured
 
 
-def _say(item: Keys) -> None:
+def _print_summary(item: Keys) -> None:
     first = statistics.median(epoch.millis for epoch in item.firsts)
     visits = statistics.median(epoch.visits for epoch in item.firsts)
     print(

@@ -1,7 +1,7 @@
 """Memory over many micro-batches with a steady number of open windows.
 
-Each batch brings a minute of event time: a new window for each of so many keys. The watermark stays so far
-behind that the windows of 50 batches are open; from then on each batch opens as many as it closes.
+Each batch covers a minute of event time and opens a window per key. The watermark is delayed so that the windows
+of 50 batches are open; from then on each batch opens as many as it closes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from benchmarks.harness import RESULTS
-from benchmarks.windows.epochs import Epoch, watched
-from benchmarks.windows.inputs import in_order
-from benchmarks.windows.jobs import windowed
+from benchmarks.windows.epochs import Epoch, watch_epochs
+from benchmarks.windows.inputs import set_file_times
+from benchmarks.windows.jobs import build_pipeline
 from headrace import windows
 
 SCHEMA = "key string, value double, ts timestamp"
@@ -26,33 +26,33 @@ OPEN_FOR = 50
 
 
 def measure(spark: SparkSession, place: Path, open_windows: int, epochs: int) -> list[Epoch]:
-    """Run it and draw the plot."""
-    source = _written(spark, place / "in", max(1, open_windows // OPEN_FOR), epochs)
+    """Run the pipeline and draw the plot."""
+    source = _write_input(spark, place / "in", max(1, open_windows // OPEN_FOR), epochs)
     minutes = f"{OPEN_FOR - 1} minutes"
-    pipeline, sink = windowed(
+    pipeline, sink = build_pipeline(
         source, windows.tumbling("1 minute"), files=1, schema=SCHEMA, out_of_order=minutes
     )
-    with watched(spark) as watch:
+    with watch_epochs(spark) as listener:
         pipeline.run(until="caught_up", checkpoint=place / "checkpoint")
-        seen = list(watch.settled())
-    steady = seen[min(OPEN_FOR, len(seen) - 1) :]
-    held = open_after(seen, sink.tally.by_epoch)
+        reports = list(listener.wait_for_reports())
+    steady = reports[min(OPEN_FOR, len(reports) - 1) :]
+    held = open_after(reports, sink.tally.by_epoch)
     RESULTS.mkdir(exist_ok=True)
-    message = [asdict(epoch) | {"open_windows": count} for epoch, count in zip(seen, held, strict=True)]
-    (RESULTS / "memory.json").write_text(json.dumps(message, indent=2))
-    _plot(seen, held, RESULTS / "memory.svg")
+    samples = [asdict(epoch) | {"open_windows": count} for epoch, count in zip(reports, held, strict=True)]
+    (RESULTS / "memory.json").write_text(json.dumps(samples, indent=2))
+    _plot(reports, held, RESULTS / "memory.svg")
     half = len(steady) // 2
     print(
-        f"{len(seen)} batches, {sink.tally.panes:,} windows closed; open at the end {held[-1]:,}; resident "
+        f"{len(reports)} batches, {sink.tally.panes:,} windows closed; open at the end {held[-1]:,}; resident "
         f"memory of the JVM at most {_gib(steady[: half or 1])} GiB in the first half of the steady part and "
         f"{_gib(steady[half:])} GiB in the second",
         flush=True,
     )
-    return seen
+    return reports
 
 
 def open_after(epochs: list[Epoch], closed: Mapping[int, int]) -> list[int]:
-    """The windows that are open after each batch: every row opens one, every result closes one."""
+    """Return the number of open windows after each batch: a row opens one, a result closes one."""
     return [
         sum(e.rows for e in epochs if e.number <= epoch.number)
         - sum(panes for number, panes in closed.items() if number <= epoch.number)
@@ -60,7 +60,7 @@ def open_after(epochs: list[Epoch], closed: Mapping[int, int]) -> list[int]:
     ]
 
 
-def _written(spark: SparkSession, path: Path, keys: int, batches: int) -> Path:
+def _write_input(spark: SparkSession, path: Path, keys: int, batches: int) -> Path:
     ids = spark.range(0, keys * batches, 1, batches)
     rows = ids.select(
         F.concat(F.lit("key-"), (F.col("id") % keys).cast("string")).alias("key"),
@@ -68,7 +68,7 @@ def _written(spark: SparkSession, path: Path, keys: int, batches: int) -> Path:
         F.timestamp_seconds(F.floor(F.col("id") / keys) * 60 + 1_000_000).alias("ts"),
     )
     rows.write.parquet(str(path))
-    return in_order(path)
+    return set_file_times(path)
 
 
 def _gib(epochs: list[Epoch]) -> str:
@@ -87,7 +87,7 @@ def _plot(epochs: list[Epoch], held: list[int], path: Path) -> None:
     above.plot(
         numbers,
         [epoch.state_bytes / 2**30 for epoch in epochs],
-        label="of it, by the state store's own account",
+        label="reported by the state store",
     )
     above.set_ylabel("GiB")
     above.set_ylim(bottom=0)

@@ -1,8 +1,8 @@
-"""Order-dependent windows and sessions as one writes them today, for `transformWithStateInPandas`.
+"""Order-dependent windows and sessions for `transformWithStateInPandas`.
 
-Written to be fast: a key's rows of a batch are NumPy arrays, a window is folded by slices, state is one value
-for each key (a call to Spark's state costs more than all of that), and rows that wait are kept as one array
-of bytes. Timers are set only where none is due earlier.
+They are optimised: the rows of a key are NumPy arrays, a window is folded by slices, the state of a key is one
+value (a call to Spark's state costs more than the rest), and buffered rows are one array of bytes. A timer is
+set only if none is due earlier.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 Rows = NDArray[np.void]
 ROW = np.dtype([("ts", "i8"), ("id", "i8"), ("value", "f8"), ("end", "?")])
-OPEN = "taken bigint, n bigint, total double, first bigint, last bigint, base double"
+OPEN = "total_rows bigint, n bigint, total double, first bigint, last bigint, base double"
 EMPTY = (0, 0.0, 2**62, -(2**62), 0.0)
 OUTPUT = "key string, start bigint, end bigint, n bigint, total double"
 NEVER = 2**62
 
 
 def rows_of(frames: Iterator[pd.DataFrame]) -> Rows:
-    """A key's rows of a batch as one array."""
+    """Return the rows of a key in a batch as one array."""
     parts = list(frames)
     frame = parts[0] if len(parts) == 1 else pd.concat(parts)
     rows = np.empty(len(frame), ROW)
@@ -37,31 +37,31 @@ def rows_of(frames: Iterator[pd.DataFrame]) -> Rows:
     return rows
 
 
-def shown(key: str, windows: list[tuple[int, int, int, float]]) -> Iterator[pd.DataFrame]:
-    """Closed windows as Spark wants them."""
+def to_frames(key: str, windows: list[tuple[int, int, int, float]]) -> Iterator[pd.DataFrame]:
+    """Yield closed windows as a frame."""
     if windows:
         starts, ends, counts, totals = zip(*windows, strict=True)
         yield pd.DataFrame({"key": key, "start": starts, "end": ends, "n": counts, "total": totals})
 
 
-class ByTurns(StatefulProcessor):
-    """Rows that come and timers that are due are one thing to do: `_turn`, with the rows there are."""
+class RowsOrTimers(StatefulProcessor):
+    """Calls `_process` for input rows and, without rows, for timers."""
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        yield from self._turn(key, rows_of(rows), timerValues.getCurrentWatermarkInMs())
+        yield from self._process(key, rows_of(rows), timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        yield from self._turn(key, np.empty(0, ROW), timerValues.getCurrentWatermarkInMs())
+        yield from self._process(key, np.empty(0, ROW), timerValues.getCurrentWatermarkInMs())
 
     def close(self) -> None:
         pass
 
-    def _turn(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
+    def _process(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
         raise NotImplementedError
 
 
-class Ordered(ByTurns):
-    """Windows that depend on the order of rows; in event-time order rows wait for the watermark."""
+class Ordered(RowsOrTimers):
+    """Windows that depend on the order of rows; in event-time order rows are buffered until the watermark."""
 
     def __init__(self, *, in_event_time: bool) -> None:
         self._waits = in_event_time
@@ -71,32 +71,34 @@ class Ordered(ByTurns):
         self._state = handle.getValueState("state", f"{OPEN}, wake bigint, waiting binary")
 
     @abstractmethod
-    def splits(self, taken: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
-        """Where windows end: before these rows."""
+    def splits(self, total_rows: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
+        """Return the indexes of the rows before which a window ends."""
 
-    def _turn(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
+    def _process(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
         stored = self._state.get() or (0, *EMPTY, NEVER, b"")
-        taken, window, wake, waiting = stored[0], stored[1:6], stored[6], stored[7]
+        total_rows, window, wake, waiting = stored[0], stored[1:6], stored[6], stored[7]
         if self._waits:
             held = np.concatenate([np.frombuffer(bytes(waiting), ROW), rows])
             ready = held["ts"] < watermark * 1000
             rows, rest = np.sort(held[ready], order=["ts", "id"]), held[~ready]
-            waiting, wake = rest.tobytes(), self._woken(rest, wake, watermark)
+            waiting, wake = rest.tobytes(), self._next_timer(rest, wake, watermark)
         else:
             rows = np.sort(rows, order="id")
-        closed, window = self._folded(taken, window, rows)
-        self._state.update((taken + len(rows), *window, wake, waiting))
-        yield from shown(key[0], closed)
+        closed, window = self._fold(total_rows, window, rows)
+        self._state.update((total_rows + len(rows), *window, wake, waiting))
+        yield from to_frames(key[0], closed)
 
-    def _woken(self, rest: Rows, wake: int, watermark: int) -> int:
+    def _next_timer(self, rest: Rows, wake: int, watermark: int) -> int:
         wake = NEVER if wake <= watermark else wake
         if len(rest) and (wanted := int(rest["ts"].min()) // 1000 + 1) < wake:
             self._handle.registerTimer(wanted)
             return wanted
         return wake
 
-    def _folded(self, taken: int, window: tuple[Any, ...], rows: Rows) -> tuple[list[Any], tuple[Any, ...]]:
-        closed, edges = [], [0, *self.splits(taken, window, rows), len(rows)]
+    def _fold(
+        self, total_rows: int, window: tuple[Any, ...], rows: Rows
+    ) -> tuple[list[Any], tuple[Any, ...]]:
+        closed, edges = [], [0, *self.splits(total_rows, window, rows), len(rows)]
         for number, (begin, end) in enumerate(pairwise(edges)):
             window = _with(window, rows[begin:end])
             if number < len(edges) - 2:
@@ -121,45 +123,45 @@ def _with(window: tuple[Any, ...], rows: Rows) -> tuple[Any, ...]:
 
 
 class Count(Ordered):
-    """Windows of so many rows."""
+    """Windows of `SIZE` rows."""
 
     SIZE = 100
 
-    def splits(self, taken: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
-        first = self.SIZE - taken % self.SIZE
+    def splits(self, total_rows: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
+        first = self.SIZE - total_rows % self.SIZE
         return list(range(first, len(rows) + 1, self.SIZE))
 
 
 class Delta(Ordered):
-    """A value further than so much from the window's first opens a new one."""
+    """Windows that end at a value further than `BY` from their first."""
 
     BY = 20.0
 
-    def splits(self, taken: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
+    def splits(self, total_rows: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
         if not len(rows):
             return []
         values, at = rows["value"], 0
-        measured: list[Any] = []
+        indexes: list[Any] = []
         base = window[4] if window[0] else values[0]
         while True:
             far = np.abs(values[at:] - base) > self.BY
             step = int(far.argmax())
             if not far[step]:
-                return measured
+                return indexes
             at += step
             base = values[at]
-            measured.append(at)
+            indexes.append(at)
 
 
 class Punctuation(Ordered):
-    """A row with a mark ends the window, and is in it."""
+    """Windows that end with a marked row."""
 
-    def splits(self, taken: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
+    def splits(self, total_rows: int, window: tuple[Any, ...], rows: Rows) -> list[int]:
         return (np.flatnonzero(rows["end"]) + 1).tolist()
 
 
-class Sessions(ByTurns):
-    """Sessions that are shown whenever so many rows have come since, and when the watermark has passed their end."""
+class Sessions(RowsOrTimers):
+    """Sessions with an early pane every `EARLY` rows and a final pane at the watermark."""
 
     GAP = 54_000_000
     EARLY = 10
@@ -169,24 +171,24 @@ class Sessions(ByTurns):
         self._handle = handle
         self._state = handle.getValueState("state", "wake bigint, sessions binary")
 
-    def _turn(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
+    def _process(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
         wake, stored = self._state.get() or (NEVER, b"")
         open_ = [list(session) for session in np.frombuffer(bytes(stored), self.SESSION).tolist()]
         closed = [session for session in open_ if session[1] <= watermark * 1000]
-        kept = self._merged([session for session in open_ if session[1] > watermark * 1000], rows)
-        shown_now = [tuple(session[:4]) for session in closed]
+        kept = self._merge([session for session in open_ if session[1] > watermark * 1000], rows)
+        panes = [tuple(session[:4]) for session in closed]
         for session in kept:
             if session[4] >= self.EARLY:
-                shown_now.append(tuple(session[:4]))
+                panes.append(tuple(session[:4]))
                 session[4] = 0
         wake = NEVER if wake <= watermark else wake
         if kept and (wanted := -(-kept[0][1] // 1000)) < wake:
             wake = wanted
             self._handle.registerTimer(wanted)
         self._state.update((wake, np.array([tuple(s) for s in kept], self.SESSION).tobytes()))
-        yield from shown(key[0], shown_now)
+        yield from to_frames(key[0], panes)
 
-    def _merged(self, sessions: list[list[Any]], rows: Rows) -> list[list[Any]]:
+    def _merge(self, sessions: list[list[Any]], rows: Rows) -> list[list[Any]]:
         rows = np.sort(rows, order=["ts", "id"])
         edges = [0, *(np.flatnonzero(np.diff(rows["ts"]) >= self.GAP) + 1).tolist(), len(rows)]
         for begin, end in pairwise(edges):
@@ -207,8 +209,8 @@ class Sessions(ByTurns):
         return merged
 
 
-class Trailing(ByTurns):
-    """For each row, once the watermark has passed it, the rows of so long before it."""
+class Trailing(RowsOrTimers):
+    """An aggregate per row over the preceding `SIZE` microseconds, in event-time order."""
 
     SIZE = 600_000_000
 
@@ -216,7 +218,7 @@ class Trailing(ByTurns):
         self._handle = handle
         self._state = handle.getValueState("state", "done bigint, wake bigint, rows binary")
 
-    def _turn(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
+    def _process(self, key: Any, rows: Rows, watermark: int) -> Iterator[pd.DataFrame]:
         done, wake, stored = self._state.get() or (0, NEVER, b"")
         rows = np.sort(np.concatenate([np.frombuffer(bytes(stored), ROW), rows]), order=["ts", "id"])
         times, now = rows["ts"], watermark * 1000
@@ -229,9 +231,9 @@ class Trailing(ByTurns):
             self._handle.registerTimer(wanted)
         self._state.update((max(done, now), wake, kept.tobytes()))
         if len(ready):
-            yield self._shown(key[0], ready, times, rows["value"])
+            yield self._to_frame(key[0], ready, times, rows["value"])
 
-    def _shown(self, key: str, ready: Any, times: Any, values: Any) -> pd.DataFrame:
+    def _to_frame(self, key: str, ready: Any, times: Any, values: Any) -> pd.DataFrame:
         sums = np.concatenate([[0.0], np.cumsum(values)])
         first = np.searchsorted(times, ready - self.SIZE, side="right")
         last = np.searchsorted(times, ready, side="right")

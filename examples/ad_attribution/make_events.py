@@ -31,7 +31,7 @@ def events(seed: int = 11, impressions: int = 120) -> list[dict[str, Any]]:
     return sorted(made, key=lambda event: event["second"] + chance.choice([0, 0, 0, 25]))
 
 
-def attributed(actual: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def attribute_clicks(actual: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row for each impression and click on it, and one for each impression without a click."""
     rows = []
     clicks = [event for event in actual if event["kind"] == "click"]
@@ -50,7 +50,7 @@ def files() -> dict[str, str]:
         {**{name: value for name, value in event.items() if name != "second"}, "ts": instant(event["second"])}
         for event in actual
     ]
-    return {"events.jsonl": json_lines(lines), "expected.jsonl": json_lines(attributed(actual))}
+    return {"events.jsonl": json_lines(lines), "expected.jsonl": json_lines(attribute_clicks(actual))}
 
 
 if __name__ == "__main__":

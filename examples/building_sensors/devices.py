@@ -1,6 +1,6 @@
 """Simulated devices: publish the recorded readings to a broker, as fast as it takes them.
 
-`MQTT=mqtt://localhost:1883 python devices.py`, beside a run of the pipeline with the same variable.
+`MQTT=mqtt://localhost:1883 python devices.py`, while the pipeline runs with the same variable.
 """
 
 import json

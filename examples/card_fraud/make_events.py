@@ -36,7 +36,7 @@ def homes(seed: int = 11) -> dict[str, str]:
 def payments(seed: int = 2026) -> list[tuple[float, Payment]]:
     """(second, payment), in the order they arrive: most in time order, some up to half a minute behind."""
     chance, home = random.Random(seed), homes()
-    made = [*_ordinary(chance, home), *_abroad(chance, home), *_tested(chance, home)]
+    made = [*_ordinary(chance, home), *_abroad(chance, home), *_testing(chance, home)]
     made.sort(key=lambda payment: payment[0])
     numbered = [(at, {"id": f"p-{n:04}", **paid, "ts": instant(at)}) for n, (at, paid) in enumerate(made, 1)]
     return sorted(numbered, key=lambda payment: payment[0] + chance.choice([0, 0, 0, 0, 30]))
@@ -56,7 +56,7 @@ def _abroad(chance: random.Random, home: dict[str, str]) -> Iterator[tuple[float
         yield _payment(_within(chance, part, ABROAD), card, elsewhere, round(chance.uniform(80, 900), 2))
 
 
-def _tested(chance: random.Random, home: dict[str, str]) -> Iterator[tuple[float, Payment]]:
+def _testing(chance: random.Random, home: dict[str, str]) -> Iterator[tuple[float, Payment]]:
     for part in range(TESTED):
         card = chance.choice(list(home))
         # Both in one window: the large payment follows within half a minute.
@@ -93,7 +93,7 @@ def totals(made: list[tuple[float, Payment]]) -> list[dict[str, Any]]:
     ]
 
 
-def expected(made: list[tuple[float, Payment]]) -> Iterator[dict[str, Any]]:
+def expect_rows(made: list[tuple[float, Payment]]) -> Iterator[dict[str, Any]]:
     """Return the expected rows of each table."""
     home = homes()
     for _, payment in sorted(made, key=lambda payment: payment[1]["id"]):
@@ -115,7 +115,7 @@ def files() -> dict[str, str]:
     return {
         "events.jsonl": "".join(lines),
         "homes.csv": csv_lines({"card": card, "home": home} for card, home in homes().items()),
-        "expected.jsonl": json_lines(expected(made)),
+        "expected.jsonl": json_lines(expect_rows(made)),
     }
 
 

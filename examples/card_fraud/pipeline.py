@@ -3,21 +3,15 @@
 from headrace import Pipeline, connect, windows
 
 fraud = Pipeline("card-fraud")
-payments = fraud.read(
-    "payments",
-    connect.generator(replay="events.jsonl", time="ts", speed=120),
-    format="json",
-    schema="id string, card string, country string, amount double, ts timestamp",
-).event_time("ts", out_of_order="1 minute")
-
+recording = connect.generator(replay="events.jsonl", time="ts", speed=120)
+schema = "id string, card string, country string, amount double, ts timestamp"
+rows = fraud.read("payments", recording, format="json", schema=schema)
+payments = rows.event_time("ts", out_of_order="1 minute")
 homes = connect.files(path="homes.csv", schema="card string, home string")
 abroad = payments.lookup("with_home", homes, on="card").where("country <> home", name="abroad")
-totals = (
-    payments.key_by("card")
-    .window(windows.tumbling("10 minutes"))
-    .aggregate(
-        "totals", n="count(*)", total="round(sum(amount), 2)", smallest="min(amount)", largest="max(amount)"
-    )
+per_card = payments.key_by("card").window(windows.tumbling("10 minutes"))
+totals = per_card.aggregate(
+    "totals", n="count(*)", total="round(sum(amount), 2)", smallest="min(amount)", largest="max(amount)"
 )
 tested = totals.where("smallest < 1 and largest > 500").drop("pane", name="tested")
 

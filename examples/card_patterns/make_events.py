@@ -78,7 +78,7 @@ def two_countries(paid: list[Event]) -> list[Event]:
     ]
 
 
-def unconfirmed(own: list[Event]) -> list[Event]:
+def find_unconfirmed(own: list[Event]) -> list[Event]:
     """Logins without a confirmation in the five minutes after them."""
     confirmed = [event["second"] for event in own if event["kind"] == "confirmation"]
     return [
@@ -98,7 +98,7 @@ def alerts(value: list[Event]) -> list[Event]:
     for card in CARDS:
         own = sorted((event for event in value if event["card"] == card), key=lambda event: event["second"])
         paid = [event for event in own if event["kind"] == "payment"]
-        actual += [*small_then_large(paid), *two_countries(paid), *unconfirmed(own)]
+        actual += [*small_then_large(paid), *two_countries(paid), *find_unconfirmed(own)]
     return actual
 
 

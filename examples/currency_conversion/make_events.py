@@ -42,7 +42,7 @@ def orders(chance: random.Random, hours: int = 6) -> list[Order]:
     return sorted(made, key=lambda order: order[1] + chance.choice([0, 0, 0, 55]))
 
 
-def converted(actual: list[Order], known: list[Rate]) -> list[dict[str, Any]]:
+def convert(actual: list[Order], known: list[Rate]) -> list[dict[str, Any]]:
     """Each order with the rate that was valid, if it is at most an hour old."""
     rows = []
     for number, second, currency, amount in actual:
@@ -67,7 +67,7 @@ def files() -> dict[str, str]:
     return {
         "events.csv": csv_lines(order_rows),
         "rates.csv": csv_lines(rate_rows),
-        "expected.jsonl": json_lines(converted(actual, known)),
+        "expected.jsonl": json_lines(convert(actual, known)),
     }
 
 

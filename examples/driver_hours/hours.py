@@ -14,7 +14,7 @@ from headrace import Processor, state, timers
 
 @dataclass(frozen=True)
 class Rule:
-    """After so many minutes of driving a driver must take a break of at least so many minutes."""
+    """The rule: minutes of driving after which a break is required, and its minimum minutes."""
 
     source: str
     driving_minutes: int

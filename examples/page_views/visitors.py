@@ -1,6 +1,6 @@
 """Simulated visitors: post the recorded views to the site's endpoint, twenty per request.
 
-`python visitors.py`, beside `headrace run live.yaml`.
+`python visitors.py`, while `headrace run live.yaml` runs.
 """
 
 import os

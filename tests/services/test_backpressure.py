@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from benchmarks.backpressure import SlowSink, piped
+from benchmarks.backpressure import SlowSink, build_pipeline
 from pyspark.sql import SparkSession
 
 from headrace.devtools.kafka_client import Client
@@ -29,7 +29,9 @@ def test_a_burst_into_a_slow_sink_loses_nothing_and_epochs_stay_small(
 
     sink = SlowSink.waiting(pause)
     client.produce("burst", lines(0, USUAL))
-    with piped(broker.servers, "burst", sink, max_per_batch=MOST).start(checkpoint=tmp_path) as running:
+    with build_pipeline(broker.servers, "burst", sink, max_per_batch=MOST).start(
+        checkpoint=tmp_path
+    ) as running:
         assert first_epoch.wait(TIMEOUT)
         client.produce("burst", lines(USUAL, USUAL + BURST))
         read_while_the_sink_was_busy = running.status().rows_in

@@ -1,7 +1,4 @@
-"""The benchmarks of connectors run, and their sides give the same results.
-
-A few events, so that they can't rot.
-"""
+"""The connector benchmarks run on a few events, and their sides produce the same results."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pytest
 from benchmarks import connectors, harness, topics
 from benchmarks.connectors.cases import CASES
 from benchmarks.connectors.setting import Setting
-from benchmarks.engines.taken import ALL, Taken, measured
+from benchmarks.engines.consumed import ALL, Consumed, measure_range
 from pyspark.sql import SparkSession
 
 from headrace.devtools.kafka_client import Client
@@ -52,7 +49,7 @@ def test_all_sides_of_a_case_give_the_same_results(
     connectors.report(case, actual)
     connectors.check(case, actual)
 
-    assert {outcome.taken.events for _, outcome in actual} == {1_500}
+    assert {outcome.consumed.events for _, outcome in actual} == {1_500}
     assert (setting.place / f"connectors_{name}.json").exists()
 
 
@@ -87,7 +84,7 @@ def test_upserts_reach_postgres_one_by_one_and_by_headrace(
     assert len(keys[0]) > EVENTS.count / 2
 
 
-def test_a_topic_that_is_full_is_taken_as_it_is(broker: Any, topic: Any) -> None:
+def test_a_filled_topic_is_reused(broker: Any, topic: Any) -> None:
     held = {item.name: item.records for item in Client(broker.servers).topics()}
 
     assert topics.fill(broker.servers, EVENTS) == topic
@@ -95,13 +92,13 @@ def test_a_topic_that_is_full_is_taken_as_it_is(broker: Any, topic: Any) -> None
 
 
 def test_the_measured_range_begins_where_the_warm_up_ends() -> None:
-    assert measured([(0, 0), (5, 100), (7, 200), (8, 300)], warm=100, events=200) == Taken(200, 3)
+    assert measure_range([(0, 0), (5, 100), (7, 200), (8, 300)], warm=100, events=200) == Consumed(200, 3)
 
 
 def test_the_end_of_a_job_counts_as_the_end_of_its_events() -> None:
-    assert measured([(0, 0), (1, 100), (4, ALL)], warm=100, events=500).seconds == 3
+    assert measure_range([(0, 0), (1, 100), (4, ALL)], warm=100, events=500).seconds == 3
 
 
 def test_a_range_that_was_never_reached_is_reported() -> None:
-    with pytest.raises(ValueError, match="300 events were never taken"):
-        measured([(0, 0), (1, 100)], warm=100, events=200)
+    with pytest.raises(ValueError, match="300 events were never consumed"):
+        measure_range([(0, 0), (1, 100)], warm=100, events=200)

@@ -1,7 +1,4 @@
-"""The benchmark of patterns runs, and what is measured finds what is there.
-
-A few events, so that it can't rot.
-"""
+"""The pattern benchmark runs on a few events, and the engines find the expected matches."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Any
 
 import pytest
 from benchmarks import harness, patterns
-from benchmarks.patterns import by_hand, engines
+from benchmarks.patterns import engines, plain_pyspark
 from benchmarks.patterns.events import OUT_OF_ORDER, CardEvents, answers
 from benchmarks.topics import START, fill
 from pyspark.sql import SparkSession
@@ -27,14 +24,16 @@ def test_headrace_and_processors_in_python_find_the_same(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(harness, "RESULTS", tmp_path)
-    value = engines.Given(broker.servers, fill(broker.servers, EVENTS), warm=3_000, events=3_000, epoch=3_000)
+    value = engines.Settings(
+        broker.servers, fill(broker.servers, EVENTS), warm=3_000, events=3_000, epoch=3_000
+    )
     ours = engines.headrace(value, spark)
     theirs = [
-        engines.in_python(value, spark, by_hand.over_rows, "python-rows"),
-        engines.in_python(value, spark, by_hand.over_frames, "python-pandas"),
+        engines.in_python(value, spark, plain_pyspark.over_rows, "python-rows"),
+        engines.in_python(value, spark, plain_pyspark.over_frames, "python-pandas"),
     ]
     assert (ours.events, ours.answers) == (3_000, answers(EVENTS).matches)
-    # Theirs go on to where the watermark is; ours end the input.
+    # The processors stop at the watermark; Headrace drains the input.
     until = START + (EVENTS.count - 1) * EVENTS.every - OUT_OF_ORDER
     assert [item.answers for item in theirs] == [answers(EVENTS, until).matches] * 2
 

@@ -1,7 +1,4 @@
-"""The benchmarks of windows run, and both sides of them do the same work.
-
-A few rows, so that they can't rot.
-"""
+"""The window benchmarks run on a few rows, and both sides produce the same results."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Any
 
 import pytest
 from benchmarks import harness
-from benchmarks.windows import compared, memory
+from benchmarks.windows import compare_sides, memory
 from benchmarks.windows.cases import CASES
 from pyspark.sql import SparkSession
 
@@ -31,10 +28,10 @@ def test_both_sides_of_a_case_give_the_same_results(
 ) -> None:
     few = argparse.Namespace(rows=3_000, keys=10, batches=2, runs=1, warm_up=0)
 
-    measured = compared(spark, case, few)
+    measured = compare_sides(spark, case, few)
 
     assert [item.contender for item in measured] == [case.against, "Headrace"]
-    assert "gave 0 results" not in capsys.readouterr().out
+    assert ": 0 results" not in capsys.readouterr().out
 
 
 def test_memory_is_plotted_batch_by_batch(spark: SparkSession, tmp_path: Path, results: Any) -> None:

@@ -1,4 +1,4 @@
-"""The cases as one writes them on PySpark alone."""
+"""The cases in plain PySpark."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from benchmarks.connectors.setting import COLUMNS, DISORDER, FEW, Outcome, Setting, shared_session, timed
-from benchmarks.nowhere import Tally
-from benchmarks.topics import fresh
+from benchmarks.connectors.setting import COLUMNS, DISORDER, FEW, Outcome, Setting, get_session, measure_run
+from benchmarks.noop_sink import Tally
+from benchmarks.topics import create_empty_topic
 
 Batch = Callable[[DataFrame, int], None]
 
 
-def filtered(setting: Setting) -> Outcome:
-    """JSON from Kafka, a tenth of it kept."""
-    return counted(setting, _events(setting).where(FEW).select("k", "v"))
+def filter_events(setting: Setting) -> Outcome:
+    """Filter a tenth of the JSON events."""
+    return count_results(setting, _events(setting).where(FEW).select("k", "v"))
 
 
 def tumbling(setting: Setting) -> Outcome:
     """Count and sum per key and minute."""
     rows = _events(setting).withColumn("at", F.timestamp_millis("ts")).withWatermark("at", DISORDER)
     sums = rows.groupBy("k", F.window("at", "1 minute"))
-    return counted(setting, sums.agg(F.count("*").alias("n"), F.sum("v").alias("total")))
+    return count_results(setting, sums.agg(F.count("*").alias("n"), F.sum("v").alias("total")))
 
 
 def to_kafka(setting: Setting) -> Outcome:
-    """Every event to another topic, with one number changed: at least once, as Spark's sink can."""
-    out = fresh(setting.servers, "by-hand")
+    """Write every event to another topic with one number changed; Spark's sink delivers at least once."""
+    out = create_empty_topic(setting.servers, "by-hand")
     shaped = _events(setting).select("k", (F.col("v") * 2).alias("v"), "ts")
     records = shaped.select(F.col("k").alias("key"), F.to_json(F.struct("k", "v", "ts")).alias("value"))
     writer = records.writeStream.format("kafka").option("topic", out)
     writer = writer.option("kafka.bootstrap.servers", setting.servers).option("kafka.compression.type", "lz4")
     writer = writer.option("checkpointLocation", str(setting.checkpoint())).trigger(availableNow=True)
-    return Outcome(timed(setting, lambda: _to_its_end(writer)))
+    return Outcome(measure_run(setting, lambda: _run_to_end(writer)))
 
 
 def row_by_row(setting: Setting) -> Outcome:
-    """Upserts one at a time, all of a task in one transaction."""
+    """Upsert row by row, one transaction per task."""
     url = setting.database
 
     def write(rows: Iterable[Row]) -> None:
@@ -59,29 +59,26 @@ def row_by_row(setting: Setting) -> Outcome:
 
 
 def by_jdbc(setting: Setting) -> Outcome:
-    """Spark's own JDBC writer, which can only append.
-
-    The driver is told to send many rows in one statement.
-    """
+    """Append with Spark's JDBC writer; the driver sends many rows per statement."""
     _table(setting.database, "by_jdbc")
     return _by_jdbc(setting)
 
 
 def by_jdbc_indexed(setting: Setting) -> Outcome:
-    """The same with an index on what is the key elsewhere.
+    """Append with Spark's JDBC writer to a table with an index on the key.
 
-    Not a unique one, since one event in 10,000 has the key of another.
+    The index is not unique, because one event in 10,000 has the key of another.
     """
     _table(setting.database, "by_jdbc")
-    _run(setting.database, "CREATE INDEX ON by_jdbc (k, ts)")
+    _execute(setting.database, "CREATE INDEX ON by_jdbc (k, ts)")
     return _by_jdbc(setting)
 
 
 def _by_jdbc(setting: Setting) -> Outcome:
     parts = urlsplit(setting.database)
     address = f"jdbc:postgresql://{parts.hostname}:{parts.port}{parts.path}?reWriteBatchedInserts=true"
-    message = {"user": parts.username or "", "password": unquote(parts.password or "")}
-    options = {"url": address, "dbtable": "by_jdbc", "driver": "org.postgresql.Driver", **message}
+    login = {"user": parts.username or "", "password": unquote(parts.password or "")}
+    options = {"url": address, "dbtable": "by_jdbc", "driver": "org.postgresql.Driver", **login}
     return _each(
         setting, lambda batch, epoch: batch.write.format("jdbc").options(**options).mode("append").save()
     )
@@ -93,7 +90,7 @@ def _events(setting: Setting) -> DataFrame:
 
 def events(setting: Setting, topic: str, columns: str, batch: int) -> DataFrame:
     """Return the JSON records of a topic as rows."""
-    reader = shared_session().readStream.format("kafka")
+    reader = get_session().readStream.format("kafka")
     options = {
         "kafka.bootstrap.servers": setting.servers,
         "subscribe": topic,
@@ -104,33 +101,33 @@ def events(setting: Setting, topic: str, columns: str, batch: int) -> DataFrame:
     return reader.options(**options).load().select(parsed).select("event.*")
 
 
-def counted(setting: Setting, results: DataFrame) -> Outcome:
+def count_results(setting: Setting, results: DataFrame) -> Outcome:
     """Run a query to its end and count its results."""
     tally = Tally()
-    taken = timed(setting, lambda: _through(setting, results, tally.take))
-    return Outcome(taken, tally.panes)
+    consumed = measure_run(setting, lambda: _run_query(setting, results, tally.take))
+    return Outcome(consumed, tally.panes)
 
 
 def _each(setting: Setting, batch: Batch) -> Outcome:
-    return Outcome(timed(setting, lambda: _through(setting, _events(setting), batch)))
+    return Outcome(measure_run(setting, lambda: _run_query(setting, _events(setting), batch)))
 
 
-def _through(setting: Setting, results: DataFrame, batch: Batch) -> None:
+def _run_query(setting: Setting, results: DataFrame, batch: Batch) -> None:
     writer = results.writeStream.outputMode("append").foreachBatch(batch)
     writer = writer.option("checkpointLocation", str(setting.checkpoint()))
-    _to_its_end(writer.trigger(availableNow=True))
+    _run_to_end(writer.trigger(availableNow=True))
 
 
-def _to_its_end(writer: DataStreamWriter) -> None:
+def _run_to_end(writer: DataStreamWriter) -> None:
     writer.start().awaitTermination()
 
 
 def _table(url: str, name: str, key: str = "") -> None:
     columns = ["k text", "v integer", "ts bigint", "note text", *filter(None, [key])]
-    _run(url, f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} ({', '.join(columns)})")
+    _execute(url, f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} ({', '.join(columns)})")
 
 
-def _run(url: str, *statements: str) -> None:
+def _execute(url: str, *statements: str) -> None:
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:

@@ -1,10 +1,7 @@
-"""The question as one answers it on Spark today.
+"""The pattern in plain PySpark: a stateful processor in Python, over rows or pandas frames.
 
-A stateful processor in Python, over rows or over pandas' frames.
-
-Written to be fast: events that can't be part of an answer are filtered out before the processor sees them,
-all that a card remembers is one value (a call to Spark's state costs more than all the rest), and a timer is
-set only where none comes earlier.
+It is optimised: events that cannot match are filtered before the processor, the state of a card is one value (a
+call to Spark's state costs more than the rest), and a timer is set only if none is due earlier.
 """
 
 from __future__ import annotations
@@ -26,12 +23,12 @@ NEVER = 1 << 62
 LOGIN = -1.0
 
 Event = tuple[int, float]
-"""The time of a login (with `LOGIN`) or of a payment, and its amount."""
+"""Time and amount of a payment, or the time of a login and `LOGIN`."""
 Answer = tuple[str, int, int, float, int]
 
 
 def events(spark: SparkSession, servers: str, topic: str, epoch: int) -> DataFrame:
-    """The logins and payments over 90 of a topic."""
+    """Read the logins and payments over 90 of a topic."""
     source = spark.readStream.format("kafka").options(
         **{"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"},
         maxOffsetsPerTrigger=str(epoch),
@@ -45,44 +42,44 @@ def events(spark: SparkSession, servers: str, topic: str, epoch: int) -> DataFra
 
 
 def over_rows(frame: DataFrame) -> DataFrame:
-    """Answers, with the processor over rows."""
+    """Match with the processor over rows."""
     return frame.groupBy("card").transformWithState(OverRows(), OUTPUT, "append", "eventTime")
 
 
 def over_frames(frame: DataFrame) -> DataFrame:
-    """Answers, with the processor over pandas' frames."""
+    """Match with the processor over pandas frames."""
     return frame.groupBy("card").transformWithStateInPandas(OverFrames(), OUTPUT, "append", "eventTime")
 
 
 class LoginThenPay(StatefulProcessor):
-    """One card: its logins that may still be followed, and its events that wait for the watermark."""
+    """State of a card: open logins, and events waiting for the watermark."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._state = handle.getValueState("state", "wake bigint, remembered binary")
+        self._state = handle.getValueState("state", "wake bigint, events binary")
 
     def close(self) -> None:
         pass
 
-    def _turn(self, card: str, received: list[Event], watermark: int) -> list[Answer]:
+    def _process(self, card: str, received: list[Event], watermark: int) -> list[Answer]:
         stored = self._state.get()
         wake = stored[0] if stored else NEVER
         logins, waiting = pickle.loads(bytes(stored[1])) if stored else ([], [])
         waiting += received
         ready = sorted(event for event in waiting if event[0] < watermark)
         waiting = [event for event in waiting if event[0] >= watermark]
-        measured = list[Answer]()
+        matches = list[Answer]()
         for at, amount in ready:
             logins = [login for login in logins if at - login < WITHIN]
             if amount == LOGIN:
                 logins.append(at)
             elif logins:
-                measured.append((card, logins[0], at, amount, 1))
+                matches.append((card, logins[0], at, amount, 1))
                 logins = []
-        self._keep(wake if wake > watermark else NEVER, logins, waiting, watermark)
-        return measured
+        self._store(wake if wake > watermark else NEVER, logins, waiting, watermark)
+        return matches
 
-    def _keep(self, wake: int, logins: list[int], waiting: list[Event], watermark: int) -> None:
+    def _store(self, wake: int, logins: list[int], waiting: list[Event], watermark: int) -> None:
         logins = [login for login in logins if login + WITHIN > watermark]
         if not logins and not waiting:
             self._state.clear()
@@ -95,18 +92,18 @@ class LoginThenPay(StatefulProcessor):
 
 
 class OverRows(LoginThenPay):
-    """The same, given rows."""
+    """The processor over rows."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         received = [(row.ts, LOGIN if row.kind == "login" else row.amount) for row in rows]
-        yield from map(_row, self._turn(key[0], received, timerValues.getCurrentWatermarkInMs()))
+        yield from map(_row, self._process(key[0], received, timerValues.getCurrentWatermarkInMs()))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
-        yield from map(_row, self._turn(key[0], [], timerValues.getCurrentWatermarkInMs()))
+        yield from map(_row, self._process(key[0], [], timerValues.getCurrentWatermarkInMs()))
 
 
 class OverFrames(LoginThenPay):
-    """The same, given frames."""
+    """The processor over pandas frames."""
 
     def handleInputRows(  # noqa: N802
         self,
@@ -118,10 +115,10 @@ class OverFrames(LoginThenPay):
         for frame in rows:
             amounts = frame["amount"].where(frame["kind"] != "login", LOGIN)
             received += zip(frame["ts"].tolist(), amounts.tolist(), strict=True)
-        yield from _frame(self._turn(key[0], received, timerValues.getCurrentWatermarkInMs()))
+        yield from _frame(self._process(key[0], received, timerValues.getCurrentWatermarkInMs()))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        yield from _frame(self._turn(key[0], [], timerValues.getCurrentWatermarkInMs()))
+        yield from _frame(self._process(key[0], [], timerValues.getCurrentWatermarkInMs()))
 
 
 def _row(answer: Answer) -> Row:

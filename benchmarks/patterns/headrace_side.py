@@ -1,26 +1,26 @@
-"""The question as one asks it in Headrace."""
+"""The pattern in Headrace."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from benchmarks.nowhere import Nowhere
+from benchmarks.noop_sink import NoopSink
 from benchmarks.patterns.events import OUT_OF_ORDER, SCHEMA, WITHIN
 from headrace import Pipeline, connect, patterns
 from headrace.streams.matches import Matches
 
-QUESTION = patterns.step("login", "kind = 'login'").followed_by("pay", "kind = 'pay' and amount > 90")
+LOGIN_THEN_PAY = patterns.step("login", "kind = 'login'").followed_by("pay", "kind = 'pay' and amount > 90")
 MEASURES = "login_at bigint, pay_at bigint, amount double, n int"
 SELECT = {"login_at": "login.ts", "pay_at": "pay.ts", "amount": "pay.amount", "n": "1"}
 
 
-def job(servers: str, topic: str, epoch: int, rules: Path | None = None) -> tuple[Pipeline, Nowhere]:
-    """The pipeline, and where its answers are counted; `epoch` events are taken at a time.
+def job(servers: str, topic: str, epoch: int, rules: Path | None = None) -> tuple[Pipeline, NoopSink]:
+    """Build the pipeline and its counting sink, with micro-batches of `epoch` events.
 
-    Late rows, and logins that nothing follows, are counted and dropped, as the others do.
+    Late rows and timeouts are counted and dropped, as in the other engines.
     """
-    pipeline, out = Pipeline("cards"), Nowhere()
+    pipeline, out = Pipeline("cards"), NoopSink()
     source = connect.kafka(servers=servers, topic=topic, start="earliest", max_per_batch=epoch)
     events = pipeline.read("events", source, format="json", schema=SCHEMA, on_error="skip")
     timed = events.with_columns(at="timestamp_millis(ts)").event_time(
@@ -34,7 +34,7 @@ def job(servers: str, topic: str, epoch: int, rules: Path | None = None) -> tupl
     else:
         answers = cards.match(
             "answers",
-            QUESTION,
+            LOGIN_THEN_PAY,
             within=f"{WITHIN} milliseconds",
             select=SELECT,
             late_rows="count",
@@ -45,7 +45,7 @@ def job(servers: str, topic: str, epoch: int, rules: Path | None = None) -> tupl
 
 
 def write_rules(file: Path, count: int) -> Path:
-    """So many rules, which differ in the amount that they ask for: from 90 to nearly 100."""
+    """Write a table of rules that differ in the amount, from 90 to nearly 100."""
     rules = {
         f"over_{number}": {
             "steps": [

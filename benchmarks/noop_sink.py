@@ -1,6 +1,6 @@
-"""A sink that computes every row and keeps none: what both sides of a benchmark write to.
+"""A sink that computes and discards every row, for both sides of a benchmark.
 
-It counts what came, so that a benchmark can tell whether its contenders did the same work.
+It counts results, so that a benchmark can compare the work of its contenders.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 @dataclass
 class Tally:
-    """Results, and the rows of input that they stand for (the sum of their column `n`, where they have one)."""
+    """Counts of results and of the input rows in them (the sum of column `n`, if present)."""
 
     panes: int = 0
     rows: int = 0
     by_epoch: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
-    """How many results each micro-batch gave."""
+    """Results per micro-batch."""
 
     def take(self, frame: DataFrame, epoch: int) -> None:
-        """Compute a batch: a function for `foreachBatch`."""
+        """Compute and count a batch; usable as a `foreachBatch` function."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F  # noqa: N812
 
-        seen = Observation()
-        stands_for = F.sum("n") if "n" in frame.columns else F.count(F.lit(1))
-        counts = (F.count(F.lit(1)).alias("panes"), stands_for.alias("rows"))
-        frame.observe(seen, *counts).write.format("noop").mode("overwrite").save()
-        self.by_epoch[epoch] = int(seen.get["panes"] or 0)
+        observation = Observation()
+        input_rows = F.sum("n") if "n" in frame.columns else F.count(F.lit(1))
+        counts = (F.count(F.lit(1)).alias("panes"), input_rows.alias("rows"))
+        frame.observe(observation, *counts).write.format("noop").mode("overwrite").save()
+        self.by_epoch[epoch] = int(observation.get["panes"] or 0)
         self.panes += self.by_epoch[epoch]
-        self.rows += int(seen.get["rows"] or 0)
+        self.rows += int(observation.get["rows"] or 0)
 
 
-class Nowhere(Connector):
-    """Rows that are counted and forgotten."""
+class NoopSink(Connector):
+    """A sink that counts and discards rows."""
 
-    kind: ClassVar[str] = "nowhere"
+    kind: ClassVar[str] = "noop"
     roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
     delivers: ClassVar[Guarantee] = "exactly_once"
 
@@ -69,7 +69,7 @@ class _Writer:
         return StagedRows(self._tally.panes - before)
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        """The rows are gone already."""
+        """Do nothing: the rows were discarded in `stage`."""
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the sink has no connection."""

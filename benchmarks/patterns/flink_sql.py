@@ -1,11 +1,11 @@
-"""The question in Flink SQL: as MATCH_RECOGNIZE, and as an interval join."""
+"""The pattern in Flink SQL: MATCH_RECOGNIZE and an interval join."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from benchmarks.engines.flink import Flink, kafka_table, nowhere_table
+from benchmarks.engines.flink import Flink, blackhole_table, kafka_table
 from benchmarks.patterns.events import OUT_OF_ORDER, WITHIN
 
 _COLUMNS = f"""card string, kind string, amount double, ts bigint, shop string,
@@ -34,22 +34,19 @@ on login.card = pay.card and pay.rowtime > login.rowtime and pay.rowtime < login
 
 @contextmanager
 def running(query: str, servers: str, topic: str) -> Iterator[Callable[[], int]]:
-    """A query that runs inside, over all that is in a topic.
-
-    Yields what tells how many events it has taken.
-    """
+    """Run a query over a topic for the block; yield a function that returns the events consumed."""
     with Flink(parallelism=2, state="heap") as flink:
         flink.sql(kafka_table("events", _COLUMNS, servers, topic))
-        flink.sql(nowhere_table("answers", _OUTPUT))
+        flink.sql(blackhole_table("answers", _OUTPUT))
         job = flink.start(f"insert into answers {query}")
 
-        def taken() -> int:
+        def count_consumed() -> int:
             try:
-                return flink.taken(job)
-            except OSError:  # it doesn't answer yet
+                return flink.count_consumed(job)
+            except OSError:  # not ready yet
                 return 0
 
         try:
-            yield taken
+            yield count_consumed
         finally:
             flink.stop(job)

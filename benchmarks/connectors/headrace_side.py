@@ -1,48 +1,50 @@
-"""The cases as pipelines."""
+"""The cases as Headrace pipelines."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from benchmarks.connectors.setting import COLUMNS, DISORDER, FEW, Outcome, Setting, timed
-from benchmarks.nowhere import Nowhere
-from benchmarks.topics import fresh
+from benchmarks.connectors.setting import COLUMNS, DISORDER, FEW, Outcome, Setting, measure_run
+from benchmarks.noop_sink import NoopSink
+from benchmarks.topics import create_empty_topic
 from headrace import Pipeline, connect, windows
 from headrace.connectors.base import Connector
 from headrace.streams.rows import Rows
 from headrace.streams.stream import Stream
 
 
-def filtered(setting: Setting) -> Outcome:
-    """JSON from Kafka, a tenth of it kept."""
+def filter_events(setting: Setting) -> Outcome:
+    """Filter a tenth of the JSON events."""
     pipeline, events = _read(setting)
     return _run(setting, pipeline, events.where(FEW).select("k", "v"))
 
 
 def tumbling(setting: Setting) -> Outcome:
-    """Count and sum per key and minute; late rows are an output of their own."""
+    """Count and sum per key and minute; late rows go to a side output."""
     return _tumbling(setting, "divert")
 
 
 def tumbling_counted(setting: Setting) -> Outcome:
-    """The same with late rows dropped and counted, as Spark does: on its own operators."""
+    """Count and sum per key and minute; late rows are counted and dropped, as in Spark."""
     return _tumbling(setting, "count")
 
 
 def to_kafka(setting: Setting) -> Outcome:
-    """Every event to another topic, with one number changed: exactly once."""
+    """Write every event to another topic with one number changed, exactly-once."""
     pipeline, events = _read(setting)
-    sink = connect.kafka(servers=setting.servers, topic=fresh(setting.servers, "by-headrace"), key="k")
+    sink = connect.kafka(
+        servers=setting.servers, topic=create_empty_topic(setting.servers, "by-headrace"), key="k"
+    )
     return _run(setting, pipeline, events.select("k", "ts", v="v * 2"), sink)
 
 
 def to_postgres(setting: Setting) -> Outcome:
-    """Every event upserted by key, exactly once."""
+    """Upsert every event by key, exactly-once."""
     return _to_postgres(setting, key=("k", "ts"))
 
 
 def to_postgres_appended(setting: Setting) -> Outcome:
-    """Every event appended to a table without a key, exactly once."""
+    """Append every event to a table without a key, exactly-once."""
     return _to_postgres(setting, key=())
 
 
@@ -74,7 +76,7 @@ def _read(setting: Setting) -> tuple[Pipeline, Stream]:
 
 
 def _run(setting: Setting, pipeline: Pipeline, results: Rows, sink: Connector | None = None) -> Outcome:
-    nowhere = Nowhere()
-    results.write("out", sink or nowhere)
-    taken = timed(setting, lambda: pipeline.run(until="caught_up", checkpoint=setting.checkpoint()))
-    return Outcome(taken, nowhere.tally.panes if sink is None else None)
+    noop = NoopSink()
+    results.write("out", sink or noop)
+    consumed = measure_run(setting, lambda: pipeline.run(until="caught_up", checkpoint=setting.checkpoint()))
+    return Outcome(consumed, noop.tally.panes if sink is None else None)
