@@ -13,6 +13,7 @@ from headrace.connectors.files import Files as files  # noqa: N813
 from headrace.connectors.generator import Generator as generator  # noqa: N813
 from headrace.connectors.http import Http as http  # noqa: N813
 from headrace.connectors.kafka import Kafka as kafka  # noqa: N813
+from headrace.connectors.kinesis import Kinesis as kinesis  # noqa: N813
 from headrace.connectors.memory import Memory as memory  # noqa: N813
 from headrace.connectors.mqtt import Mqtt as mqtt  # noqa: N813
 from headrace.connectors.mysql import MySQL as mysql  # noqa: N813
@@ -33,6 +34,7 @@ __all__ = [
     "generator",
     "http",
     "kafka",
+    "kinesis",
     "memory",
     "mqtt",
     "mysql",

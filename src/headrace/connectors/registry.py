@@ -15,6 +15,7 @@ _BUILT_IN = {
     "generator": "headrace.connectors.generator:Generator",
     "http": "headrace.connectors.http:Http",
     "kafka": "headrace.connectors.kafka:Kafka",
+    "kinesis": "headrace.connectors.kinesis:Kinesis",
     "memory": "headrace.connectors.memory:Memory",
     "mqtt": "headrace.connectors.mqtt:Mqtt",
     "mysql": "headrace.connectors.mysql:MySQL",

@@ -7,8 +7,8 @@ repeated request is stored once. Requests are refused while no run listens.
 *Pull* (`poll`): at least once. The address is requested at an interval, with the `ETag` of the last answer
 and, if `cursor` is set, with the largest value of that field; rows that were stored before are skipped.
 
-To send rows to an address, use `webhook`. Amazon Kinesis and Apache Pulsar have no connector; a bridge that
-posts their records to this endpoint is untested.
+To send rows to an address, use `webhook`. Apache Pulsar has no connector; a bridge that posts its records
+to this endpoint is untested.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow
 
+from headrace.connectors.driver_source.arrow_splits import encode_split
 from headrace.connectors.durable_files import write_durably
 from headrace.connectors.failpoints import reach
 from headrace.connectors.postgres_cdc import slot
@@ -191,12 +192,7 @@ class CdcEnumerator:
 
 
 def _encode(table: ReplicatedTable, rows: Sequence[tuple[Any, ...]]) -> bytes:
-    """Return rows as an Arrow IPC stream."""
+    """Return rows as a split."""
     kinds = {"string": pyarrow.string(), "bigint": pyarrow.int64()}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in fields(table)])
-    columns = zip(*rows, strict=True)
-    arrays = [pyarrow.array(values, column.type) for values, column in zip(columns, schema, strict=True)]
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, schema) as writer:
-        writer.write_batch(pyarrow.record_batch(arrays, schema=schema))
-    return bytes(sink.getvalue())
+    return encode_split(schema, zip(*rows, strict=True))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-import pyarrow
-
 from headrace.connectors.base import ReadContext
+from headrace.connectors.driver_source.arrow_splits import decode_splits
 from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.postgres_cdc import slot
 from headrace.connectors.postgres_cdc.enumerator import CdcEnumerator
@@ -18,7 +16,6 @@ from headrace.connectors.postgres_cdc.replicated_table import describe_table
 from headrace.connectors.postgres_cdc.rows import select_source_columns, snapshot_rows, spark_schema
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.postgres_cdc import PostgresCdc
@@ -34,7 +31,7 @@ class CdcReader:
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         table, types = describe_table(self._options, context, self._slot(context))
         splits = self._sources.splits(spark, context.source, CdcEnumerator(table))
-        return select_source_columns(splits.mapInArrow(_read_splits, spark_schema(table)), table, types)
+        return select_source_columns(splits.mapInArrow(decode_splits, spark_schema(table)), table, types)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         """Return the current rows, as the snapshot of a new checkpoint."""
@@ -57,11 +54,3 @@ class CdcReader:
         plain = re.sub(r"[^a-z0-9_]", "_", f"headrace_{context.pipeline}_{context.source}".lower())
         digest = sha256(f"{context.pipeline}\n{context.source}".encode()).hexdigest()[:6]
         return plain if len(plain) <= 63 else f"{plain[:56]}_{digest}"
-
-
-def _read_splits(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-    """Decode the splits of a task. They hold the rows: only the driver reads the slot."""
-    for batch in batches:
-        for content in batch.column(0).to_pylist():
-            with pyarrow.ipc.open_stream(content) as rows:
-                yield from rows
