@@ -51,8 +51,8 @@ class LogEnumerator:
         self._log.release(end["position"])
 
     def close(self) -> None:
+        self._log.close()  # first: a receiver that waits for room in a full log could not stop
         self._receiver.stop()
-        self._log.close()
 
     def _check_position(self, position: int) -> None:
         """Raise an error if the checkpoint and the log do not belong together."""

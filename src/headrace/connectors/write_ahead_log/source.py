@@ -54,9 +54,9 @@ class LogReader:
             try:
                 receiver.start(messages)
             except BaseException:
+                messages.close()
                 with suppress(Exception):
                     receiver.stop()
-                messages.close()
                 raise
         except HeadraceError as error:
             raise translate_start(error, context.source) from error
