@@ -1,4 +1,4 @@
-"""The job that is killed: messages from every broker and from HTTP, copied to message sinks.
+"""The job that is killed: messages from brokers and from HTTP, copied to message sinks.
 
 Run as `python edge_job.py PLACES WORK`: PLACES is JSON, the addresses of the servers. One process holds the
 receivers, the queries and the sinks, so that one kill ends all of them.
@@ -8,31 +8,38 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from headrace import Pipeline, connect
 
+Places = dict[str, str]
+FLOWS: dict[str, Callable[[Places], tuple[Any, Any]]] = {
+    "mqtt": lambda places: (
+        connect.mqtt(url=places["mqtt"], topics=["kills"]),
+        connect.mqtt(url=places["mqtt"], topic="copies"),
+    ),
+    "rabbitmq": lambda places: (
+        connect.rabbitmq(url=places["rabbitmq"], queue="kills"),
+        connect.rabbitmq(url=places["rabbitmq"], exchange="", routing_key="copies"),
+    ),
+    "redis": lambda places: (
+        connect.redis(url=places["redis"], stream="kills"),
+        connect.redis(url=places["redis"], stream="copies"),
+    ),
+    "http": lambda places: (connect.http(listen=places["http"]), connect.webhook(places["webhook"], batch=5)),
+}
 
-def build(places: dict[str, str]) -> Pipeline:
-    """Build the pipeline: `kills` is read everywhere, `copies` is written."""
+
+def build(places: Places) -> Pipeline:
+    """Build the pipeline: `kills` is read from each server, `copies` is written to it."""
     pipeline = Pipeline("edge")
-    rabbit, redis = places["rabbitmq"], places["redis"]
-    flows: dict[str, tuple[Any, Any]] = {
-        "mqtt": (
-            connect.mqtt(url=places["mqtt"], topics=["kills"]),
-            connect.mqtt(url=places["mqtt"], topic="copies"),
-        ),
-        "rabbitmq": (
-            connect.rabbitmq(url=rabbit, queue="kills"),
-            connect.rabbitmq(url=rabbit, exchange="", routing_key="copies"),
-        ),
-        "redis": (connect.redis(url=redis, stream="kills"), connect.redis(url=redis, stream="copies")),
-        "http": (connect.http(listen=places["http"]), connect.webhook(places["webhook"], batch=5)),
-    }
-    for name, (source, sink) in flows.items():
-        encoding = None if name == "redis" else "json"
-        pipeline.read(name, source, format=encoding, schema="id int").write(f"{name}_copies", sink)
+    for name, flow in FLOWS.items():
+        if name in places:
+            source, sink = flow(places)
+            encoding = None if name == "redis" else "json"
+            pipeline.read(name, source, format=encoding, schema="id int").write(f"{name}_copies", sink)
     return pipeline
 
 

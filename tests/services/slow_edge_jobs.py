@@ -1,6 +1,7 @@
-"""A job that is killed with all its receivers, queries and sinks copies every message.
+"""A job that is killed with all its receivers, queries and sinks, or whose Redis is killed, copies every message.
 
-`python -m tests.services.test_edge_kills --kills 50 --only job` kills it that often.
+`python -m tests.services.test_edge_kills --kills 50 --only job_is_killed` kills the job that often, and
+`--only redis_is_killed` the server.
 """
 
 from __future__ import annotations
@@ -91,6 +92,35 @@ def test_job_is_killed_and_every_connector_copies_every_message(tmp_path: Path) 
         channel.connection.close()
     assert not {name: lost for name in sent if (lost := sent[name] - set(copied[name]))}
     assert copied["redis"] == sorted(sent["redis"])
+
+
+def test_redis_is_killed_and_the_job_copies_every_entry_once(tmp_path: Path) -> None:
+    """The server confirms what is on disk, so it loses no entry; source and sink reconnect."""
+    sent, chance = itertools.count(), random.Random(7)
+    with running_redis() as redis, _job({"redis": redis.url}, tmp_path) as process:
+
+        def copies() -> list[int]:
+            assert process.poll() is None, (tmp_path / "output.txt").read_text()[-4000:]
+            with redis.client() as client:
+                return sorted(int(fields["id"]) for _, fields in client.xrange("copies"))
+
+        def send(seconds: float) -> int:
+            """Add entries for a while; return the number of the last one."""
+            end = time.monotonic() + seconds
+            with redis.client() as client:
+                while True:
+                    client.xadd("kills", {"id": (number := next(sent))})
+                    if time.monotonic() > end:
+                        return number
+
+        first = send(0)
+        wait_until(lambda: first in copies())  # the job runs
+        for _ in range(KILLS):
+            send(chance.uniform(0, 1))
+            redis.restart()
+        last = send(0)
+        wait_until(lambda: last in copies())
+        assert copies() == list(range(last + 1))
 
 
 def _kill_jobs(

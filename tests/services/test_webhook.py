@@ -113,7 +113,7 @@ def test_request_that_is_sent_again_has_the_same_key(receiver: tuple[Receiver, s
     assert keys[0].startswith("c1-0-0-")
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 503])
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 503, 521])
 def test_unavailable_server_is_retried(receiver: tuple[Receiver, str], status: int) -> None:
     app, url = receiver
     app.answers += [(status, {"Retry-After": "0"})]

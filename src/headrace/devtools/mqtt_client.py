@@ -56,7 +56,8 @@ def subscribe(options: Mqtt, ended: Callable[[], bool]) -> Iterator[Received]:
     """
     require_package("paho", extra="mqtt")
     from headrace.connectors.mqtt.address import describe_failure
-    from headrace.connectors.mqtt.client import BrokerConnection, Delivery
+    from headrace.connectors.mqtt.client import Delivery
+    from headrace.connectors.mqtt.connection import BrokerConnection
 
     messages: queue.SimpleQueue[Received] = queue.SimpleQueue()
     connection = BrokerConnection(options, options.client_id or "", persistent=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from headrace.connectors.write_ahead_log import (
     MessageTooLargeError,
     Overflow,
 )
+from headrace.connectors.write_ahead_log.enumerator import LogEnumerator
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.records import decode
 from headrace.errors import SourceError
@@ -232,6 +234,33 @@ def test_closed_log_refuses_messages(opened: Open) -> None:
     log.close()
     with pytest.raises(LogClosedError):
         log.append(messages("a"))
+
+
+class _BlockedReceiver:
+    """A receiver whose thread waits for room in the log; `stop` joins the thread, as those of connectors do."""
+
+    def start(self, log: WriteAheadLog) -> None:
+        self.thread = threading.Thread(target=self._receive, args=(log,), daemon=True)
+        self.thread.start()
+
+    def settle(self) -> None: ...
+
+    def stop(self) -> None:
+        self.thread.join(10)
+        self.stopped = not self.thread.is_alive()
+
+    def _receive(self, log: WriteAheadLog) -> None:
+        with suppress(LogClosedError):
+            while True:
+                log.submit([Message(b"." * 1000)], lambda: None)
+
+
+def test_source_with_a_full_log_stops(opened: Open) -> None:
+    log, receiver = opened(limit=64_000), _BlockedReceiver()
+    receiver.start(log)
+    wait_until(lambda: log.end > 30)
+    LogEnumerator(log, receiver, "tx", 10).close()
+    assert receiver.stopped
 
 
 def test_many_threads_append_at_the_same_time(opened: Open) -> None:

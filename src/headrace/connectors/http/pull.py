@@ -15,6 +15,7 @@ import httpx
 from headrace.connectors.base import ReadContext
 from headrace.connectors.durable_files import write_durably
 from headrace.connectors.http.bodies import BodyError, find_items, split_body
+from headrace.connectors.network.statuses import is_temporary
 from headrace.connectors.write_ahead_log import LogClosedError, Message
 from headrace.durations import microseconds
 from headrace.errors import SourceError
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from headrace.connectors.http import Http
     from headrace.connectors.write_ahead_log.log import WriteAheadLog
 
-_RETRY = (408, 425, 429, 500, 502, 503, 504)
-"""The statuses after which a request may succeed later."""
 _BACKOFF_SECONDS = (0.5, 30.0)
 
 
@@ -116,7 +115,7 @@ class PullReceiver:
                 if answer.status_code in (200, 304):
                     return answer
                 problem = f"answers {answer.status_code} {answer.reason_phrase}"
-                final = answer.status_code not in _RETRY
+                final = not is_temporary(answer.status_code)
             except httpx.HTTPError as error:
                 problem, final = f"does not answer: {error or type(error).__name__}", False
             if final or time.monotonic() + backoff > deadline:

@@ -34,7 +34,7 @@ class PushReceiver:
         self._encoding = context.format.name if context.format is not None else "json"
         self._log: WriteAheadLog | None = None
         self._server: WebServer | None = None
-        self._bucket = RateLimit(options.rate_limit)
+        self._bucket = TokenBucket(options.rate_limit)
 
     def start(self, log: WriteAheadLog) -> None:
         self._log = log
@@ -112,8 +112,8 @@ class PushReceiver:
         return b"".join(parts)
 
 
-class RateLimit:
-    """A token bucket: as many requests per second as the rate, and as many at once."""
+class TokenBucket:
+    """A rate limit: as many requests per second as the rate, and as many at once."""
 
     def __init__(self, rate: int | None) -> None:
         self._rate, self._tokens, self._at = rate, float(rate or 0), time.monotonic()

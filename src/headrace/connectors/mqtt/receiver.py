@@ -11,7 +11,8 @@ from zlib import crc32
 from headrace.connectors.base import ReadContext
 from headrace.connectors.durable_files import write_durably
 from headrace.connectors.mqtt.address import describe_failure, describe_refusal
-from headrace.connectors.mqtt.client import BrokerConnection, Delivery
+from headrace.connectors.mqtt.client import Delivery
+from headrace.connectors.mqtt.connection import BrokerConnection
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.connectors.write_ahead_log.arrivals import Arrivals
 from headrace.durations import microseconds
@@ -116,12 +117,13 @@ class MqttReceiver:
                 connection.client.acknowledge(delivery)
 
         try:
-            if not self._log.submit([_as_message(delivery)], acknowledge):
-                acknowledge()  # dropped and counted
+            stored = self._log.submit([_as_message(delivery)], acknowledge)
         except MessageTooLargeError:
-            acknowledge()
+            stored = False
         except LogClosedError:
             return
+        if not stored:
+            acknowledge()  # dropped and counted
 
     def _watch_connection(self) -> None:
         """Report a connection that the broker refuses, or that stays broken for too long."""

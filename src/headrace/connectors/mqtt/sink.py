@@ -12,7 +12,7 @@ from paho.mqtt.properties import Properties
 
 from headrace.connectors.base import WriteContext
 from headrace.connectors.mqtt.address import describe_failure, describe_refusal
-from headrace.connectors.mqtt.client import BrokerConnection
+from headrace.connectors.mqtt.connection import BrokerConnection
 from headrace.connectors.mqtt.topics import check_topic
 from headrace.connectors.row_encoding import Fields, encode_columns, encode_texts
 from headrace.connectors.templates import template_expression

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.connectors.redis.server import RedisServer
+from headrace.connectors.redis.server import RedisServer, decode_text
 
 _PAGE = 5_000
 FIRST = "0-0"
@@ -93,7 +93,5 @@ def record_of(fields: dict[bytes, bytes], field: str | None) -> bytes | None:
         return fields.get(field.encode())
     if len(fields) == 1:
         return next(iter(fields.values()))
-    texts = {
-        name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in fields.items()
-    }
+    texts = {decode_text(name): decode_text(value) for name, value in fields.items()}
     return json.dumps(texts).encode()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json
 
 from headrace.connectors.base import Key, LookupContext, Values
-from headrace.connectors.redis.server import RedisServer
+from headrace.connectors.redis.server import RedisServer, decode_text
 from headrace.connectors.templates import fill_template, template_columns
 from headrace.connectors.text_values import cast_expressions, text_of
 from headrace.errors import SourceError, did_you_mean
@@ -64,7 +64,7 @@ class RedisKeyReader:
                 pipeline.hgetall(name)
             replies = pipeline.execute()
         fields = [name.encode() for name in self._table.columns]
-        return [tuple(map(_text, map(reply.get, fields))) if reply else None for reply in replies]
+        return [tuple(map(decode_text, map(reply.get, fields))) if reply else None for reply in replies]
 
     def _json(self, names: Sequence[str]) -> list[Values | None]:
         columns = [*self._table.columns]
@@ -73,10 +73,6 @@ class RedisKeyReader:
             tuple(map(text_of, map(value.get, columns))) if isinstance(value, dict) and value else None
             for value in values
         ]
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("utf-8", "replace")
 
 
 def redis_table(options: Redis, context: LookupContext) -> RedisTable:

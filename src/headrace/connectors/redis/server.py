@@ -67,3 +67,8 @@ class RedisServer:
         return isinstance(error, redis.ConnectionError | redis.TimeoutError | OSError) or str(
             error
         ).startswith("LOADING")
+
+
+def decode_text(value: bytes | None) -> str | None:
+    """Return a reply as text; bytes that are not UTF-8 are replaced."""
+    return None if value is None else value.decode(errors="replace")

@@ -14,6 +14,7 @@ from headrace.connectors.driver_source import Position
 from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.flatten import literal, quote_name
 from headrace.connectors.redis.entries import FIRST, ConsumedStream, id_order, record_of
+from headrace.connectors.redis.server import decode_text
 from headrace.connectors.retry import ReconnectingSession, connect, portable_errors
 from headrace.errors import SourceError
 
@@ -160,13 +161,9 @@ def _read_split(
         numbers = [milliseconds << _SEQUENCE_BITS | number for milliseconds, number in map(id_order, ids)]
         columns: list[Any]
         if names:
-            columns = [[_text(fields.get(name.encode())) for _, fields in part] for name in names]
+            columns = [[decode_text(fields.get(name.encode())) for _, fields in part] for name in names]
             labels = [*names, "__id", "__number"]
         else:
             columns = [[record_of(fields, field) for _, fields in part]]
             labels = ["value", "id", "number"]
         yield pyarrow.RecordBatch.from_arrays([pyarrow.array(c) for c in (*columns, ids, numbers)], labels)
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("utf-8", "replace")

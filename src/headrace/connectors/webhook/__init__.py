@@ -30,8 +30,8 @@ class Webhook(Connector):
     column values in path and query, `https://host/rooms/{room}`; rows with different addresses are sent
     apart.
 
-    A server that does not answer, or answers 408, 425, 429 or 5xx, is retried with backoff, or after the time
-    in its `Retry-After`. Any other status fails the run.
+    A server that does not answer, or answers 408, 425, 429 or 5xx (except 501), is retried with backoff, or
+    after the time in its `Retry-After`. Any other status fails the run.
 
     >>> Webhook("https://example.org/alerts", batch=100).sink_guarantee
     'at_least_once'

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from headrace.connectors.base import WriteContext
+from headrace.connectors.network.statuses import is_temporary
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.retry import retry
 from headrace.connectors.row_encoding import Fields, content_type, encode_columns
@@ -20,9 +21,6 @@ from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
     from headrace.connectors.webhook import Webhook
-
-_RETRY = (408, 425, 429, 500, 502, 503, 504)
-"""The statuses after which a request may succeed later."""
 
 
 class WebhookServer:
@@ -48,7 +46,7 @@ class WebhookServer:
         if isinstance(error, httpx.HTTPStatusError):
             answer = error.response
             what = f"answers {answer.status_code} {answer.reason_phrase}: {answer.text[:200]}".rstrip(": ")
-            final = answer.status_code not in _RETRY
+            final = not is_temporary(answer.status_code)
             return what, "check the address, the token and the headers" if final else "the next run resumes"
         if isinstance(error, httpx.HTTPError):
             return f"does not answer: {error or type(error).__name__}", "is it running? The next run resumes"
@@ -56,7 +54,7 @@ class WebhookServer:
 
     def is_unavailable(self, error: Exception) -> bool:
         if isinstance(error, httpx.HTTPStatusError):
-            return error.response.status_code in _RETRY
+            return is_temporary(error.response.status_code)
         return isinstance(error, httpx.TransportError) and "CERTIFICATE_VERIFY_FAILED" not in str(error)
 
 

@@ -58,7 +58,10 @@ class Receiver(Protocol):
         ...
 
     def stop(self) -> None:
-        """Disconnect without acknowledging messages that the log does not hold."""
+        """Disconnect without acknowledging messages that the log does not hold.
+
+        The log is closed before: a thread that waits for room in it has a `LogClosedError`.
+        """
         ...
 
 

@@ -7,6 +7,7 @@ those of records that were removed are in a file beside the segments.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from headrace.connectors.durable_files import write_durably
@@ -26,12 +27,13 @@ class MessageIds:
     def __contains__(self, identity: str) -> bool:
         return identity in self._ids
 
-    def add(self, identity: str) -> None:
-        """Remember an id as the newest, and forget the oldest beyond the window."""
-        self._ids.pop(identity, None)
-        self._ids[identity] = None
-        if len(self._ids) > WINDOW:
-            del self._ids[next(iter(self._ids))]
+    def update(self, identities: Iterable[str]) -> None:
+        """Add ids as the newest, and remove the oldest beyond the window."""
+        for identity in identities:
+            self._ids.pop(identity, None)
+            self._ids[identity] = None
+            if len(self._ids) > WINDOW:
+                del self._ids[next(iter(self._ids))]
 
     def store(self) -> None:
         """Write the ids to disk; called before records are removed."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 from headrace.connectors.retry import portable_error
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.log import WriteAheadLog
-from headrace.errors import HeadraceError, Problem, SourceError
+from headrace.errors import HeadraceError, Problem
 
 _POSITION = struct.Struct(">Q")
 """A split begins with the position of its first record."""
@@ -51,8 +51,8 @@ class LogEnumerator:
         self._log.release(end["position"])
 
     def close(self) -> None:
+        self._log.close()  # first: a receiver that waits for room in a full log could not stop
         self._receiver.stop()
-        self._log.close()
 
     def _check_position(self, position: int) -> None:
         """Raise an error if the checkpoint and the log do not belong together."""
@@ -69,8 +69,3 @@ class LogEnumerator:
             raise portable_error(Problem(self._source, error.what, error.hint)) from error
         except Exception as error:
             raise portable_error(Problem(self._source, str(error) or type(error).__name__)) from error
-
-
-def translate_start(error: HeadraceError, source: str) -> SourceError:
-    """Return an error of a receiver that could not start as an error of the source."""
-    return SourceError(error.what, where=error.where or source, hint=error.hint)

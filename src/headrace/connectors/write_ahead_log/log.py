@@ -58,6 +58,7 @@ class _Waiting:
     """Records that are not on disk yet, and the function to call when they are durable."""
 
     records: list[bytes]
+    size: int
     done: Callable[[], None]
 
 
@@ -84,7 +85,7 @@ class WriteAheadLog:
         self._store = RecordStore(directory, segment)
         self._counters = Counters.read(directory)
         self._ids = MessageIds(directory)
-        self._remember_ids()
+        self._ids.update(self._stored_ids())
         self._end = self._store.end
         self._changed = threading.Condition()
         self._queue: deque[_Waiting] = deque()
@@ -161,13 +162,8 @@ class WriteAheadLog:
             if not self._make_room(size, timeout):
                 self._count_rejected(len(records))
                 return False
-            for message in messages:
-                if message.id is not None:
-                    self._ids.add(message.id)
-            self._queue.append(_Waiting(records, done))
-            self._queued_bytes += size
-            if len(self._queue) == 1:  # the writer waits for the first message only
-                self._changed.notify_all()
+            self._ids.update(message.id for message in messages if message.id is not None)
+            self._enqueue(_Waiting(records, size, done))
         return True
 
     def await_room(self, size: int, timeout: float) -> bool:
@@ -265,6 +261,12 @@ class WriteAheadLog:
         delivered = position >= self._store.end > self._store.first
         return delivered and not self._queue and (self._blocked > 0 or self._store.is_half_full())
 
+    def _enqueue(self, waiting: _Waiting) -> None:
+        self._queue.append(waiting)
+        self._queued_bytes += waiting.size
+        if len(self._queue) == 1:  # the writer waits for the first message only
+            self._changed.notify_all()
+
     def _count_rejected(self, messages: int) -> None:
         if self._settings.overflow == "backpressure":
             self._counters.refused += messages
@@ -321,16 +323,15 @@ class WriteAheadLog:
         with self._changed:
             for part in waiting:
                 self._queue.popleft()
-                self._queued_bytes -= sum(map(len, part.records))
+                self._queued_bytes -= part.size
                 self._counters.stored += len(part.records)
             self._end = self._store.end
             self._changed.notify_all()
 
-    def _remember_ids(self) -> None:
+    def _stored_ids(self) -> Iterator[str]:
+        """Yield the message ids of the records on disk."""
         for _, records in self._store.read(self._store.first, self._store.end, SLICE):
-            for record in decode(records):
-                if record.id:
-                    self._ids.add(record.id)
+            yield from (record.id for record in decode(records) if record.id)
 
 
 def _call(done: Callable[[], None]) -> None:

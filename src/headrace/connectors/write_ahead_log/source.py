@@ -10,7 +10,7 @@ from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.flatten import literal, quote_name
 from headrace.connectors.options import bytes_of
-from headrace.connectors.write_ahead_log.enumerator import LogEnumerator, translate_start
+from headrace.connectors.write_ahead_log.enumerator import LogEnumerator
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.errors import HeadraceError, SourceError
 
@@ -54,12 +54,13 @@ class LogReader:
             try:
                 receiver.start(messages)
             except BaseException:
+                messages.close()
                 with suppress(Exception):
                     receiver.stop()
-                messages.close()
                 raise
         except HeadraceError as error:
-            raise translate_start(error, context.source) from error
+            where = error.where or context.source
+            raise SourceError(error.what, where=where, hint=error.hint) from error
         return LogEnumerator(messages, receiver, context.source, options.max_per_batch)
 
     def _metadata(self) -> list[str]:

@@ -19,6 +19,7 @@ class RecordStore:
         self._directory, self._segment_bytes = directory, segment_bytes
         self._segments = open_segments(directory)
         self._file: BinaryIO = self._segments[-1].path.open("ab", buffering=0)
+        self._size = sum(segment.size for segment in self._segments)
 
     @property
     def first(self) -> int:
@@ -33,7 +34,7 @@ class RecordStore:
     @property
     def size(self) -> int:
         """The number of bytes on disk."""
-        return sum(segment.size for segment in self._segments)
+        return self._size
 
     def append(self, records: Sequence[bytes]) -> None:
         """Write records to the newest segment; a new one is begun when it is large enough.
@@ -103,18 +104,20 @@ class RecordStore:
         self._file.close()
 
     def _append_group(self, records: Sequence[bytes]) -> None:
-        newest = self._segments[-1]
+        newest, content = self._segments[-1], b"".join(records)
         try:
-            _write(self._file, b"".join(records))
+            _write(self._file, content)
         except OSError:
             os.ftruncate(self._file.fileno(), newest.size)
             raise
         for record in records:
             newest.add(len(record))
+        self._size += len(content)
 
     def _remove(self, segments: list[Segment]) -> list[Segment]:
         for segment in segments:
             self._segments.remove(segment)
+            self._size -= segment.size
             segment.path.unlink(missing_ok=True)
         if segments:
             sync_directory(self._directory)
