@@ -18,6 +18,8 @@ class Chart:
     unit: str
     series: tuple[tuple[str, str], ...]
     scale: str = "linear"
+    prefix: str = ""
+    """Columns that begin with it are series too, those with the highest values."""
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -32,8 +34,11 @@ LAG = Chart("lag", "Lag", "rows", (("lag", "lag"),))
 DELAY = Chart("delay", "Watermark delay", "s", (("watermark_delay", "delay"),))
 OVERVIEW = (THROUGHPUT, LATENCY, LAG, DELAY)
 ALL = (
-    *OVERVIEW,
-    Chart("batch", "Batch duration", "ms", (("batch_ms", "batch"),)),
+    THROUGHPUT,
+    LATENCY,
+    Chart("lag", "Lag per partition", "rows", (("lag", "total"),), prefix="lag/"),
+    DELAY,
+    Chart("batch", "Batch duration by phase", "ms", (("batch_ms", "batch"),), prefix="phase/"),
     Chart("state", "State", "B", (("state_bytes", "bytes"),)),
     Chart("late", "Late data", "rows", (("late", "total"),)),
     Chart("dead_letters", "Dead letters", "records", (("dead_letters", "total"),)),

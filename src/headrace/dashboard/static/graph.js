@@ -3,7 +3,7 @@ const h = React.createElement;
 const {ReactFlow: Flow, Handle, BaseEdge, EdgeLabelRenderer, getBezierPath} = window.ReactFlow;
 
 function layout(plan, {width, height}) {
-  const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: 80, nodesep: 20}).setDefaultEdgeLabel(() => ({}));
+  const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: 96, nodesep: 20}).setDefaultEdgeLabel(() => ({}));
   plan.nodes.forEach(node => graph.setNode(node.id, {width, height}));
   plan.edges.forEach(edge => graph.setEdge(edge.source, edge.target));
   dagre.layout(graph);
@@ -55,7 +55,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
     const x = fits ? (element.clientWidth - wide * zoom) / 2 : 16;
     flow.setViewport({x, y: Math.max(16, (element.clientHeight - high * readable) / 2), zoom: readable});
   };
-  if (figures) element.style.minHeight = Math.min(560, Math.max(240, high * Math.max(least, Math.min(1, (element.clientWidth - 32) / wide)) + 48)) + "px";
+  if (figures) element.style.minHeight = Math.min(560, Math.max(176, high * Math.max(least, Math.min(1, (element.clientWidth - 32) / wide)) + 48)) + "px";
   const onInit = flow => { place(flow); new ResizeObserver(() => place(flow)).observe(element); };
   const root = ReactDOM.createRoot(element);
   root.render(h(Flow, {

@@ -1,5 +1,5 @@
 // The table of jobs: cells change in place; a new or a deleted job reloads the rows.
-import {$, on} from "./shell.js";
+import {$, on, request, toast} from "./shell.js";
 
 const cells = row => row.querySelectorAll("[data-cell]");
 on("tick", ({jobs, summary}) => {
@@ -19,5 +19,15 @@ on("tick", ({jobs, summary}) => {
   }
   const known = new Set(known_ids);
   if (ids.some(id => !known.has(id))) { known_ids = ids; htmx.trigger(document.querySelector(".filters"), "submit"); }
+});
+$("start-sample")?.addEventListener("click", async event => {
+  event.target.disabled = true;
+  try {
+    const job = await request("POST", "/api/v1/jobs", {document: $("sample-document").value});
+    location.assign("/jobs/" + job.id);
+  } catch (error) {
+    toast(error.message, true);
+    event.target.disabled = false;
+  }
 });
 let known_ids = [...document.querySelectorAll("tr[data-job]")].map(row => row.dataset.job);
