@@ -1,6 +1,7 @@
 """Take the screenshots of the dashboard: `python -m docs._making.dashboard`, in the root.
 
-Runs the demo and a job that fails under a job service, and writes the pictures of the documentation.
+Runs the demo, a job that fails and a job that lags under a job service, and writes the pictures of the
+documentation.
 `--all DIRECTORY` writes every page instead, in light and dark, 1440 and 390 pixels wide, for a review.
 """
 
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from examples.demo import copy_example, serve, submit
+from examples.demo import copy_example, move_to_present, serve, submit
 from PIL import Image
 from playwright.sync_api import Browser, Page
 from tests.support.browser import open_browser
@@ -23,6 +24,7 @@ from tests.support.browser import open_browser
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.service import JobService
 from headrace.jobs.submission import Submission
+from headrace.metrics.alerts.rules import AlertRule, AlertSettings
 
 TARGET = Path(__file__).parents[1] / "images" / "dashboard"
 WIDE, NARROW = 1440, 390
@@ -32,6 +34,18 @@ FAILING = """name: orders-import
 sources: {orders: {files: {path: missing/orders.csv}, format: csv, schema: "id string, amount double"}}
 sinks: {table: {from: orders, sqlite: {path: orders.db, table: orders, key: [id]}}}
 """
+LAGGING = """name: deliveries
+sources:
+  scans:
+    generator: {replay: events.jsonl, time: ts, speed: 5}
+    format: json
+    schema: id string, card string, country string, amount double, ts timestamp
+    event_time: {column: ts, out_of_order: 1 minute}
+steps:
+  by_country: {from: scans, key_by: country, window: {tumbling: 1 minute}, aggregate: {parcels: count(*)}}
+sinks: {table: {from: by_country, sqlite: {path: parcels.db, table: parcels, key: [country, window]}}}
+"""
+RULE = AlertRule(alert="watermark_delay", above=600, job="deliveries")
 
 
 @dataclass(frozen=True)
@@ -56,8 +70,10 @@ PAGES = {
     "plan": Shot("plan", "/jobs/{job}/plan"),
     "edit": Shot("edit", "/jobs/{job}/edit"),
     "failed": Shot("failed", "/jobs/{failed}"),
+    "lagging": Shot("lagging", "/jobs/{lagging}"),
     "new": Shot("new", "/new"),
     "alerts": Shot("alerts", "/alerts"),
+    "users": Shot("users", "/users"),
     "about": Shot("about", "/about"),
     "login": Shot("login", "/login"),
 }
@@ -106,17 +122,22 @@ def every_page() -> Iterator[Shot]:
 
 @contextmanager
 def run_jobs() -> Iterator[tuple[str, dict[str, str], JobService]]:
-    """Run the demo and a job that fails; yield the address of the pages and the ids of the jobs."""
+    """Run three jobs; yield the address of the pages and the ids of the jobs."""
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place) / "demo"
-        copy_example(directory, 20)
-        service = JobService(Path(place) / "data")
+        copy_example(directory, 40)
+        move_to_present(directory / "events.jsonl")
+        service = JobService(Path(place) / "data", alerts=AlertSettings(rules=[*AlertSettings().rules, RULE]))
         try:
             with serve(service, 0) as address:
                 job = submit(service, directory, once=False, master=None)
-                failed = submit_failing(service)
+                others = {"failed": submit_failing(service), "lagging": submit_lagging(service, directory)}
                 try:
-                    yield address, {"job": job.id, "failed": failed.id}, service
+                    yield (
+                        address,
+                        {"job": job.id, **{name: each.id for name, each in others.items()}},
+                        service,
+                    )
                 finally:
                     for each in service.jobs():
                         if each.state.active:
@@ -129,6 +150,12 @@ def submit_failing(service: JobService) -> Job:
     """Submit a job whose input is missing."""
     files = {"orders.yaml": FAILING.encode()}
     return service.submit(Submission("orders.yaml", files, settings=JobSettings(restart_limit=0)))
+
+
+def submit_lagging(service: JobService, directory: Path) -> Job:
+    """Submit a job that reads old events slowly."""
+    files = {"deliveries.yaml": LAGGING.encode()}
+    return service.submit(Submission("deliveries.yaml", files, directory=str(directory)))
 
 
 def wait(service: JobService, job: str, seconds: float) -> None:

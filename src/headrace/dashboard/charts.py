@@ -20,6 +20,8 @@ class Chart:
     scale: str = "linear"
     prefix: str = ""
     """Columns that begin with it are series too, those with the highest values."""
+    instead_of: str = ""
+    """The chart whose place this one takes if it has no values."""
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -32,7 +34,8 @@ LATENCY = Chart(
 )
 LAG = Chart("lag", "Lag", "rows", (("lag", "lag"),))
 DELAY = Chart("delay", "Watermark delay", "s", (("watermark_delay", "delay"),))
-OVERVIEW = (THROUGHPUT, LATENCY, LAG, DELAY)
+BATCH = Chart("batch", "Batch duration", "ms", (("batch_ms", "batch"),), instead_of="lag")
+OVERVIEW = (THROUGHPUT, LATENCY, LAG, BATCH, DELAY)
 ALL = (
     THROUGHPUT,
     LATENCY,

@@ -55,8 +55,9 @@ export class Charts {
       chart.plot?.destroy();
       chart.element.textContent = "";
       chart.plot = null;
+      if (this.replaced(chart)) continue;
       if (this.measured(chart)) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
-      else chart.element.innerHTML = `<div class="waiting">${chart.id === "lag" && this.columns.t.length > 1 ? "The sources report no lag" : "No measurements in this time range"}</div>`;
+      else chart.element.innerHTML = `<div class="waiting">${chart.id === "lag" && this.columns.t.length > 1 ? "The sources report no lag" : "No measurements yet in this time range"}</div>`;
     }
   }
 
@@ -65,6 +66,15 @@ export class Charts {
     const others = chart.prefix ? Object.keys(this.columns).filter(name => name.startsWith(chart.prefix) && most(name) > 0) : [];
     others.sort((a, b) => most(b) - most(a));
     return [...chart.series, ...others.slice(0, MOST_SERIES - chart.series.length).map(name => [name, name.slice(chart.prefix.length)])];
+  }
+
+  replaced(chart) {  // of a chart without values and the one in its place, one is visible
+    const other = this.charts.find(each => each.id === chart.instead_of || each.instead_of === chart.id);
+    if (!other || this.columns.t.length < 2) return Boolean(chart.instead_of);
+    other.shown ??= this.series(other);
+    const replaced = chart.instead_of ? this.measured(other) : !this.measured(chart);
+    chart.element.parentElement.hidden = replaced;
+    return replaced;
   }
 
   measured(chart) {

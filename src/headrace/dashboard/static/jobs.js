@@ -1,4 +1,4 @@
-// The table of jobs: cells change in place; a new or a deleted job reloads the rows.
+// The table of jobs: cells change in place; a new job, or one whose health changes, reloads the rows.
 import {$, on, request, toast} from "./shell.js";
 
 const cells = row => row.querySelectorAll("[data-cell]");
@@ -17,8 +17,8 @@ on("tick", ({jobs, summary}) => {
     const path = row.querySelector("[data-path]");
     if (path.getAttribute("d") !== job.recent) path.setAttribute("d", job.recent);
   }
-  const known = new Set(known_ids);
-  if (ids.some(id => !known.has(id))) { known_ids = ids; htmx.trigger(document.querySelector(".filters"), "submit"); }
+  const changed = ids.some(id => jobs[id].state !== states[id]);
+  if (changed) { states = Object.fromEntries(ids.map(id => [id, jobs[id].state])); htmx.trigger(document.querySelector(".filters"), "submit"); }
 });
 $("start-sample")?.addEventListener("click", async event => {
   event.target.disabled = true;
@@ -30,4 +30,4 @@ $("start-sample")?.addEventListener("click", async event => {
     event.target.disabled = false;
   }
 });
-let known_ids = [...document.querySelectorAll("tr[data-job]")].map(row => row.dataset.job);
+let states = Object.fromEntries([...document.querySelectorAll("tr[data-job]")].map(row => [row.dataset.job, row.querySelector("[data-cell=state]").textContent]));

@@ -52,7 +52,8 @@ def _threshold(rule: AlertRule, metrics: Mapping[str, Any]) -> Finding:
     }
     value, text = values[rule.alert]
     number = float(value or 0)
-    return Finding(number, f"{number:,.6g} {text}" if number > rule.above else None)
+    shown = f"{float(f'{number:.3g}'):,.10g}"  # three significant digits, without an exponent
+    return Finding(number, f"{shown} {text}" if number > rule.above else None)
 
 
 def _silence(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
