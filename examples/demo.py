@@ -95,10 +95,15 @@ def move_to_present(events: Path, hours: int = HOURS) -> None:
     """
     lines = events.read_text().splitlines()
     first = min(datetime.fromisoformat(match[0]) for line in lines if (match := _TIME.search(line)))
-    began = datetime.now(UTC) - timedelta(hours=hours) - first
+    began = _window_of(datetime.now(UTC)) - timedelta(hours=hours) - _window_of(first)
     events.write_text(
         "".join(f"{_move(line, began, hour)}\n" for hour in range(hours) for line in lines if line.strip())
     )
+
+
+def _window_of(moment: datetime) -> datetime:
+    """Return the start of the window of ten minutes; events that share one still do after the move."""
+    return moment.replace(minute=moment.minute // 10 * 10, second=0, microsecond=0)
 
 
 def _move(line: str, began: timedelta, hour: int) -> str:
