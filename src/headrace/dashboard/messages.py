@@ -15,6 +15,8 @@ BUSY = 0.9
 """The least busy share of a step that slows its source."""
 BACKLOG_SECONDS = 10.0
 """Unread records of so many seconds count as backpressure; fewer are read with the next batch."""
+_SLOW = 0.1
+"""Rates below so many rows per second are shown per minute."""
 
 POINTS = tuple(dict.fromkeys(column for chart in ALL for column, _ in chart.series))
 
@@ -154,4 +156,6 @@ def _edge(edge: dict[str, Any], nodes: dict[str, dict[str, Any]]) -> dict[str, A
 
 
 def _rate(value: float | None) -> str:
-    return text.NOTHING if value is None else f"{text.number(value)}/s"
+    if value is None:
+        return text.NOTHING
+    return f"{text.number(60 * value)}/min" if 0 < value < _SLOW else f"{text.number(value)}/s"

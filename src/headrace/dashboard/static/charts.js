@@ -102,7 +102,8 @@ export class Charts {
   }
 
   margin(chart) {  // room for the labels at the right, the same for all charts of a page
-    const charts = chart.id === "step" ? [chart] : this.charts.filter(each => each.id !== "step");
+    const alone = chart.id === "step" || chart.element.clientWidth < 480;
+    const charts = alone ? [chart] : this.charts.filter(each => each.id !== "step");
     return 16 + 7 * Math.max(4, ...charts.flatMap(each => this.series(each)).map(([, label]) => label.length));
   }
 

@@ -37,7 +37,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
   const Link = props => {
     const [path, x, y] = getBezierPath(props);
     const live = useFigures(message => message?.edges[props.id]);
-    const hot = live?.pressure ? " hot" : "", moving = live?.label && !live.label.startsWith("0");
+    const hot = live?.pressure ? " hot" : "", moving = live?.label && live.label !== "0/s";
     const transform = `translate(-50%,-50%) translate(${x}px,${y}px)`;
     const label = [props.data.output, live?.label].filter(Boolean).join(" ");
     return h(React.Fragment, null,
@@ -75,7 +75,8 @@ function notes(live) {
   if (live.pressure) notes.push(h("span", {key: "p", className: "warn"}, "▲ backpressure"));
   if (live.late) notes.push(h("span", {key: "l", className: "warn"}, `▲ ${live.late} late`));
   if (live.dead_letters) notes.push(h("span", {key: "d", className: "warn"}, `▲ ${live.dead_letters} dead letters`));
+  if (notes.length) return notes.slice(0, 2);
   if (live.busy !== null) notes.push(h("span", {key: "u"}, `${Math.round(live.busy * 100)} % busy`));
   if (live.state) notes.push(h("span", {key: "s"}, live.state));
-  return notes.slice(0, 2);
+  return notes;
 }
