@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from examples.demo import copy_example, move_to_present, serve, submit
@@ -45,12 +45,13 @@ steps:
   by_country: {from: scans, key_by: country, window: {tumbling: 1 minute}, aggregate: {parcels: count(*)}}
 sinks: {table: {from: by_country, sqlite: {path: parcels.db, table: parcels, key: [country, window]}}}
 """
+CHANGE = ("largest > 500", "largest > 400")
 RULE = AlertRule(alert="watermark_delay", above=600, job="deliveries")
 
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture: a page, its width and theme, and the element to click first."""
+    """One picture: a page, its width and theme, and what is done first: a click, or a change."""
 
     name: str
     path: str
@@ -58,6 +59,8 @@ class Shot:
     theme: str = "light"
     click: str = ""
     whole: bool = True
+    change: tuple[str, str] = ("", "")
+    """A text of the editor, and what replaces it."""
 
 
 PAGES = {
@@ -68,7 +71,7 @@ PAGES = {
     "data": Shot("data", "/jobs/{job}/data", click=".records summary"),
     "runs": Shot("runs", "/jobs/{job}/runs"),
     "plan": Shot("plan", "/jobs/{job}/plan"),
-    "edit": Shot("edit", "/jobs/{job}/edit"),
+    "edit": Shot("edit", "/jobs/{job}/edit", change=CHANGE),
     "failed": Shot("failed", "/jobs/{failed}"),
     "lagging": Shot("lagging", "/jobs/{lagging}"),
     "new": Shot("new", "/new"),
@@ -91,7 +94,7 @@ DOCUMENTED = (
     Shot("step", "/jobs/{job}", click=PAGES["step"].click),
     Shot("metrics", "/jobs/{job}/metrics"),
     Shot("data", "/jobs/{job}/data", click=PAGES["data"].click),
-    Shot("edit", "/jobs/{job}/edit", theme="dark"),
+    Shot("edit", "/jobs/{job}/edit", theme="dark", change=CHANGE),
     Shot("phone", "/jobs/{job}", width=NARROW, whole=False),
 )
 
@@ -117,7 +120,8 @@ def every_page() -> Iterator[Shot]:
     for page in PAGES.values():
         for theme in ("light", "dark"):
             for width in (WIDE, NARROW):
-                yield Shot(f"{page.name}-{theme}-{width}", page.path, width, theme, page.click)
+                name = f"{page.name}-{theme}-{width}"
+                yield replace(page, name=name, width=width, theme=theme)
 
 
 @contextmanager
@@ -185,9 +189,21 @@ def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:
     if shot.click and page.locator(shot.click).count():
         page.locator(shot.click).first.click()
         page.wait_for_timeout(800)
+    if all(shot.change):
+        change_document(page, *shot.change)
     page.screenshot(path=file, full_page=shot.whole)
     context.close()
     reduce_colours(file)
+
+
+def change_document(page: Page, old: str, new: str) -> None:
+    """Edit the document of a job and wait for the plan of the upgrade."""
+    edit = """([old, insert]) => {
+        const from = editor.state.doc.toString().indexOf(old);
+        editor.dispatch({changes: {from, to: from + old.length, insert}});
+    }"""
+    page.evaluate(edit, [old, new])
+    page.locator("[data-verdict]").wait_for(timeout=120_000)
 
 
 def reduce_colours(file: Path) -> None:

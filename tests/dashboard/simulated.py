@@ -195,6 +195,7 @@ class SimulatedFeed:
             self._figures(job) if live else JobFigures(120_000, 118_400, late=12, dead_letters=3),
             "lag above 1 M rows" if name == "base-stations" else "",
             recent if live else [*recent[:20], *[None] * 41],
+            now - 740,
         )
 
     def _figures(self, job: str) -> JobFigures:

@@ -64,6 +64,16 @@ def test_broken_job_comes_first_with_its_reason(simulated_url: str, open_page: O
     expect(page.locator("#summary")).to_contain_text("1 of 5 jobs has failed")
 
 
+def test_degraded_job_shows_what_happened_since_when_and_the_next_step(
+    simulated_url: str, open_page: OpenPage
+) -> None:
+    page = open_page(f"{simulated_url}/jobs/b27d01e4ac88")
+    banner = page.locator("#banner")
+    expect(banner).to_contain_text("lag above 1 M rows")
+    expect(banner).to_contain_text("First seen 12 min ago")
+    expect(banner.get_by_role("link", name="how it got here")).to_be_visible()
+
+
 def test_keyboard_searches_opens_help_and_goes_to_pages(simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(simulated_url)
     expect(page.locator("#live")).to_have_text("● Live")

@@ -105,10 +105,23 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "watermark": step.watermark or text.NOTHING,
         "pressure": node["stateful"] and _is_pressed(step),
         "balanced": step.balanced,
+        "failed": job.state == "failed" and is_named(node["id"], job.error or ""),
         "accounting": dict(step.accounting),
         "rules": dict(step.rules),
         "faults": list(step.faults),
     }
+
+
+def is_named(step: str, error: str) -> bool:
+    """True if the first line of an error names a step, as its place or in the text.
+
+    >>> is_named("orders", "orders: no such file"), is_named("order", "orders: no such file")
+    (True, False)
+    >>> is_named("out", "DeliveryError: sink `out`: the webhook answered 503")
+    True
+    """
+    first = error.partition("\n")[0]
+    return first.startswith(f"{step}:") or f"`{step}`" in first
 
 
 def _merge(parts: list[StepFigures]) -> StepFigures:

@@ -88,6 +88,8 @@ class JobView:
     """The text of the most severe alert that fires for the job."""
     recent: Sequence[float | None] = ()
     """Rows per second over the last 15 minutes, oldest first."""
+    warned: float = 0.0
+    """The time at which that alert began to fire."""
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,7 @@ class ServiceFeed:
             figures if job.state.active else without_rates(figures),
             next((alert["message"] for alert in snapshot["alerts"]), ""),
             self._sparkline(job.id),
+            next((alert["since"] for alert in snapshot["alerts"]), 0.0),
         )
 
     def _sparkline(self, job: str) -> list[float | None]:

@@ -48,6 +48,8 @@ export class Charts {
   }
 
   draw(anew = false) {  // a new plot, for another theme, or new values in the old one, which keeps its crosshair
+    const empty = this.charts.every(chart => !this.measured(Object.assign(chart, {shown: this.series(chart)})));
+    document.querySelector(".charts").classList.toggle("unmeasured", empty);
     for (const chart of this.charts) {
       const shown = this.series(chart), layout = `${this.margin(chart)} ${shown}`, same = layout === chart.layout;
       Object.assign(chart, {shown, layout});

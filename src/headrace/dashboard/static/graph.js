@@ -23,7 +23,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
 
   const Step = ({id, data}) => {
     const live = useFigures(message => message?.nodes[id]);
-    const classes = ["step", "is-" + data.kind, live ? "" : "small", live?.pressure ? "pressed" : "", live?.balanced === false ? "broken" : ""];
+    const classes = ["step", "is-" + data.kind, live ? "" : "small", live?.pressure ? "pressed" : "", live?.balanced === false || live?.failed ? "broken" : ""];
     const ends = live && (data.kind === "sink" ? [live.in === "–" ? live.out : live.in] : [live.in, live.out]).filter(rate => rate !== "–");
     return h("div", {className: classes.join(" ")},
       data.kind !== "source" && h(Handle, {type: "target", position: "left"}),
@@ -71,6 +71,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
 
 function notes(live) {
   const notes = [];
+  if (live.failed) notes.push(h("span", {key: "f", className: "bad"}, "✕ failed"));
   if (live.balanced === false) notes.push(h("span", {key: "b", className: "warn"}, "✕ rows lost"));
   if (live.pressure) notes.push(h("span", {key: "p", className: "warn"}, "▲ backpressure"));
   if (live.late) notes.push(h("span", {key: "l", className: "warn"}, `▲ ${live.late} late`));
