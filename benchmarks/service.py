@@ -226,7 +226,8 @@ def measure_history(directory: Path, options: argparse.Namespace) -> Figure:
     samples = int(options.hours * 3600 / SAMPLE_SECONDS)
     for index in range(samples):
         for job in range(options.running):
-            history.add(f"job{job}", end - (samples - index) * SAMPLE_SECONDS, metrics(index))
+            at = end - (samples - index) * SAMPLE_SECONDS
+            history.add(f"job{job}", at, metrics(index), details(index))
     database.close()
     name = f"{options.hours:g} h of metrics of {options.running} jobs"
     return Figure(name, file.stat().st_size / 2**20, "MiB", 100)
@@ -243,6 +244,16 @@ def metrics(index: int) -> dict[str, Any]:
         **dict.fromkeys(counts, index * 1013),
         "latency_ms": latency,
         "event_latency_ms": latency,
+    }
+
+
+def details(index: int) -> dict[str, float]:
+    """Return the figures of ten steps, five phases and five partitions."""
+    rate = 1000.0 + 17.31 * (index % 997)
+    return {
+        **{f"{side}/step_{number}": rate for number in range(10) for side in ("in", "out")},
+        **{f"phase/phase{number}": index % 997 for number in range(5)},
+        **{f"lag/topic-{number}": index * 1013 for number in range(5)},
     }
 
 

@@ -1,6 +1,7 @@
 """Take the screenshots of the dashboard: `python -m docs._making.dashboard`, in the root.
 
-Runs the demo and a job that fails under a job service, and writes the pictures of the documentation.
+Runs the demo, a job that fails and a job that lags under a job service, and writes the pictures of the
+documentation.
 `--all DIRECTORY` writes every page instead, in light and dark, 1440 and 390 pixels wide, for a review.
 """
 
@@ -12,10 +13,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from examples.demo import copy_example, serve, submit
+from examples.demo import copy_example, move_to_present, serve, submit
 from PIL import Image
 from playwright.sync_api import Browser, Page
 from tests.support.browser import open_browser
@@ -23,6 +24,7 @@ from tests.support.browser import open_browser
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.service import JobService
 from headrace.jobs.submission import Submission
+from headrace.metrics.alerts.rules import AlertRule, AlertSettings
 
 TARGET = Path(__file__).parents[1] / "images" / "dashboard"
 WIDE, NARROW = 1440, 390
@@ -32,11 +34,24 @@ FAILING = """name: orders-import
 sources: {orders: {files: {path: missing/orders.csv}, format: csv, schema: "id string, amount double"}}
 sinks: {table: {from: orders, sqlite: {path: orders.db, table: orders, key: [id]}}}
 """
+LAGGING = """name: deliveries
+sources:
+  scans:
+    generator: {replay: events.jsonl, time: ts, speed: 5}
+    format: json
+    schema: id string, card string, country string, amount double, ts timestamp
+    event_time: {column: ts, out_of_order: 1 minute}
+steps:
+  by_country: {from: scans, key_by: country, window: {tumbling: 1 minute}, aggregate: {parcels: count(*)}}
+sinks: {table: {from: by_country, sqlite: {path: parcels.db, table: parcels, key: [country, window]}}}
+"""
+CHANGE = ("largest > 500", "largest > 400")
+RULE = AlertRule(alert="watermark_delay", above=600, job="deliveries")
 
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture: a page, its width and theme, and the element to click first."""
+    """One picture: a page, its width and theme, and what is done first: a click, or a change."""
 
     name: str
     path: str
@@ -44,6 +59,8 @@ class Shot:
     theme: str = "light"
     click: str = ""
     whole: bool = True
+    change: tuple[str, str] = ("", "")
+    """A text of the editor, and what replaces it."""
 
 
 PAGES = {
@@ -54,10 +71,12 @@ PAGES = {
     "data": Shot("data", "/jobs/{job}/data", click=".records summary"),
     "runs": Shot("runs", "/jobs/{job}/runs"),
     "plan": Shot("plan", "/jobs/{job}/plan"),
-    "edit": Shot("edit", "/jobs/{job}/edit"),
+    "edit": Shot("edit", "/jobs/{job}/edit", change=CHANGE),
     "failed": Shot("failed", "/jobs/{failed}"),
+    "lagging": Shot("lagging", "/jobs/{lagging}"),
     "new": Shot("new", "/new"),
     "alerts": Shot("alerts", "/alerts"),
+    "users": Shot("users", "/users"),
     "about": Shot("about", "/about"),
     "login": Shot("login", "/login"),
 }
@@ -75,7 +94,7 @@ DOCUMENTED = (
     Shot("step", "/jobs/{job}", click=PAGES["step"].click),
     Shot("metrics", "/jobs/{job}/metrics"),
     Shot("data", "/jobs/{job}/data", click=PAGES["data"].click),
-    Shot("edit", "/jobs/{job}/edit", theme="dark"),
+    Shot("edit", "/jobs/{job}/edit", theme="dark", change=CHANGE),
     Shot("phone", "/jobs/{job}", width=NARROW, whole=False),
 )
 
@@ -101,22 +120,28 @@ def every_page() -> Iterator[Shot]:
     for page in PAGES.values():
         for theme in ("light", "dark"):
             for width in (WIDE, NARROW):
-                yield Shot(f"{page.name}-{theme}-{width}", page.path, width, theme, page.click)
+                name = f"{page.name}-{theme}-{width}"
+                yield replace(page, name=name, width=width, theme=theme)
 
 
 @contextmanager
 def run_jobs() -> Iterator[tuple[str, dict[str, str], JobService]]:
-    """Run the demo and a job that fails; yield the address of the pages and the ids of the jobs."""
+    """Run three jobs; yield the address of the pages and the ids of the jobs."""
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place) / "demo"
-        copy_example(directory, 20)
-        service = JobService(Path(place) / "data")
+        copy_example(directory, 40)
+        move_to_present(directory / "events.jsonl")
+        service = JobService(Path(place) / "data", alerts=AlertSettings(rules=[*AlertSettings().rules, RULE]))
         try:
             with serve(service, 0) as address:
                 job = submit(service, directory, once=False, master=None)
-                failed = submit_failing(service)
+                others = {"failed": submit_failing(service), "lagging": submit_lagging(service, directory)}
                 try:
-                    yield address, {"job": job.id, "failed": failed.id}, service
+                    yield (
+                        address,
+                        {"job": job.id, **{name: each.id for name, each in others.items()}},
+                        service,
+                    )
                 finally:
                     for each in service.jobs():
                         if each.state.active:
@@ -129,6 +154,12 @@ def submit_failing(service: JobService) -> Job:
     """Submit a job whose input is missing."""
     files = {"orders.yaml": FAILING.encode()}
     return service.submit(Submission("orders.yaml", files, settings=JobSettings(restart_limit=0)))
+
+
+def submit_lagging(service: JobService, directory: Path) -> Job:
+    """Submit a job that reads old events slowly."""
+    files = {"deliveries.yaml": LAGGING.encode()}
+    return service.submit(Submission("deliveries.yaml", files, directory=str(directory)))
 
 
 def wait(service: JobService, job: str, seconds: float) -> None:
@@ -158,9 +189,21 @@ def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:
     if shot.click and page.locator(shot.click).count():
         page.locator(shot.click).first.click()
         page.wait_for_timeout(800)
+    if all(shot.change):
+        change_document(page, *shot.change)
     page.screenshot(path=file, full_page=shot.whole)
     context.close()
     reduce_colours(file)
+
+
+def change_document(page: Page, old: str, new: str) -> None:
+    """Edit the document of a job and wait for the plan of the upgrade."""
+    edit = """([old, insert]) => {
+        const from = editor.state.doc.toString().indexOf(old);
+        editor.dispatch({changes: {from, to: from + old.length, insert}});
+    }"""
+    page.evaluate(edit, [old, new])
+    page.locator("[data-verdict]").wait_for(timeout=120_000)
 
 
 def reduce_colours(file: Path) -> None:

@@ -12,9 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from headrace import yaml
-from headrace.dashboard.feeds.base import AlertView, AttemptView, History, JobFigures, JobView, StepFigures
+from headrace.checkpoints.comparison import Comparison, compare
+from headrace.checkpoints.planned_state import state_of_plan
+from headrace.dashboard.feeds.base import (
+    AlertView,
+    AttemptView,
+    History,
+    JobFigures,
+    JobView,
+    RuleView,
+    StepFigures,
+    UserView,
+)
 from headrace.errors import OptionError
 from headrace.explain.explanation import as_json, explain
+from headrace.plan.graph import Graph
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = {
@@ -59,10 +71,12 @@ class SimulatedFeed:
     def plan(self, job: str) -> dict[str, Any] | None:
         if job not in self._plans:
             _, text = self.document(job)
-            file = EXAMPLES / self.names[job][2] / "pipeline.yaml"  # functions are beside it
-            graph = yaml.from_text(text, file=str(file))
-            self._plans[job] = as_json(explain(graph))
+            self._plans[job] = as_json(explain(self._graph(job, text)))
         return self._plans[job]
+
+    def _graph(self, job: str, text: str) -> Graph:
+        file = EXAMPLES / self.names[job][2] / "pipeline.yaml"  # functions are beside it
+        return yaml.from_text(text, file=str(file))
 
     def document(self, job: str) -> tuple[str, str]:
         return "pipeline.yaml", (EXAMPLES / self.names[job][2] / "pipeline.yaml").read_text()
@@ -79,6 +93,9 @@ class SimulatedFeed:
         columns: dict[str, list[float | None]] = {
             key: [row[key] if i < cut else None for i, row in enumerate(rows)] for key in rows[0]
         }
+        for step in (self.plan(job) or {"steps": []})["steps"]:
+            for side, name in (("in", "rate_in"), ("out", "rate_out")):
+                columns[f"{side}/{step['name']}"] = columns[name]
         marks = [(times[points // 3], "restart")] if self._restarts(job) else []
         return History({"t": list(times), **columns}, marks)
 
@@ -128,6 +145,21 @@ class SimulatedFeed:
             ),
         ]
 
+    def rules(self) -> Sequence[RuleView]:
+        return [
+            RuleView("failed", "the job has failed"),
+            RuleView("lag", "more than 1,000,000 records, for 5 minutes", "base-stations"),
+        ]
+
+    def users(self) -> tuple[Sequence[UserView], Sequence[UserView]]:
+        created = self.started - 86_400 * 12
+        users = [UserView("ana", "admin", created), UserView("ben", "operator", created)]
+        return users, [UserView("ben", "viewer", self.started, "Grafana", self.started + 86_400 * 30)]
+
+    def compare(self, job: str, document: str) -> Comparison | None:
+        old = state_of_plan(self._graph(job, self.document(job)[1]))
+        return compare(old, self._graph(job, document))
+
     def about(self) -> Mapping[str, str]:
         return {"Data directory": "/var/lib/headrace", "Jobs": str(len(self.names))}
 
@@ -163,6 +195,7 @@ class SimulatedFeed:
             self._figures(job) if live else JobFigures(120_000, 118_400, late=12, dead_letters=3),
             "lag above 1 M rows" if name == "base-stations" else "",
             recent if live else [*recent[:20], *[None] * 41],
+            now - 740,
         )
 
     def _figures(self, job: str) -> JobFigures:
@@ -176,7 +209,7 @@ class SimulatedFeed:
             held = {"rows": rows, "emitted": rows - 412, "in_open_windows": 400, "late": 12}
             steps[step["name"]] = StepFigures(
                 rows_in=None if step["kind"] == "source" else rows,
-                rows_out=None if step["kind"] == "sink" else rows,
+                rows_out=rows,
                 rate_in=None if step["kind"] == "source" else rate,
                 rate_out=None if step["kind"] == "sink" else rate,
                 late=12 if step["stateful"] else 0,
@@ -206,6 +239,7 @@ class SimulatedFeed:
             steps,
             [(0, 41_000), (250, 900), (1_000, 400), (5_000, 120), (20_000, 30), (60_000, 4)],
             20_000,
+            "alarms-3" if lagging else "",
         )
 
     def _write_files(self, job: str) -> None:
@@ -259,6 +293,10 @@ def _point(job: str, at: float) -> dict[str, float | None]:
         "lag": 1_430_000 + 40_000 * wave if lagging else 300 * noise,
         "watermark_delay": 640 + 30 * wave if lagging else 62 + 4 * noise,
         "batch_ms": 300 + 180 * noise,
+        "phase/addBatch": 210 + 170 * noise,
+        "phase/queryPlanning": 40 + 4 * noise,
+        "phase/walCommit": 24 + 3 * noise,
+        **{f"lag/alarms-{n}": (410_000 + 9_000 * wave) * (n + 1) / 3 for n in range(4) if lagging},
         "state_rows": 48_000 + 2_000 * wave,
         "state_bytes": 9_600_000 + 400_000 * wave,
         "late": 12.0,

@@ -108,6 +108,26 @@ def test_error_of_a_document_is_shown_at_its_line(running: str, open_page: OpenP
     expect(page.locator(".cm-line", has_text="valeu").locator(".cm-lintRange-error")).not_to_have_count(0)
 
 
+def test_sample_job_starts_with_one_click(tmp_path: Path, open_page: OpenPage) -> None:
+    with serve_jobs(tmp_path) as (_, url):
+        page = open_page(url)
+        page.get_by_role("button", name="Start a sample job").click()
+        expect(page.get_by_role("heading", name="first-job")).to_be_visible()
+        wait_for_state(page, "Running")
+
+
+def test_job_is_upgraded_from_the_editor(running: str, open_page: OpenPage) -> None:
+    page = open_page(f"{running}/edit")
+    expect(page.locator("#compare")).to_contain_text("No change")
+    page.evaluate("editor.dispatch({changes: {from: 0, insert: '# second version\\n'}})")
+    page.get_by_role("button", name="Upgrade this job").click()
+    page.locator("#confirm-yes").click()
+    page.wait_for_url(running)
+    wait_for_state(page, "Running")
+    page.goto(f"{running}/edit")
+    expect(page.locator(".cm-content")).to_contain_text("# second version")
+
+
 def test_job_is_stopped_restarted_and_drained(running: str, open_page: OpenPage) -> None:
     page = open_page(running)
     wait_for_state(page, "Running")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from headrace.dashboard.feeds.base import Viewer
 from tests.dashboard.conftest import TIMEOUT_MS, OpenPage, serve_feed
@@ -24,6 +24,7 @@ PAGES = (
     "/jobs/d4410c7ae902",
     "/new",
     "/alerts",
+    "/users",
     "/about",
     "/login",
 )
@@ -61,6 +62,16 @@ def test_broken_job_comes_first_with_its_reason(simulated_url: str, open_page: O
     expect(first).to_contain_text("page-views")
     expect(first).to_contain_text("DeliveryError")
     expect(page.locator("#summary")).to_contain_text("1 of 5 jobs has failed")
+
+
+def test_degraded_job_shows_what_happened_since_when_and_the_next_step(
+    simulated_url: str, open_page: OpenPage
+) -> None:
+    page = open_page(f"{simulated_url}/jobs/b27d01e4ac88")
+    banner = page.locator("#banner")
+    expect(banner).to_contain_text("lag above 1 M rows")
+    expect(banner).to_contain_text("First seen 12 min ago")
+    expect(banner.get_by_role("link", name="how it got here")).to_be_visible()
 
 
 def test_keyboard_searches_opens_help_and_goes_to_pages(simulated_url: str, open_page: OpenPage) -> None:
@@ -132,6 +143,55 @@ def test_charts_follow_the_time_range(simulated_url: str, open_page: OpenPage) -
 def test_metrics_recommend_an_out_of_order(simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}{JOB}/metrics")
     expect(page.get_by_text("Recommended:")).to_contain_text("out_of_order: 20 seconds")
+
+
+def test_step_has_a_chart_of_its_rates(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}#step=totals")
+    expect(page.locator("#chart-step canvas")).to_be_visible()
+
+
+def test_edit_shows_differences_and_the_plan_of_an_upgrade(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/edit")
+    upgrade = page.get_by_role("button", name="Upgrade this job")
+    expect(page.locator("#compare")).to_contain_text("No change")
+    replace_text(page, "smallest < 1", "smallest < 2")
+    expect(page.locator("#compare")).to_contain_text("✓ Compatible")
+    expect(page.locator(".diff .added")).to_contain_text("smallest < 2")
+    expect(upgrade).to_be_enabled()
+    replace_text(page, "tumbling: 10 minutes", "tumbling: 5 minutes")
+    expect(page.locator("#compare")).to_contain_text("✕ Needs a replay")
+    expect(upgrade).to_be_disabled()
+
+
+def replace_text(page: Page, old: str, new: str) -> None:
+    """Edit the document."""
+    page.evaluate(
+        """([old, insert]) => {
+            const from = editor.state.doc.toString().indexOf(old);
+            editor.dispatch({changes: {from, to: from + old.length, insert}});
+        }""",
+        [old, new],
+    )
+
+
+def test_data_lists_sinks_with_rows_and_epochs(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/data")
+    row = page.get_by_role("row", name="totals_table")
+    expect(row).to_contain_text("sqlite path=fraud.db")
+    expect(row).to_contain_text("41")
+
+
+def test_alerts_list_their_rules(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/alerts")
+    expect(page.get_by_role("row", name="the job has failed")).to_contain_text("all")
+
+
+def test_users_are_listed_for_admins_only(tmp_path: Path, simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/users")
+    expect(page.get_by_role("row", name="ana admin")).to_be_visible()
+    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+        page.goto(f"{url}/users")
+        expect(page.locator(".empty")).to_contain_text("may not list users")
 
 
 def test_viewer_is_refused(tmp_path: Path, open_page: OpenPage) -> None:

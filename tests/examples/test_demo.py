@@ -5,9 +5,25 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from examples.demo import copy_example, move_to_present
 from tests.support.examples_at_hand import EXAMPLES
+
+
+def test_live_demo_reads_events_of_the_last_hours(tmp_path: Path) -> None:
+    copy_example(tmp_path / "demo", 40)
+    file = tmp_path / "demo" / "events.jsonl"
+    recorded = file.read_text().splitlines()
+    move_to_present(file, hours=2)
+    moved = file.read_text().splitlines()
+    assert len(moved) == 2 * len(recorded)
+    events = [json.loads(line) for line in moved if line.startswith('{"id": "p') and line.endswith("}")]
+    assert len({event["id"] for event in events}) == len(events)
+    times = [datetime.fromisoformat(event["ts"]) for event in events]
+    assert timedelta() < datetime.now(UTC) - max(times) < timedelta(minutes=15)
+    assert timedelta(minutes=110) < max(times) - min(times) < timedelta(hours=2)
 
 
 def test_demo_serves_a_page_prints_alerts_and_ends_by_itself(tmp_path: Path) -> None:

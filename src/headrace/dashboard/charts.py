@@ -18,6 +18,10 @@ class Chart:
     unit: str
     series: tuple[tuple[str, str], ...]
     scale: str = "linear"
+    prefix: str = ""
+    """Columns that begin with it are series too, those with the highest values."""
+    instead_of: str = ""
+    """The chart whose place this one takes if it has no values."""
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -30,10 +34,14 @@ LATENCY = Chart(
 )
 LAG = Chart("lag", "Lag", "rows", (("lag", "lag"),))
 DELAY = Chart("delay", "Watermark delay", "s", (("watermark_delay", "delay"),))
-OVERVIEW = (THROUGHPUT, LATENCY, LAG, DELAY)
+BATCH = Chart("batch", "Batch duration", "ms", (("batch_ms", "batch"),), instead_of="lag")
+OVERVIEW = (THROUGHPUT, LATENCY, LAG, BATCH, DELAY)
 ALL = (
-    *OVERVIEW,
-    Chart("batch", "Batch duration", "ms", (("batch_ms", "batch"),)),
+    THROUGHPUT,
+    LATENCY,
+    Chart("lag", "Lag per partition", "rows", (("lag", "total"),), prefix="lag/"),
+    DELAY,
+    Chart("batch", "Batch duration by phase", "ms", (("batch_ms", "batch"),), prefix="phase/"),
     Chart("state", "State", "B", (("state_bytes", "bytes"),)),
     Chart("late", "Late data", "rows", (("late", "total"),)),
     Chart("dead_letters", "Dead letters", "records", (("dead_letters", "total"),)),

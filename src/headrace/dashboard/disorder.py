@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 
 from headrace.dashboard.feeds.base import JobFigures
@@ -27,17 +28,22 @@ def bars_of(figures: JobFigures) -> list[Bar]:
 
     >>> [bar.label for bar in bars_of(JobFigures(out_of_order=[(0, 900), (250, 3)], recommended_ms=0))]
     ['in order', 'up to 250 ms']
+    >>> [(bar.label, bar.rows) for bar in bars_of(JobFigures(out_of_order=[(5119, 2), (6143, 1), (8191, 4)]))]
+    [('up to 8.19 s', 7)]
     """
-    most = max((rows for _, rows in figures.out_of_order), default=1)
-    limit = figures.recommended_ms
+    groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for bound, rows in figures.out_of_order:  # quarters of a power of two are one bar
+        groups[max(0, bound).bit_length()].append((bound, rows))
+    counts = [sum(rows for _, rows in group) for group in groups.values()]
+    most, limit = max(counts, default=1), figures.recommended_ms
     return [
         Bar(
-            f"up to {milliseconds(bound)}" if bound > 0 else "in order",
+            f"up to {milliseconds(group[-1][0])}" if group[-1][0] > 0 else "in order",
             rows,
             round(80 * math.log1p(rows) / math.log1p(most), 1),
-            limit is not None and bound > limit,
+            limit is not None and group[0][0] > limit,
         )
-        for bound, rows in figures.out_of_order
+        for group, rows in zip(groups.values(), counts, strict=True)
     ]
 
 

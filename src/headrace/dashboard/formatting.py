@@ -7,6 +7,8 @@ import time
 from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 
+from markupsafe import Markup
+
 NOTHING = "\N{EN DASH}"
 _SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _DURATIONS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -94,6 +96,24 @@ def instant(moment: float | None) -> str:
     '1970-01-01 00:00:00 UTC'
     """
     return NOTHING if moment is None else f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def moment(at: float | None, text: str = "") -> Markup:
+    """Return a moment as an element with its absolute time; a script of the pages adds the local time.
+
+    >>> moment(0.5, "2 min ago")
+    Markup('<time datetime="1970-01-01T00:00:00Z" title="1970-01-01 00:00:00 UTC">2 min ago</time>')
+    """
+    if not at:
+        return Markup(NOTHING)
+    shown = instant(at)
+    date = f"{shown[:10]}T{shown[11:19]}Z"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(date, shown, text or shown)
+
+
+def ago(at: float | None) -> Markup:
+    """Return the time since a moment, with the absolute time on hover."""
+    return moment(at, f"{age(at)} ago")
 
 
 def cell(value: object) -> str:

@@ -20,6 +20,12 @@ _STATES: dict[str, Severity] = {
     "restarting": "warn",
     "failed": "bad",
 }
+_REASONS = {
+    "submitted": "The job waits for its driver process.",
+    "starting": "The driver process and Spark are starting. The first rows follow in 10 to 20 seconds.",
+    "stopping": "The current micro-batch is finished and committed first.",
+    "draining": "No more input is read; every window fires and closes.",
+}
 _ORDER: tuple[Severity, ...] = ("bad", "warn", "ok", "idle")
 _ENDED = frozenset({"stopped", "failed", "killed", "drained"})
 _ACTIONS: dict[str, frozenset[str]] = {
@@ -58,7 +64,8 @@ def health_of(job: JobView) -> Health:
         return Health("bad", "Rows lost", f"the row accounting of {', '.join(unbalanced)} does not balance")
     if severity == "ok" and job.warning:
         return Health("warn", "Degraded", job.warning)
-    return Health(severity, job.state.capitalize(), job.error or "" if severity in ("bad", "warn") else "")
+    reason = job.error or "" if severity in ("bad", "warn") else _REASONS.get(job.state, "")
+    return Health(severity, job.state.capitalize(), reason)
 
 
 def by_urgency(jobs: Sequence[JobView]) -> list[JobView]:

@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from headrace.dashboard.charts import RANGES
 from headrace.dashboard.editor.completion import complete
 from headrace.dashboard.editor.documents import check_document
+from headrace.dashboard.editor.versions import TONES, diff_lines, notes_of, verdict_of
 from headrace.dashboard.feeds.base import Feed
 from headrace.dashboard.formatting import cell, outline
 from headrace.dashboard.health import by_urgency
@@ -155,6 +156,25 @@ async def check(request: Request) -> dict[str, Any]:
     """Check a document: problems and warnings by line, and its graph."""
     policy = getattr(getattr(request.app.state, "service", None), "policy", None)
     return asdict(await run_in_threadpool(check_document, await _document(request), policy))
+
+
+@router.post("/jobs/{job}/compare")
+async def compare(request: Request, feed: FeedOf, job: str) -> HTMLResponse:
+    """Return the differences of a document from that of a job, and the plan of an upgrade to it."""
+    return await run_in_threadpool(_compare, request, feed, job, await _document(request))
+
+
+def _compare(request: Request, feed: Feed, job: str, text: str) -> HTMLResponse:
+    if feed.job(job) is None:
+        raise HTTPException(404, "no job has this id")
+    error, comparison = "", None
+    try:
+        comparison = feed.compare(job, text)
+    except HeadraceError as problem:
+        error = problem.problem.what
+    lines = diff_lines(feed.document(job)[1], text)
+    shown: dict[str, Any] = {"lines": lines, "comparison": comparison, "error": error}
+    return render(request, "compare.html", **shown, verdict_of=verdict_of, notes_of=notes_of, tones=TONES)
 
 
 @router.post("/complete")

@@ -12,9 +12,11 @@ from headrace.dashboard.feeds.base import Feed, JobView, StepFigures
 from headrace.dashboard.health import actions_of, health_of, summary_of
 
 BUSY = 0.9
-"""A step that is busy for this share of the time, with unread records, slows its source."""
+"""The least busy share of a step that slows its source."""
 BACKLOG_SECONDS = 10.0
-"""Unread records of so many seconds count as backpressure if the busy share is not measured."""
+"""Unread records of so many seconds count as backpressure; fewer are read with the next batch."""
+_SLOW = 0.1
+"""Rates below so many rows per second are shown per minute."""
 
 POINTS = tuple(dict.fromkeys(column for chart in ALL for column, _ in chart.series))
 
@@ -74,6 +76,7 @@ def kpis_of(job: JobView) -> dict[str, str]:
         "lag": text.number(figures.lag, "rows") if figures.lag is not None else text.NOTHING,
         "delay": text.duration(figures.watermark_delay),
         "watermark": (figures.watermark or "").replace("T", " ")[:19],
+        "slowest": figures.slowest_partition and f"slowest: {figures.slowest_partition}",
         "state": text.number(state, "B") if state is not None else text.number(figures.state_rows),
         "late": text.count(figures.late),
         "dead_letters": text.count(figures.dead_letters),
@@ -94,6 +97,7 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "rows_in": text.count(step.rows_in),
         "rows_out": text.count(step.rows_out),
         "busy": None if step.busy is None else round(step.busy, 2),
+        "busy_share": "" if step.busy is None else f"{step.busy:.0%}".replace("%", " %"),
         "state": _state(step),
         "late": step.late,
         "dead_letters": step.dead_letters,
@@ -101,10 +105,23 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "watermark": step.watermark or text.NOTHING,
         "pressure": node["stateful"] and _is_pressed(step),
         "balanced": step.balanced,
+        "failed": job.state == "failed" and is_named(node["id"], job.error or ""),
         "accounting": dict(step.accounting),
         "rules": dict(step.rules),
         "faults": list(step.faults),
     }
+
+
+def is_named(step: str, error: str) -> bool:
+    """True if the first line of an error names a step, as its place or in the text.
+
+    >>> is_named("orders", "orders: no such file"), is_named("order", "orders: no such file")
+    (True, False)
+    >>> is_named("out", "DeliveryError: sink `out`: the webhook answered 503")
+    True
+    """
+    first = error.partition("\n")[0]
+    return first.startswith(f"{step}:") or f"`{step}`" in first
 
 
 def _merge(parts: list[StepFigures]) -> StepFigures:
@@ -140,10 +157,8 @@ def _state(step: StepFigures) -> str:
 
 
 def _is_pressed(step: StepFigures) -> bool:
-    if not step.lag:
+    if not step.lag or (step.busy is not None and step.busy < BUSY):
         return False
-    if step.busy is not None:
-        return step.busy >= BUSY
     return step.rate_in is not None and step.lag > BACKLOG_SECONDS * step.rate_in
 
 
@@ -154,4 +169,6 @@ def _edge(edge: dict[str, Any], nodes: dict[str, dict[str, Any]]) -> dict[str, A
 
 
 def _rate(value: float | None) -> str:
-    return text.NOTHING if value is None else f"{text.number(value)}/s"
+    if value is None:
+        return text.NOTHING
+    return f"{text.number(60 * value)}/min" if 0 < value < _SLOW else f"{text.number(value)}/s"

@@ -19,9 +19,12 @@ from headrace.dashboard.health import by_urgency, summary_of
 from headrace.dashboard.hub import Hub
 from headrace.dashboard.live import FeedOf, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
-from headrace.dashboard.rendering import render
+from headrace.dashboard.rendering import render, viewer_of
 from headrace.dashboard.stored.checkpoints import list_checkpoints
 from headrace.dashboard.stored.side_outputs import list_side_outputs, read_rows
+from headrace.dashboard.stored.sinks import list_sinks
+from headrace.errors import SetupError
+from headrace.spark.java import find_java
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _LIBRARIES = ("pyspark", "fastapi", "uvicorn", "pydantic", "pyarrow")
@@ -62,7 +65,13 @@ def jobs_page(request: Request, feed: FeedOf) -> HTMLResponse:
     """Show all jobs."""
     jobs = by_urgency(feed.jobs())
     rows = [(job, job_cells(job)) for job in jobs]
-    return render(request, "jobs.html", rows=rows, summary=summary_of(jobs), firing=_firing(feed))
+    shown: dict[str, Any] = {
+        "rows": rows,
+        "summary": summary_of(jobs),
+        "firing": _firing(feed),
+        "starter": STARTER,
+    }
+    return render(request, "jobs.html", **shown)
 
 
 @router.get("/jobs/{job}")
@@ -88,7 +97,9 @@ def data_page(request: Request, feed: FeedOf, job: JobOf, output: str = "") -> H
     outputs = list_side_outputs(checkpoint)
     chosen = output or next((each.name for each in outputs if each.files), "")
     rows = read_rows(checkpoint, chosen) if chosen else []
-    return _job_page(request, feed, job, "data", outputs=outputs, chosen=chosen, rows=rows, search="")
+    sinks = list_sinks(feed.plan(job.id) or {}, job.figures, list_checkpoints(checkpoint))
+    shown = {"outputs": outputs, "chosen": chosen, "rows": rows, "search": "", "sinks": sinks}
+    return _job_page(request, feed, job, "data", **shown)
 
 
 @router.get("/jobs/{job}/runs")
@@ -123,7 +134,7 @@ def edit_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
     """Edit the document of a job, to submit it as a new one."""
     file, text = feed.document(job.id)
     editable = file.endswith((".yaml", ".yml"))
-    state = {"directory": feed.directory(job.id)}
+    state = {"directory": feed.directory(job.id), "file": file}
     return _job_page(request, feed, job, "edit", file=file, text=text, editable=editable, state=state)
 
 
@@ -135,10 +146,18 @@ def new_page(request: Request) -> HTMLResponse:
 
 @router.get("/alerts")
 def alerts_page(request: Request, feed: FeedOf) -> HTMLResponse:
-    """Show firing and resolved alerts."""
+    """Show firing and resolved alerts, and the rules."""
     alerts = feed.alerts()
     resolved = [alert for alert in alerts if alert.resolved is not None]
-    return render(request, "alerts.html", firing=_firing(feed), resolved=resolved)
+    return render(request, "alerts.html", firing=_firing(feed), resolved=resolved, rules=feed.rules())
+
+
+@router.get("/users")
+def users_page(request: Request, feed: FeedOf) -> HTMLResponse:
+    """Show users and tokens, for admins."""
+    visible = viewer_of(request).role == "admin"
+    users, tokens = feed.users() if visible else ((), ())
+    return render(request, "users.html", visible=visible, users=users, tokens=tokens)
 
 
 @router.get("/login")
@@ -150,7 +169,8 @@ def login_page(request: Request) -> HTMLResponse:
 @router.get("/about")
 def about_page(request: Request, feed: FeedOf) -> HTMLResponse:
     """Show versions and facts about the service."""
-    facts = {"Python": platform.python_version(), "System": platform.platform(terse=True), **feed.about()}
+    facts = {"Java": _java(), "Python": platform.python_version(), "System": platform.platform(terse=True)}
+    facts |= feed.about()
     return render(request, "about.html", facts=facts, libraries={name: _version(name) for name in _LIBRARIES})
 
 
@@ -158,6 +178,14 @@ def _firing(feed: Feed) -> list[AlertView]:
     """Return the firing alerts, the most severe first."""
     firing = [alert for alert in feed.alerts() if alert.resolved is None]
     return sorted(firing, key=lambda alert: alert.severity != "bad")
+
+
+def _java() -> str:
+    try:
+        java = find_java()
+    except SetupError:
+        return "none fits"
+    return f"{java.version}, from {java.origin}"
 
 
 def _version(name: str) -> str:

@@ -41,6 +41,8 @@ _environment.filters |= {
     "milliseconds": formatting.milliseconds,
     "age": formatting.age,
     "instant": formatting.instant,
+    "moment": formatting.moment,
+    "ago": formatting.ago,
     "sparkline": formatting.sparkline,
 }
 _environment.globals |= {"health_of": health_of, "actions_of": actions_of, "version": version("headrace")}

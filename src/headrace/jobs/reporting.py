@@ -17,7 +17,7 @@ from headrace.metrics.alerts.engine import AlertEngine
 from headrace.metrics.alerts.notify import notifiers_of
 from headrace.metrics.alerts.rules import AlertSettings
 from headrace.metrics.alerts.store import AlertStore
-from headrace.metrics.history import History
+from headrace.metrics.history import History, details_of
 from headrace.metrics.lineage import EVENTS, LineageEmitter, run_event
 
 SAMPLE_SECONDS = 5.0
@@ -45,6 +45,7 @@ class Reporter:
         lineage: str | None = None,
     ) -> None:
         settings = alerts or AlertSettings()
+        self.rules = tuple(settings.rules)
         self._directory = directory
         self._next_sample = 0.0
         self._lineage = None if lineage is None else LineageEmitter(lineage)
@@ -96,5 +97,5 @@ class Reporter:
         self._next_sample = now + SAMPLE_SECONDS
         for snapshot in snapshots:
             if JobState(snapshot["state"]).active and snapshot.get("at"):
-                self.history.add(snapshot["id"], now, snapshot["metrics"])
+                self.history.add(snapshot["id"], now, snapshot["metrics"], details_of(snapshot))
         self.history.clean_if_due()

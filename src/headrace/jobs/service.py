@@ -72,11 +72,8 @@ class JobService:
         create_tables(self.database)
         self._reporter = Reporter(self.database, self.directory, alerts=alerts, lineage=lineage)
         self._resources.callback(self._reporter.close)
-        self.live, self.history, self.alerts = (
-            self._reporter.live,
-            self._reporter.history,
-            self._reporter.alerts,
-        )
+        self.live, self.history = self._reporter.live, self._reporter.history
+        self.alerts, self.alert_rules = self._reporter.alerts, self._reporter.rules
         self.store = JobStore(self.database, self._reporter.emit_lineage)
         self._supervisor = Supervisor(self.store, self.data, command=command)
         self._loops = [

@@ -72,7 +72,7 @@ class JobUpgrades:
         check_submission(submission, self._service.policy)
         submission.check()
         current = self._service.get(job)
-        comparison = self._compare(current, submission)
+        comparison = self.compare(current, submission)
         if comparison is not None and comparison.verdict == "replay":
             raise _needs_replay(current, comparison)
 
@@ -154,8 +154,13 @@ class JobUpgrades:
             time.sleep(_POLL)
         return True
 
-    def _compare(self, job: Job, submission: Submission) -> Comparison | None:
-        """Compare a document with the checkpoint; None if there is none, or if it loads Python."""
+    def compare(self, job: Job, submission: Submission) -> Comparison | None:
+        """Compare a document with the checkpoint; None if there is none, or if it loads Python.
+
+        Raises:
+            DocumentError: the document is wrong.
+            PlanError: the pipeline can't run as written.
+        """
         checkpoint = self._service.directory(job.id).checkpoint
         if submission.is_code or not list_checkpoints(checkpoint):
             return None

@@ -27,6 +27,9 @@ SERIES = (
     "mismatches",
 )
 _PERCENTILES = ("latency_ms", "event_latency_ms")
+_PEAKS = ("lag", "watermark_delay_ms", "batch_ms", "phase/")
+MOST_PARTITIONS = 5
+"""Partitions whose lag is stored: those with the highest."""
 
 
 class History:
@@ -39,9 +42,11 @@ class History:
         self._database = database
         self._next_cleaning = 0.0
 
-    def add(self, job: str, at: float, metrics: Mapping[str, Any]) -> None:
-        """Add the metrics of a tick at every resolution."""
-        sample = flatten(metrics)
+    def add(
+        self, job: str, at: float, metrics: Mapping[str, Any], details: Mapping[str, float] | None = None
+    ) -> None:
+        """Add the metrics of a tick at every resolution, with those of its parts."""
+        sample = {**flatten(metrics), **(details or {})}
         with self._database.transaction():
             for resolution, _ in LEVELS:
                 self._merge(job, resolution, int(at // resolution * resolution), sample)
@@ -92,12 +97,30 @@ def flatten(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _round(value) for name, value in flat.items() if value is not None}
 
 
+def details_of(tick: Mapping[str, Any]) -> dict[str, float]:
+    """Return the figures of the parts of a job: rates of steps, phases of batches, lag of partitions.
+
+    >>> tick = {"steps": {"a": {"rate_in": 2.0}}, "queries": {"q": {"phases_ms": {"addBatch": 7}}}}
+    >>> details_of(tick | {"lag_by_partition": {"tx-0": 3}})
+    {'in/a': 2.0, 'phase/addBatch': 7, 'lag/tx-0': 3}
+    """
+    details: dict[str, float] = {}
+    for name, step in (tick.get("steps") or {}).items():
+        rates = {f"{side}/{name}": step.get(f"rate_{side}") for side in ("in", "out")}
+        details |= {series: _round(rate) for series, rate in rates.items() if rate is not None}
+    for query in (tick.get("queries") or {}).values():
+        for phase, milliseconds in (query.get("phases_ms") or {}).items():
+            details[f"phase/{phase}"] = max(milliseconds, details.get(f"phase/{phase}", 0))
+    lags = sorted((tick.get("lag_by_partition") or {}).items(), key=lambda item: -item[1])
+    return details | {f"lag/{partition}": lag for partition, lag in lags[:MOST_PARTITIONS]}
+
+
 def merge(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
     """Combine two samples of one interval: the later one, but the higher latency, lag and delay."""
     peaks = {
         name: max(earlier[name], later[name])
         for name in later
-        if name in earlier and (name in ("lag", "watermark_delay_ms", "batch_ms") or "latency_ms" in name)
+        if name in earlier and (name.startswith(_PEAKS) or "latency_ms" in name)
     }
     return {**earlier, **later, **peaks}
 

@@ -45,7 +45,8 @@ class TickBuilder:
         totals = self._totals(status)
         steps = {node.name: _step(node, edges, status) for node in self._graph}
         batch = (status.latency_ms or 0) / 1000
-        rates = self._rates.add(time.monotonic(), _counters(totals, steps), batch)
+        counters = _counters(totals, steps) | {f"{each.name} busy": each.busy_ms for each in status.queries}
+        rates = self._rates.add(time.monotonic(), counters, batch)
         for name, step in steps.items():
             step["rate_in"], step["rate_out"] = rates.get(f"{name} in"), rates.get(f"{name} out")
         return {
@@ -57,7 +58,7 @@ class TickBuilder:
                 **self._measurements(status),
             },
             "steps": steps,
-            "queries": {query.name: _query(query) for query in status.queries},
+            "queries": {query.name: _query(query, rates) for query in status.queries},
             "lag_by_partition": _lags(status),
             "mismatches": [asdict(each) for each in status.mismatches[-MOST_MISMATCHES:]],
             "out_of_order": _disorder(status.delays),
@@ -134,7 +135,7 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
     return facts
 
 
-def _query(query: QueryStatus) -> dict[str, Any]:
+def _query(query: QueryStatus, rates: Mapping[str, float]) -> dict[str, Any]:
     return {
         "epoch": query.epoch,
         "rows_in": query.rows_in,
@@ -144,6 +145,7 @@ def _query(query: QueryStatus) -> dict[str, Any]:
         "phases_ms": query.phases,
         "state_rows": query.state_rows,
         "state_bytes": query.state_bytes,
+        "busy": round(min(1.0, rates[f"{query.name} busy"] / 1000), 3),
     }
 
 

@@ -91,4 +91,6 @@ def test_a_tick_has_rows_of_every_step(spark: SparkSession, windowed: tuple[Pipe
     assert (steps["rows"]["rows_out"], steps["all"]["rows_in"], steps["all"]["rows_out"]) == (6, 6, 6)
     assert (steps["totals"]["rows_in"], steps["out"]["rows_out"]) == (6, 3)
     assert tick["metrics"]["state_bytes"] >= 0
-    assert "addBatch" in next(iter(tick["queries"].values()))["phases_ms"]
+    query = next(iter(tick["queries"].values()))
+    assert "addBatch" in query["phases_ms"]
+    assert 0 <= query["busy"] <= 1

@@ -12,7 +12,7 @@ from headrace.dashboard.feeds.series import sparkline_of
 from headrace.dashboard.feeds.service import figures_of
 from headrace.dashboard.health import health_of
 from headrace.dashboard.hub import Hub
-from headrace.dashboard.messages import job_message
+from headrace.dashboard.messages import job_message, node_figures
 
 GRAPH = {
     "nodes": [
@@ -90,3 +90,15 @@ def test_figures_come_from_the_last_tick() -> None:
     tick = {"metrics": metrics, "steps": {"totals": {"rows_in": 7, "balanced": True}}, "queries": {}}
     figures = figures_of(tick)
     assert (figures.watermark_delay, figures.steps["totals"].balanced, figures.p99) == (1.5, True, None)
+
+
+def test_backlog_of_a_busy_step_is_backpressure() -> None:
+    def pressure(lag: int, busy: float | None) -> bool:
+        steps = {"totals": StepFigures(rate_in=100.0, lag=lag, busy=busy)}
+        job = JobView("1", "fraud", "running", figures=JobFigures(steps=steps))
+        return node_figures(job, {"id": "totals", "parts": ["totals"], "stateful": True})["pressure"] is True
+
+    assert pressure(5_000, 0.98)
+    assert pressure(5_000, None)
+    assert not pressure(5_000, 0.4)
+    assert not pressure(100, 0.98)  # the next batch reads it

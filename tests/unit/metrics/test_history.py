@@ -10,7 +10,7 @@ import pytest
 
 from headrace.jobs.store.database import Database
 from headrace.jobs.store.schema import create_tables
-from headrace.metrics.history import LEVELS, History, flatten, merge
+from headrace.metrics.history import LEVELS, History, details_of, flatten, merge
 
 
 @pytest.fixture
@@ -52,3 +52,9 @@ def test_old_samples_are_deleted(database: Database) -> None:
 
 def test_missing_numbers_are_left_out() -> None:
     assert flatten({"lag": None, "latency_ms": {"p50": None}, "late": 0}) == {"late": 0}
+
+
+def test_partitions_with_the_highest_lag_are_stored() -> None:
+    lags = {f"tx-{number}": number for number in range(20)}
+    details = details_of({"steps": {"a": {"rate_in": None, "rate_out": 1.25}}, "lag_by_partition": lags})
+    assert details == {"out/a": 1.25, **{f"lag/tx-{number}": number for number in (19, 18, 17, 16, 15)}}

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from headrace.checkpoints.comparison import Comparison
+
 Severity = Literal["ok", "warn", "bad", "idle"]
 
 
@@ -60,6 +62,8 @@ class JobFigures:
     """Rows by how far they are out of order: upper bounds of buckets in milliseconds, and counts."""
     recommended_ms: int | None = None
     """The `out_of_order` within which 99.9 % of the rows arrive."""
+    slowest_partition: str = ""
+    """The partition that determines the watermark, if a source has several."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class JobView:
     """The text of the most severe alert that fires for the job."""
     recent: Sequence[float | None] = ()
     """Rows per second over the last 15 minutes, oldest first."""
+    warned: float = 0.0
+    """The time at which that alert began to fire."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,26 @@ class AlertView:
     since: float
     resolved: float | None = None
     silenced: bool = False
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """A rule of alerts: its name, the condition in words, and the jobs that it watches."""
+
+    name: str
+    condition: str
+    job: str = ""
+
+
+@dataclass(frozen=True)
+class UserView:
+    """A user, or a token of one. Times are seconds since 1970."""
+
+    name: str
+    role: str
+    created: float
+    label: str = ""
+    expires: float | None = None
 
 
 @dataclass(frozen=True)
@@ -181,6 +207,19 @@ class Feed(Protocol):
 
     def alerts(self) -> Sequence[AlertView]:
         """Return firing and resolved alerts, newest first."""
+
+    def rules(self) -> Sequence[RuleView]:
+        """Return the rules of alerts."""
+
+    def users(self) -> tuple[Sequence[UserView], Sequence[UserView]]:
+        """Return the users, and the tokens in force."""
+
+    def compare(self, job: str, document: str) -> Comparison | None:
+        """Compare a new version of a job's document with its checkpoint; None if there is none.
+
+        Raises:
+            HeadraceError: the document is wrong.
+        """
 
     def about(self) -> Mapping[str, str]:
         """Return facts about the service, such as its data directory."""

@@ -26,7 +26,8 @@ def columns_of(samples: Samples) -> Columns:
     >>> columns["rate_in"], columns["watermark_delay"][0]
     ([5.0, 5.0, 5.0, None, 5.0], 1.5)
     """
-    columns: Columns = {"t": [], **{name: [] for name in POINTS}}
+    details = dict.fromkeys(name for sample in samples for name in sample if "/" in name)
+    columns: Columns = {"t": [], **{name: [] for name in (*POINTS, *details)}}
     step = min((later["at"] - earlier["at"] for earlier, later in pairwise(samples)), default=0)
     for index, sample in enumerate(samples):
         if index and sample["at"] - samples[index - 1]["at"] > _GAP * step:
@@ -47,9 +48,9 @@ def sparkline_of(samples: Samples, now: float) -> list[float | None]:
 
 def _append(columns: Columns, sample: Mapping[str, Any]) -> None:
     columns["t"].append(sample["at"])
-    for name in POINTS:
+    for name in columns:
         if name == "watermark_delay":
             delay = sample.get("watermark_delay_ms")
             columns[name].append(None if delay is None else delay / 1000)
-        else:
+        elif name != "t":
             columns[name].append(sample.get(_NAMES.get(name, name)))

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from headrace.checkpoints.comparison import Comparison
+from headrace.checkpoints.savepoints import list_savepoints
 from headrace.dashboard.feeds.base import (
     AlertView,
     AttemptView,
     History,
     JobFigures,
     JobView,
+    RuleView,
     Severity,
     StepFigures,
+    UserView,
 )
 from headrace.dashboard.feeds.series import SPARK_SECONDS, columns_of, sparkline_of
 from headrace.jobs.inquiries import Inquiry
 from headrace.jobs.model import Job
+from headrace.jobs.security.principals import PrincipalStore
 from headrace.jobs.service import JobService
 from headrace.jobs.states import UnknownJobError
+from headrace.jobs.submission import Submission
+from headrace.jobs.upgrades import JobUpgrades
+from headrace.metrics.alerts.rules import describe
 
 SPARKLINE_REFRESH = 10.0
 _BROKEN = ("failed", "row_accounting")
@@ -59,9 +68,14 @@ class ServiceFeed:
     def history(self, job: str, seconds: float) -> History:
         """Return the metrics of the last seconds."""
         now = time.time()
-        starts = [attempt.started for attempt in self.attempts(job)][:-1]
+        restarts = [(attempt.started, "restart") for attempt in self.attempts(job)][:-1]
+        upgrades = [
+            (datetime.fromisoformat(each.created_at).timestamp(), "upgrade")
+            for each in list_savepoints(self.checkpoint(job))
+            if each.name.startswith("before-")
+        ]
         samples = self._service.history.read(job, now - seconds, now)
-        return History(columns_of(samples), [(start, "restart") for start in starts])
+        return History(columns_of(samples), [*restarts, *upgrades])
 
     def attempts(self, job: str) -> Sequence[AttemptView]:
         """Return the attempts, newest first."""
@@ -101,9 +115,35 @@ class ServiceFeed:
             if alert.job in names
         ]
 
+    def rules(self) -> Sequence[RuleView]:
+        """Return the rules of alerts."""
+        return [RuleView(rule.label, describe(rule), rule.job or "") for rule in self._service.alert_rules]
+
+    def users(self) -> tuple[Sequence[UserView], Sequence[UserView]]:
+        """Return the users, and the tokens in force."""
+        principals = PrincipalStore(self._service.database)
+        users = [UserView(each["name"], each["role"], each["created"]) for each in principals.users()]
+        tokens = [
+            UserView(each["owner"], each["role"], each["created"], each["label"], each["expires"])
+            for each in principals.tokens()
+        ]
+        return users, tokens
+
+    def compare(self, job: str, document: str) -> Comparison | None:
+        """Compare a new version of a job's document with its checkpoint; None if there is none."""
+        current = self._service.get(job)
+        submission = Submission(current.file, {current.file: document.encode()})
+        return JobUpgrades(self._service).compare(current, submission)
+
     def about(self) -> Mapping[str, str]:
         """Return facts about the service."""
-        return {"Data directory": str(self._service.data), "Jobs": str(len(self._service.jobs()))}
+        jobs = self._service.jobs()
+        masters = {job.settings.master or "local" for job in jobs if job.state.active}
+        return {
+            "Data directory": str(self._service.data),
+            "Jobs": str(len(jobs)),
+            "Spark master": ", ".join(sorted(masters)) or "no job is running",
+        }
 
     def _view(self, job: Job) -> JobView:
         snapshot = self._service.snapshot(job)
@@ -125,6 +165,7 @@ class ServiceFeed:
             figures if job.state.active else without_rates(figures),
             next((alert["message"] for alert in snapshot["alerts"]), ""),
             self._sparkline(job.id),
+            next((alert["since"] for alert in snapshot["alerts"]), 0.0),
         )
 
     def _sparkline(self, job: str) -> list[float | None]:
@@ -160,6 +201,7 @@ def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
         {name: _step(name, step, queries, metrics) for name, step in (snapshot.get("steps") or {}).items()},
         [(int(bound), int(rows)) for bound, rows in disorder.get("histogram_ms", ())],
         disorder.get("recommended_ms"),
+        metrics.get("slowest_partition") or "",
     )
 
 
@@ -199,7 +241,7 @@ def _step(
         step.get("rate_out"),
         step.get("late") or 0,
         step.get("dead_letters") or 0,
-        step.get("busy"),
+        step.get("busy", query.get("busy")),
         query.get("state_rows"),
         query.get("state_bytes"),
         query.get("watermark"),

@@ -15,7 +15,12 @@ const format = (chart, value) => (FORMATS[chart.unit] ?? short)(value);
 const WHOLE = Array.from({length: 36}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));  // steps of the y axis
 const TIMES = [...[1, 2, 5, 10, 20, 50, 100, 200, 500].map(ms => ms / 1000), 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, ...WHOLE.slice(0, 15).map(days => 86400 * days)];
 const STEPS = {ms: TIMES.map(seconds => seconds * 1000), s: TIMES, rows: WHOLE, records: WHOLE};
-const clock = (seconds, withDate) => new Date(seconds * 1000).toISOString().slice(withDate ? 5 : 11, withDate ? 16 : 19).replace("T", " ");
+const MOST_SERIES = 6;
+const isLocal = () => localStorage.getItem("zone") === "local";
+const clock = (seconds, withDate) => {
+  const shift = isLocal() ? new Date(seconds * 1000).getTimezoneOffset() * 60 : 0;
+  return new Date((seconds - shift) * 1000).toISOString().slice(withDate ? 5 : 11, withDate ? 16 : 19).replace("T", " ");
+};
 
 export class Charts {
   constructor(charts) {
@@ -26,6 +31,16 @@ export class Charts {
       .observe(document.querySelector(".charts"));
   }
 
+  add(chart) {
+    this.remove(chart.id);
+    this.charts.push({...chart, element: document.getElementById("chart-" + chart.id)});
+    this.draw();
+  }
+
+  remove(id) {
+    this.charts = this.charts.filter(chart => { if (chart.id === id) chart.plot?.destroy(); return chart.id !== id; });
+  }
+
   load({columns, marks}) {
     this.columns = columns;
     this.marks = marks;
@@ -33,60 +48,97 @@ export class Charts {
   }
 
   draw(anew = false) {  // a new plot, for another theme, or new values in the old one, which keeps its crosshair
+    const empty = this.charts.every(chart => !this.measured(Object.assign(chart, {shown: this.series(chart)})));
+    document.querySelector(".charts").classList.toggle("unmeasured", empty);
     for (const chart of this.charts) {
-      if (chart.plot && !anew && this.measured(chart)) { chart.plot.setData(this.data(chart)); continue; }
+      const shown = this.series(chart), layout = `${this.margin(chart)} ${shown}`, same = layout === chart.layout;
+      Object.assign(chart, {shown, layout});
+      if (chart.plot && same && !anew && this.measured(chart)) { chart.plot.setData(this.data(chart)); continue; }
       chart.plot?.destroy();
       chart.element.textContent = "";
       chart.plot = null;
+      if (this.replaced(chart)) continue;
       if (this.measured(chart)) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
-      else chart.element.innerHTML = `<div class="waiting">${chart.id === "lag" && this.columns.t.length > 1 ? "The sources report no lag" : "No measurements in this time range"}</div>`;
+      else chart.element.innerHTML = `<div class="waiting">${chart.id === "lag" && this.columns.t.length > 1 ? "The sources report no lag" : "No measurements yet in this time range"}</div>`;
     }
   }
 
+  series(chart) {  // those of the chart, and the highest of the columns with its prefix
+    const most = name => Math.max(...this.columns[name].map(value => value ?? 0));
+    const others = chart.prefix ? Object.keys(this.columns).filter(name => name.startsWith(chart.prefix) && most(name) > 0) : [];
+    others.sort((a, b) => most(b) - most(a));
+    return [...chart.series, ...others.slice(0, MOST_SERIES - chart.series.length).map(name => [name, name.slice(chart.prefix.length)])];
+  }
+
+  replaced(chart) {  // of a chart without values and the one in its place, one is visible
+    const other = this.charts.find(each => each.id === chart.instead_of || each.instead_of === chart.id);
+    if (!other || this.columns.t.length < 2) return Boolean(chart.instead_of);
+    other.shown ??= this.series(other);
+    const replaced = chart.instead_of ? this.measured(other) : !this.measured(chart);
+    chart.element.parentElement.hidden = replaced;
+    return replaced;
+  }
+
   measured(chart) {
-    return this.columns.t.length > 1 && chart.series.some(([column]) => this.columns[column]?.some(value => value !== null));
+    return this.columns.t.length > 1 && chart.shown.some(([column]) => this.columns[column]?.some(value => value !== null));
   }
 
   data(chart) {
     const missing = this.columns.t.map(() => null);
-    return [this.columns.t, ...chart.series.map(([column]) => (this.columns[column] ?? missing).map(value => chart.scale === "log" && value <= 0 ? null : value))];
+    return [this.columns.t, ...chart.shown.map(([column]) => (this.columns[column] ?? missing).map(value => chart.scale === "log" && value <= 0 ? null : value))];
   }
 
   options(chart) {
     const axis = {stroke: css("--muted"), grid: {stroke: css("--line"), width: 1}, ticks: {show: false}, font: "11px system-ui"};
     const scale = chart.scale === "log" ? {distr: 3} : {range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1]};
     return {
-      width: chart.element.clientWidth, height: HEIGHT, padding: [10, 56, 0, 0], legend: {show: false},
+      width: chart.element.clientWidth, height: HEIGHT, padding: [10, this.margin(chart), 0, 0], legend: {show: false},
       cursor: {sync: {key: "job"}, y: false, points: {size: 6}}, scales: {y: scale},
       axes: [
         {...axis, space: 70, size: 26, values: (_, values) => values.map(value => clock(value, this.columns.t.at(-1) - this.columns.t[0] > 86400))},
-        {...axis, size: 54, ...(STEPS[chart.unit] && chart.scale !== "log" ? {incrs: STEPS[chart.unit]} : {}), values: (_, values) => values.map(value => value === null ? "" : format(chart, value))},
+        {...axis, size: 54, ...(chart.scale === "log" ? {grid: {...axis.grid, filter: onlyLabelled}, filter: onlyLabelled} : {}), ...(STEPS[chart.unit] && chart.scale !== "log" ? {incrs: STEPS[chart.unit]} : {}), values: (_, values) => values.map(value => value === null ? "" : format(chart, value))},
       ],
-      series: [{}, ...chart.series.map(([, label], index) => ({label, stroke: css("--s" + (index + 1)), width: 1.5, points: {show: false}, spanGaps: false}))],
+      series: [{}, ...chart.shown.map(([, label], index) => ({label, stroke: css("--s" + (index + 1)), width: 1.5, points: {show: false}, spanGaps: false}))],
       hooks: {draw: [plot => this.drawMarks(plot), drawLabels], setCursor: [plot => showValues(plot, chart)]},
     };
   }
 
+  margin(chart) {  // room for the labels at the right, the same for all charts of a page
+    const alone = chart.id === "step" || chart.element.clientWidth < 480;
+    const charts = alone ? [chart] : this.charts.filter(each => each.id !== "step");
+    return 16 + 7 * Math.max(4, ...charts.flatMap(each => this.series(each)).map(([, label]) => label.length));
+  }
+
   drawMarks(plot) {
-    const {ctx, bbox} = plot;
+    const {ctx, bbox} = plot, ratio = devicePixelRatio;
+    let labelled = -Infinity;
     ctx.save();
-    ctx.strokeStyle = css("--warn");
+    ctx.strokeStyle = ctx.fillStyle = css("--warn");
+    ctx.font = `${10 * ratio}px system-ui`;
     ctx.setLineDash([4, 4]);
-    for (const [time] of this.marks) {
+    for (const [time, label] of [...this.marks].sort((a, b) => a[0] - b[0])) {
       const x = plot.valToPos(time, "x", true);
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
       ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke();
+      if (x < labelled) continue;
+      ctx.fillText(label, x + 4 * ratio, bbox.top + 8 * ratio);
+      labelled = x + 4 * ratio + ctx.measureText(label).width;
     }
     ctx.restore();
   }
 }
 
+function onlyLabelled(plot, values) {  // of a logarithmic axis: powers of ten, and 2 and 5 in a narrow range
+  const {min, max} = plot.scales.y, digits = max / min < 120 ? [1, 2, 5] : [1];
+  return values.map(value => digits.includes(Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9))) ? value : null);
+}
+
 function drawLabels(plot) {  // at the last value of each series, pushed apart
-  const ratio = devicePixelRatio, right = plot.bbox.left + plot.bbox.width, bottom = plot.bbox.top + plot.bbox.height;
+  const ratio = devicePixelRatio, bottom = plot.bbox.top + plot.bbox.height;
   const ends = plot.series.slice(1).flatMap((series, index) => {
-    const last = plot.data[index + 1].findLast(value => value !== null && value !== undefined);
-    return last === undefined ? [] : [{series, y: plot.valToPos(last, "y", true)}];
-  }).sort((a, b) => a.y - b.y);
+    const at = plot.data[index + 1].findLastIndex(value => value !== null && value !== undefined);
+    return at < 0 ? [] : [{series, x: plot.valToPos(plot.data[0][at], "x", true), y: plot.valToPos(plot.data[index + 1][at], "y", true)}];
+  }).reverse().sort((a, b) => a.y - b.y);
   const gap = 12 * ratio;
   ends.forEach((end, index) => { end.y = Math.max(end.y + 4 * ratio, index ? ends[index - 1].y + gap : 0); });
   const over = ends.length ? Math.max(0, ends.at(-1).y - bottom) : 0;
@@ -94,7 +146,7 @@ function drawLabels(plot) {  // at the last value of each series, pushed apart
   ctx.save();
   ctx.font = `600 ${11 * ratio}px system-ui`;
   ctx.textAlign = "left";
-  for (const {series, y} of ends) { ctx.fillStyle = series._stroke; ctx.fillText(series.label, right + 4 * ratio, y - over); }
+  for (const {series, x, y} of ends) { ctx.fillStyle = series._stroke; ctx.fillText(series.label, x + 4 * ratio, y - over); }
   ctx.restore();
 }
 

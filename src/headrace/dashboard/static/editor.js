@@ -8,7 +8,7 @@ import {linter, lintGutter, lintKeymap} from "./vendor/codemirror/codemirror-lin
 import {yaml} from "./vendor/codemirror/codemirror-lang-yaml.js";
 import {tags} from "./vendor/codemirror/lezer-highlight.js";
 import {mountGraph} from "./graph.js";
-import {$, pageState, request, toast} from "./shell.js";
+import {$, confirmed, pageState, request, toast} from "./shell.js";
 
 let view, graph, valid = false;
 
@@ -25,6 +25,7 @@ const check = linter(async editor => {
   const result = await response.json();
   list(result);
   preview(result.graph);
+  compare(doc.toString());
   const mark = severity => problem => {
     const line = doc.line(Math.min(problem.line, doc.lines));
     const from = Math.min(line.from + problem.column - 1, line.to);
@@ -49,6 +50,17 @@ function list({problems, warnings}) {
     $("problems").append(item);
   }
   if (!$("problems").children.length) { const item = document.createElement("li"); item.textContent = "No problems. Expressions, columns, time and sinks were checked."; $("problems").append(item); }
+}
+
+async function compare(text) {  // with the running version; only a document without problems can replace it
+  if (!pageState.job) return;
+  $("upgrade").disabled = true;
+  if (!valid) { $("compare").innerHTML = '<p class="note">Solve the problems first.</p>'; return; }
+  const response = await post(`/ui/jobs/${pageState.job}/compare`, text).catch(() => null);
+  if (!response?.ok || text !== view.state.doc.toString()) return;
+  $("compare").innerHTML = await response.text();
+  const verdict = $("compare").querySelector("[data-verdict]")?.dataset.verdict;
+  $("upgrade").disabled = !verdict || verdict === "replay" || Boolean($("upgrade").title);
 }
 
 let drawn = "";
@@ -103,9 +115,24 @@ view = new EditorView({
 view.scrollDOM.tabIndex = 0;  // a scrollable region must be reachable by keyboard
 window.editor = view;
 
+$("upgrade")?.addEventListener("click", async () => {
+  const {name} = $("upgrade").dataset;
+  if (!await confirmed(`Upgrade ${name}?`, "The job stops gracefully, its state is stored as a savepoint, and it goes on with the new document.")) return;
+  $("upgrade").disabled = true;
+  toast(`${name}: Stopping for the upgrade`);
+  try {
+    const body = {document: view.state.doc.toString(), name: pageState.file.replace(/\.ya?ml$/, "")};
+    await request("POST", `/api/v1/jobs/${pageState.job}/upgrade`, body);
+    location.assign("/jobs/" + pageState.job);
+  } catch (error) {
+    toast(`${name}: ${error.message}`, true);
+    $("upgrade").disabled = false;
+  }
+});
+
 $("submit-form").addEventListener("submit", async event => {
   event.preventDefault();
-  const name = event.target.elements.name.value.trim();
+  const name = event.target.elements.name?.value.trim();
   const body = {document: view.state.doc.toString(), ...(name ? {name} : {}), ...(pageState.directory ? {directory: pageState.directory} : {})};
   $("submit").disabled = true;
   try {

@@ -3,7 +3,7 @@ const h = React.createElement;
 const {ReactFlow: Flow, Handle, BaseEdge, EdgeLabelRenderer, getBezierPath} = window.ReactFlow;
 
 function layout(plan, {width, height}) {
-  const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: 80, nodesep: 20}).setDefaultEdgeLabel(() => ({}));
+  const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: 96, nodesep: 20}).setDefaultEdgeLabel(() => ({}));
   plan.nodes.forEach(node => graph.setNode(node.id, {width, height}));
   plan.edges.forEach(edge => graph.setEdge(edge.source, edge.target));
   dagre.layout(graph);
@@ -23,7 +23,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
 
   const Step = ({id, data}) => {
     const live = useFigures(message => message?.nodes[id]);
-    const classes = ["step", "is-" + data.kind, live ? "" : "small", live?.pressure ? "pressed" : "", live?.balanced === false ? "broken" : ""];
+    const classes = ["step", "is-" + data.kind, live ? "" : "small", live?.pressure ? "pressed" : "", live?.balanced === false || live?.failed ? "broken" : ""];
     const ends = live && (data.kind === "sink" ? [live.in === "–" ? live.out : live.in] : [live.in, live.out]).filter(rate => rate !== "–");
     return h("div", {className: classes.join(" ")},
       data.kind !== "source" && h(Handle, {type: "target", position: "left"}),
@@ -37,7 +37,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
   const Link = props => {
     const [path, x, y] = getBezierPath(props);
     const live = useFigures(message => message?.edges[props.id]);
-    const hot = live?.pressure ? " hot" : "", moving = live?.label && !live.label.startsWith("0");
+    const hot = live?.pressure ? " hot" : "", moving = live?.label && live.label !== "0/s";
     const transform = `translate(-50%,-50%) translate(${x}px,${y}px)`;
     const label = [props.data.output, live?.label].filter(Boolean).join(" ");
     return h(React.Fragment, null,
@@ -55,7 +55,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
     const x = fits ? (element.clientWidth - wide * zoom) / 2 : 16;
     flow.setViewport({x, y: Math.max(16, (element.clientHeight - high * readable) / 2), zoom: readable});
   };
-  if (figures) element.style.minHeight = Math.min(560, Math.max(240, high * Math.max(least, Math.min(1, (element.clientWidth - 32) / wide)) + 48)) + "px";
+  if (figures) element.style.minHeight = Math.min(560, Math.max(176, high * Math.max(least, Math.min(1, (element.clientWidth - 32) / wide)) + 48)) + "px";
   const onInit = flow => { place(flow); new ResizeObserver(() => place(flow)).observe(element); };
   const root = ReactDOM.createRoot(element);
   root.render(h(Flow, {
@@ -71,11 +71,13 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
 
 function notes(live) {
   const notes = [];
+  if (live.failed) notes.push(h("span", {key: "f", className: "bad"}, "✕ failed"));
   if (live.balanced === false) notes.push(h("span", {key: "b", className: "warn"}, "✕ rows lost"));
   if (live.pressure) notes.push(h("span", {key: "p", className: "warn"}, "▲ backpressure"));
   if (live.late) notes.push(h("span", {key: "l", className: "warn"}, `▲ ${live.late} late`));
   if (live.dead_letters) notes.push(h("span", {key: "d", className: "warn"}, `▲ ${live.dead_letters} dead letters`));
+  if (notes.length) return notes.slice(0, 2);
   if (live.busy !== null) notes.push(h("span", {key: "u"}, `${Math.round(live.busy * 100)} % busy`));
   if (live.state) notes.push(h("span", {key: "s"}, live.state));
-  return notes.slice(0, 2);
+  return notes;
 }

@@ -2,6 +2,7 @@
 import {$, on, pageState as state, show} from "./shell.js";
 
 const REFRESH = 5000;  // charts; the figures on the graph change with every tick
+let charts;
 
 if ($("graph") && $("split") && state.graph) {
   const {mountGraph} = await import("./graph.js");
@@ -21,9 +22,12 @@ if ($("graph") && $("split") && state.graph) {
     $("split").classList.add("open");
     history.replaceState(null, "", "#step=" + encodeURIComponent(id));
     show(message, panel);
+    const {first, last} = panel.querySelector("#chart-step")?.dataset ?? {};
+    if (first) charts?.add({id: "step", unit: "rows/s", series: [["in/" + first, "in"], ["out/" + last, "out"]], scale: "linear"});
   };
   const close = () => {
     panel.hidden = true;
+    charts?.remove("step");
     $("split").classList.remove("open");
     if (location.hash) history.replaceState(null, "", location.pathname);
   };
@@ -42,7 +46,7 @@ if ($("graph") && $("split") && state.graph) {
 
 if (state.charts) {
   const {Charts} = await import("./charts.js");
-  const charts = new Charts(state.charts);
+  charts = new Charts(state.charts);
   let seconds = state.range;
   const load = async () => {
     if (document.hidden) return;
@@ -54,6 +58,12 @@ if (state.charts) {
     document.querySelectorAll("[data-range]").forEach(other => other.setAttribute("aria-pressed", other === button));
     load();
   }));
+  const zone = $("zone"), zones = {utc: "UTC", local: "local time"};
+  if (zone) {
+    const name = () => { zone.textContent = zones[localStorage.getItem("zone") ?? "utc"]; };
+    zone.addEventListener("click", () => { localStorage.setItem("zone", localStorage.getItem("zone") === "local" ? "utc" : "local"); name(); charts.draw(true); });
+    name();
+  }
   on("theme", () => charts.draw(true));
   on("reopened", load);
   setInterval(load, REFRESH);

@@ -1,5 +1,5 @@
-// The table of jobs: cells change in place; a new or a deleted job reloads the rows.
-import {$, on} from "./shell.js";
+// The table of jobs: cells change in place; a new job, or one whose health changes, reloads the rows.
+import {$, on, request, toast} from "./shell.js";
 
 const cells = row => row.querySelectorAll("[data-cell]");
 on("tick", ({jobs, summary}) => {
@@ -17,7 +17,17 @@ on("tick", ({jobs, summary}) => {
     const path = row.querySelector("[data-path]");
     if (path.getAttribute("d") !== job.recent) path.setAttribute("d", job.recent);
   }
-  const known = new Set(known_ids);
-  if (ids.some(id => !known.has(id))) { known_ids = ids; htmx.trigger(document.querySelector(".filters"), "submit"); }
+  const changed = ids.some(id => jobs[id].state !== states[id]);
+  if (changed) { states = Object.fromEntries(ids.map(id => [id, jobs[id].state])); htmx.trigger(document.querySelector(".filters"), "submit"); }
 });
-let known_ids = [...document.querySelectorAll("tr[data-job]")].map(row => row.dataset.job);
+$("start-sample")?.addEventListener("click", async event => {
+  event.target.disabled = true;
+  try {
+    const job = await request("POST", "/api/v1/jobs", {document: $("sample-document").value});
+    location.assign("/jobs/" + job.id);
+  } catch (error) {
+    toast(error.message, true);
+    event.target.disabled = false;
+  }
+});
+let states = Object.fromEntries([...document.querySelectorAll("tr[data-job]")].map(row => [row.dataset.job, row.querySelector("[data-cell=state]").textContent]));

@@ -41,6 +41,14 @@ export function show(message, root = document) {
     if (value !== undefined && element.textContent !== String(value)) element.textContent = value;
   }
 }
+function addLocalTimes(root) {  // the absolute time on hover, in UTC and local
+  for (const element of root.querySelectorAll("time[datetime]:not([data-local])")) {
+    element.dataset.local = "";
+    element.title += " · local " + new Date(element.dateTime).toLocaleString();
+  }
+}
+addLocalTimes(document);
+document.addEventListener("htmx:after:swap", () => addLocalTimes(document));
 const topic = document.body.dataset.topic;
 if (topic) {
   follow("/ui/events/" + topic, {
@@ -48,6 +56,8 @@ if (topic) {
     gone: () => { toast("This job was deleted."); setTimeout(() => location.assign("/"), 1500); },
     reopened: () => emit("reopened"),
     status: (lost, age) => {
+      const updated = new Date(Date.now() - 1000 * age).toISOString().slice(11, 19) + " UTC";
+      if ($("updated").textContent !== updated) $("updated").textContent = updated;
       const text = lost ? `✕ No data for ${Math.round(age)} s` : "● Live";
       document.body.classList.toggle("lost", lost);
       if ($("live").textContent !== text) $("live").textContent = text;
@@ -92,7 +102,7 @@ const CONFIRM = {
   delete: "The job, its logs and its checkpoint are removed.",
 };
 const DONE = {scale: "Restarting with other partitions", stop: "Stopping after the current micro-batch", drain: "Draining", kill: "Killed", restart: "Restarting from the checkpoint", clone: "Cloned", delete: "Deleted"};
-function confirmed(title, text) {
+export function confirmed(title, text) {
   const dialog = $("confirm");
   $("confirm-title").textContent = title;
   $("confirm-text").textContent = text;

@@ -63,7 +63,7 @@ def _lines(directory: Path) -> Iterator[str]:
 
 
 def _row(content: dict[str, Any]) -> StoredRow:
-    values = {name: _text(name, value) for name, value in content.items()}
+    values = {name: _text(name, value) for name, value in content.items() if value is not None}
     reason = values.pop("reason", "")
     summary = values.get("raw") or ", ".join(f"{name}={value}" for name, value in values.items())
     return StoredRow(reason, summary, values)

@@ -8,6 +8,7 @@ import secrets
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from headrace.errors import OptionError
 from headrace.jobs.store.database import Database
@@ -67,7 +68,15 @@ class PrincipalStore:
         self._database.execute("DELETE FROM tokens WHERE owner = ?", (name,))
         return self._database.execute("DELETE FROM users WHERE name = ?", (name,)) == 1
 
-    def users(self) -> list[dict[str, object]]:
+    def tokens(self) -> list[dict[str, Any]]:
+        """Return owner, role, label, creation time and end of all tokens that have not expired."""
+        query = (
+            "SELECT owner, role, label, created, expires FROM tokens "
+            "WHERE expires IS NULL OR expires > ? ORDER BY owner, created"
+        )
+        return self._database.rows(query, (time.time(),))
+
+    def users(self) -> list[dict[str, Any]]:
         """Return name, role and creation time of all users."""
         return self._database.rows("SELECT name, role, created FROM users ORDER BY name")
 

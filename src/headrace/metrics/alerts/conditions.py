@@ -47,12 +47,33 @@ def _threshold(rule: AlertRule, metrics: Mapping[str, Any]) -> Finding:
     delay = metrics.get("watermark_delay_ms")
     values = {
         "lag": (metrics.get("lag"), "records are not read"),
-        "latency": (None if latency is None else latency / 1000, "seconds from ingestion to sink (p99)"),
-        "watermark_delay": (None if delay is None else delay / 1000, "seconds between clock and watermark"),
+        "latency": (None if latency is None else latency / 1000, "from ingestion to sink (p99)"),
+        "watermark_delay": (None if delay is None else delay / 1000, "between clock and watermark"),
     }
     value, text = values[rule.alert]
     number = float(value or 0)
-    return Finding(number, f"{number:,.6g} {text}" if number > rule.above else None)
+    shown = _format(number) if rule.alert == "lag" else _format_seconds(number)
+    return Finding(number, f"{shown} {text}" if number > rule.above else None)
+
+
+def _format(number: float) -> str:
+    """Format a number with three significant digits, without an exponent.
+
+    >>> _format(1_234_567), _format(0.25)
+    ('1,230,000', '0.25')
+    """
+    return f"{float(f'{number:.3g}'):,.10g}"
+
+
+def _format_seconds(seconds: float) -> str:
+    """Format a duration in the largest unit of which it has at least two.
+
+    >>> _format_seconds(6.5), _format_seconds(22_100)
+    ('6.5 seconds', '6.14 hours')
+    """
+    units = ((86_400, "days"), (3600, "hours"), (60, "minutes"))
+    size, unit = next(((size, unit) for size, unit in units if seconds >= 2 * size), (1, "seconds"))
+    return f"{_format(seconds / size)} {unit}"
 
 
 def _silence(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:

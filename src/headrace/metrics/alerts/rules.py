@@ -69,6 +69,27 @@ class AlertRule(_Model):
         return microseconds(self.within, where="within") / 1_000_000
 
 
+def describe(rule: AlertRule) -> str:
+    """Return the condition of a rule in words.
+
+    >>> describe(AlertRule(alert="lag", above=1000, for_="1 minute")), describe(AlertRule(alert="failed"))
+    ('more than 1,000 records, for 1 minute', 'the job has failed')
+    >>> describe(AlertRule(alert="restarts", above=2))
+    'more than 2 restarts within 10 minutes'
+    """
+    number = f"{rule.above:,.10g}"
+    words = {
+        "lag": f"more than {number} records",
+        "latency": f"p99 above {number} seconds",
+        "watermark_delay": f"more than {number} seconds",
+        "restarts": f"more than {number} restarts within {rule.within}",
+        "row_accounting": f"a step does not balance, within {rule.within}",
+        "no_data": f"no rows for {number} seconds" if rule.above else "no rows",
+        "failed": "the job has failed",
+    }[rule.alert]
+    return f"{words}, for {rule.for_}" if rule.seconds else words
+
+
 class Webhook(_Model):
     """Posts each notification as JSON."""
 

@@ -215,6 +215,7 @@ def _after(before: QueryStatus, report: dict[str, Any], rows: int) -> QueryStatu
         state_bytes_of(report),
         phases_of(report),
         lag_of(report),
+        before.busy_ms + int(report["durationMs"].get("triggerExecution", 0)),
     )
 
 

@@ -27,6 +27,8 @@ class QueryStatus:
     """Duration of each phase of the last batch in milliseconds, as Spark names them."""
     lag: dict[str, int] = field(default_factory=dict)
     """Records that are available but not read, by partition; empty if the sources don't report it."""
+    busy_ms: int = 0
+    """Duration of all batches of this run in milliseconds."""
 
 
 @dataclass(frozen=True)
