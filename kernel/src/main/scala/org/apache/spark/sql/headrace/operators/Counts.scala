@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
-import org.apache.spark.sql.headrace.compat.{DueStoreAccess, HandleInternals}
+import org.apache.spark.sql.headrace.compat.HandleInternals
 import org.apache.spark.sql.streaming.StatefulProcessorHandle
 import org.apache.spark.util.AccumulatorV2
 import org.apache.spark.{SparkContext, TaskContext}
@@ -141,8 +141,8 @@ object Counts {
 
   /** Id of the state partition. It differs from the task's partition id where Spark coalesces partitions. */
   private def part(handle: StatefulProcessorHandle): Int = handle match {
-    case task: StatefulProcessorHandleImpl if DueStoreAccess.isUsable =>
-      HandleInternals.store(task).id.partitionId
+    case task: StatefulProcessorHandleImpl => HandleInternals.partition(task)
+        .getOrElse(TaskContext.getPartitionId())
     case _ => TaskContext.getPartitionId()
   }
 }

@@ -65,13 +65,14 @@ object OperatorPlan {
   }
 
   /** Applies a processor with `transformWithState`; rows are not converted. */
-  def transform(session: SparkSession, processor: KeyedProcessor, time: TimeMode, keys: Seq[Attribute],
-      child: LogicalPlan, output: StructType): Dataset[Row] = {
+  def transform(session: SparkSession, processor: StatefulProcessor[_, _, _],
+      keyEncoder: ExpressionEncoder[Any], time: TimeMode, keys: Seq[Attribute], child: LogicalPlan,
+      output: StructType): Dataset[Row] = {
     // Spark logs a warning if a key sets or deletes a timer twice.
     Configurator.setLevel(classOf[TimerStateImpl].getName, Level.ERROR)
     val node = new TransformWithState(
       RowCopy(), WholeRow(), keys, child.output, processor.asInstanceOf[StatefulProcessor[Any, Any, Any]],
-      time, OutputMode.Append(), processor.encoder, rowObject, child, false, keys, child.output, RowCopy(),
+      time, OutputMode.Append(), keyEncoder, rowObject, child, false, keys, child.output, RowCopy(),
       LocalRelation(keys))
     unpackRows(session, node, output)
   }

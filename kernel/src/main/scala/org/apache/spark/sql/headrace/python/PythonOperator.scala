@@ -34,7 +34,7 @@ object PythonOperator {
     val keys = names.map(n => gathered.output.find(_.name == n).get)
     val processor = new PythonProcessor(step, keys, gathered.output, KeyEncoder.encoder(keys), counts)
     val tagged = StructType(mapped.schema.fields.dropRight(PythonStep.Control.length))
-    OperatorPlan.transform(session, processor, timeMode(step), keys, gathered, tagged)
+    OperatorPlan.transform(session, processor, processor.encoder, timeMode(step), keys, gathered, tagged)
   }
 
   private def timeMode(step: PythonStep): TimeMode =

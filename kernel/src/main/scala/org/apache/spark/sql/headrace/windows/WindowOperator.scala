@@ -26,8 +26,8 @@ object WindowOperator {
     val (keys, keyed) = OperatorPlan.withStateKeys(step.keys.map(k => renamed(k.exprId)), child)
     val processor = new WindowProcessor(step, KeyEncoder.encoder(keys), counts)
     val rows = if (step.preAggregates) preAggregate(session, step, keys, keyed) else keyed
-    OperatorPlan.transform(
-      session, processor, StepTime.mode(StepTime.of(step.spec.byClock)), keys, rows, step.layout.output)
+    OperatorPlan.transform(session, processor, processor.encoder,
+      StepTime.mode(StepTime.of(step.spec.byClock)), keys, rows, step.layout.output)
   }
 
   /** Selects the columns that the step needs, and adds those of `PreAggregate`. */

@@ -2,7 +2,8 @@ package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
-import org.apache.spark.sql.headrace.operators.{Counts, KeyedProcessor, Now}
+import org.apache.spark.sql.headrace.operators.{Counts, Now}
+import org.apache.spark.sql.headrace.operators.keyed.KeyedProcessor
 import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateLayout}
 
 /** Runs a windowed step on Spark's state: one entry per key and open window. */

@@ -16,7 +16,8 @@ object KeyedOperator {
     val (child, renamed) = OperatorPlan.hideWatermark(input)
     val (keys, keyed) = OperatorPlan.withStateKeys(step.columns.keys.map(k => renamed(k.exprId)), child)
     val processor = new KeyedStepProcessor(step, KeyEncoder.encoder(keys), counts)
-    OperatorPlan.transform(session, processor, StepTime.mode(step.time), keys, keyed, step.columns.output)
+    OperatorPlan.transform(
+      session, processor, processor.encoder, StepTime.mode(step.time), keys, keyed, step.columns.output)
   }
 
   /** Plans a step over a batch: all rows of a key, then the end of the input. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
 import org.apache.spark.sql.functions._
-import org.apache.spark.sql.headrace.compat.Compat
+import org.apache.spark.sql.headrace.compat.CompatCheck
 import org.apache.spark.sql.headrace.operators.Counts
 import org.apache.spark.sql.headrace.operators.keyed.KeyedOperator
 import org.apache.spark.sql.headrace.patterns.MatchStep
@@ -24,8 +24,8 @@ class StateAccessSuite extends munit.FunSuite {
     |"skip": {"kind": "past_last"}, "select": [["a", "a.v"], ["b", "b.v"]]}""".stripMargin
 
   private def session(plain: Boolean): SparkSession = SparkSession.builder().master("local[1]")
-    .config(Compat.Plain, plain).config("spark.ui.enabled", false).config("spark.sql.shuffle.partitions", 1)
-    .config("spark.sql.session.timeZone", "UTC")
+    .config(CompatCheck.Plain, plain).config("spark.ui.enabled", false)
+    .config("spark.sql.shuffle.partitions", 1).config("spark.sql.session.timeZone", "UTC")
     .config("spark.sql.streaming.stateStore.providerClass", classOf[RocksDBStateStoreProvider].getName)
     .getOrCreate().asInstanceOf[SparkSession]
 

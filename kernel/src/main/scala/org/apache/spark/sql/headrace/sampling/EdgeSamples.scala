@@ -1,4 +1,4 @@
-package org.apache.spark.sql.headrace.compat
+package org.apache.spark.sql.headrace.sampling
 
 import java.util.{Collections, WeakHashMap}
 import java.util.concurrent.ConcurrentHashMap
@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.{classic, DataFrame, SparkSession, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, SubqueryAlias}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.headrace.operators.{OperatorPlan, RowSampler, SampleRow}
+import org.apache.spark.sql.headrace.operators.OperatorPlan
 import org.apache.spark.sql.types.StructType
 
 /**
