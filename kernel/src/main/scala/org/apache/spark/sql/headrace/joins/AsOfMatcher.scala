@@ -5,9 +5,8 @@ import scala.collection.mutable
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.headrace.operators.keyed.StepOutput
-import org.apache.spark.sql.headrace.operators.Time
+import org.apache.spark.sql.headrace.operators.{RowBytes, Time}
 import org.apache.spark.sql.headrace.operators.inorder.Matcher
 import org.apache.spark.sql.headrace.operators.state.BufferedRow
 
@@ -134,20 +133,11 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
   private def writeRow(entry: BufferedRow, out: Output): Unit = {
     out.writeBoolean(entry != null)
     if (entry != null) {
-      val bytes = entry.row.getBytes
       out.writeLong(entry.time)
-      out.writeVarInt(bytes.length, true)
-      out.writeBytes(bytes)
+      RowBytes.write(entry.row, out)
     }
   }
 
   private def readRow(in: Input, side: Int): BufferedRow =
-    if (!in.readBoolean()) null
-    else {
-      val time = in.readLong()
-      val bytes = in.readBytes(in.readVarInt(true))
-      val row = new UnsafeRow(pairs.width(side))
-      row.pointTo(bytes, bytes.length)
-      new BufferedRow(time, row)
-    }
+    if (in.readBoolean()) new BufferedRow(in.readLong(), RowBytes.read(in, pairs.width(side))) else null
 }

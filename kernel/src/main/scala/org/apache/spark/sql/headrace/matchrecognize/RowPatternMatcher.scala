@@ -5,7 +5,7 @@ import com.esotericsoftware.kryo.io.{Input, Output => Bytes}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BaseOrdering, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.headrace.operators.keyed.StepOutput
-import org.apache.spark.sql.headrace.operators.Time
+import org.apache.spark.sql.headrace.operators.{RowBytes, Time}
 import org.apache.spark.sql.headrace.operators.inorder.Matcher
 
 /**
@@ -79,8 +79,7 @@ final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kep
     search.rows.iterator.zip(search.times.iterator).foreach { case (row: UnsafeRow, time) =>
       out.writeLong(time)
       out.writeVarInt(row.numFields, true)
-      out.writeVarInt(row.getSizeInBytes, true)
-      out.writeBytes(row.getBytes)
+      RowBytes.write(row, out)
     }
   }
 
@@ -92,10 +91,8 @@ final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kep
     search.matchedTo = in.readLong()
     (0 until in.readVarInt(true)).foreach { _ =>
       search.times += in.readLong()
-      val row = new UnsafeRow(in.readVarInt(true))
-      val bytes = in.readBytes(in.readVarInt(true))
-      row.pointTo(bytes, bytes.length)
-      search.rows += row
+      val width = in.readVarInt(true)
+      search.rows += RowBytes.read(in, width)
     }
     search
   }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.headrace.compat.CompatCheck
 import org.apache.spark.sql.headrace.operators.Counts
 import org.apache.spark.sql.headrace.operators.keyed.KeyedOperator
 import org.apache.spark.sql.headrace.patterns.MatchStep
-import org.apache.spark.sql.headrace.windows.WindowOperator
+import org.apache.spark.sql.headrace.windows.WindowStep
 
 /** Runs streaming queries with direct and with public access to state. */
 class StateAccessSuite extends munit.FunSuite {
@@ -49,7 +49,7 @@ class StateAccessSuite extends munit.FunSuite {
     val spark = session(plain)
     try (run(spark, "windows") { frame =>
           val grouped = frame.groupBy("k").agg(count(lit(1)).as("n"))
-          WindowOperator(frame, grouped, windows, Counts.create(spark.sparkContext))
+          KeyedOperator(frame, WindowStep(frame, grouped, windows), Counts.create(spark.sparkContext))
         },
         run(spark, "matches") { frame =>
           KeyedOperator(frame, MatchStep(frame, pattern), Counts.create(spark.sparkContext))
